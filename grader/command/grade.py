@@ -1,0 +1,98 @@
+"""`grade [STAGE ...]`: the scoreboard, then why the first failing stage fails."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import secrets
+import sys
+from pathlib import Path
+
+from grader.read.course_file import locate_course
+from grader.read.submission import read_submission
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+from grader.types.report import Report, Status, to_json
+
+_DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade grade`, which is what `grade` itself means."""
+    parser = commands.add_parser("grade", prog="grade", description=__doc__)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
+    parser.add_argument("--all", action="store_true", help="show every failing check")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--submission",
+        type=Path,
+        metavar="PATH",
+        help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
+    )
+    parser.add_argument("--device", choices=_DEVICES, default="auto", help="default: auto")
+    parser.add_argument("--seed", type=int, help="repeat a run with its seed")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Grade and print; 0 if every core stage that was graded has passed, else 1."""
+    from grader.engine import Request, grade
+
+    course = locate_course(args.course)
+    path = args.submission or course.exercises
+    request = Request(
+        course=course,
+        submission=read_submission(path),
+        stages=chosen_stages(course, args.stages),
+        device=args.device,
+        seed=secrets.randbelow(1 << 31) if args.seed is None else args.seed,
+    )
+    report = grade(request)
+    if args.json:
+        json.dump(to_json(report), sys.stdout, indent=2)
+        print()
+    else:
+        _show(report, args.all, next_file=_next_file(course, report, path))
+    return 0 if report.passed else 1
+
+
+def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
+    """The stages of these slugs in the course's order, all if none is named. Raises KitError."""
+    known = [stage.slug for stage in course.stages]
+    for slug in slugs:
+        if slug not in known:
+            close = difflib.get_close_matches(slug, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "`grade list` shows them all"
+            raise KitError(f"there is no stage '{slug}'; {hint}")
+    return tuple(stage for stage in course.stages if not slugs or stage.slug in slugs)
+
+
+def _show(report: Report, every: bool, next_file: str | None) -> None:
+    from rich.console import Console
+
+    from grader.show.terminal import explanation, footnotes, scoreboard
+
+    Console().print(
+        scoreboard(report),
+        explanation(report, every=every, next_file=next_file),
+        footnotes(report),
+        sep="",
+        end="",
+    )
+
+
+def _next_file(course: Course, report: Report, path: Path) -> str | None:
+    """The file to open next: that of the first stage that is not begun."""
+    for result in report.stages:
+        if result.status is Status.NOT_STARTED:
+            file = path / course.stage(result.slug).file_name if path.is_dir() else path
+            return _short(file)
+    return None
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,66 @@
+"""The `grade` command: finds the sub-command, prints errors for people, returns the exit code.
+
+0: every core stage has passed; 1: not yet; 2: the command or the course is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.command import grade, hint, listing, stubs, verify
+from grader.types.errors import KitError
+
+_COMMANDS = {"list": listing, "hint": hint, "verify": verify, "stubs": stubs}
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `grade` with these arguments (those of the process by default); the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    args = _parser().parse_args(words if _names_command(words) else ["grade", *words])
+    try:
+        code: int = args.run(args)
+        return code
+    except KitError as error:
+        print(f"grade: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("grade: stopped; nothing was changed", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return 1
+
+
+def _names_command(words: Sequence[str]) -> bool:
+    """Whether a sub-command is named; without one the words belong to grading itself."""
+    return bool(words) and (words[0] in _COMMANDS or words[0] in ("-h", "--help", "--version"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="grade",
+        description="Grade your answers: the scoreboard, then why the first failing stage fails.",
+        usage="grade [STAGE ...] [options]  |  grade list | hint | verify | stubs",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    parser.set_defaults(course=None)
+    commands = parser.add_subparsers(metavar="command")
+    for module in (grade, *_COMMANDS.values()):
+        module.add_parser(commands)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--course",
+            type=Path,
+            metavar="DIR",
+            help="the course's folder (default: found from here)",
+        )
+    return parser
+
+
+def _version() -> str:
+    from importlib import metadata
+
+    return f"grade {metadata.version('attention-course-kit')}"

@@ -1,0 +1,182 @@
+"""The one engine: a submission in, a report out. Every channel's verdict comes from here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.judge.verdict import judge, judge_stage, status
+from grader.run.facts import StageFacts
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+from grader.types.report import Report, StageResult, Status
+from grader.types.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.run.session import Checks
+
+# The modules that import torch or pytest are imported inside the functions, after the isolated
+# interpreter was started: the two then load torch at the same time.
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade: `stages` of a course, with a seed from which every check draws its own."""
+
+    course: Course
+    submission: Submission
+    stages: tuple[Stage, ...]
+    device: str
+    seed: int
+
+
+def grade(request: Request, progress: Callable[[StageResult], None] | None = None) -> Report:
+    """The report on a submission; `progress` is told of each stage when it has its verdict.
+
+    Raises KitError for a device that is not there, an environment that cannot run the checks or a
+    course that is wrong. Whatever the submission does is part of the report.
+    """
+    course = request.course
+    with Interpreter(course.preload, course.limits, gpu=_may_use_gpu(request.device)) as it:
+        from grader.run.session import with_checks
+
+        device = _device(request)
+        needed = {stage.slug for stage in request.stages}
+        for stage in request.stages:
+            needed |= {earlier.slug for earlier in course.required(stage)}
+        stages = [stage for stage in course.stages if stage.slug in needed]
+        return with_checks(
+            course, stages, lambda checks: _Run(request, device, it, checks, progress).report()
+        )
+
+
+def _device(request: Request) -> str:
+    """The device that the checks put their tensors on. Raises KitError if it is not there."""
+    if "torch" not in request.course.preload:
+        return "cpu"
+    import torch
+
+    torch.set_num_threads(1)
+    wanted = request.device
+    present = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if wanted == "auto":
+        return next((name for name in ("cuda", "mps") if present[name]), "cpu")
+    if not present[wanted]:
+        raise KitError(f"--device {wanted}: torch finds no such device here; try --device cpu")
+    return wanted
+
+
+def _may_use_gpu(device: str) -> bool:
+    """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
+    return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
+
+
+class _Run:
+    """One submission's way through its stages."""
+
+    def __init__(
+        self,
+        request: Request,
+        device: str,
+        interpreter: Interpreter,
+        checks: Checks,
+        progress: Callable[[StageResult], None] | None,
+    ) -> None:
+        self._request = request
+        self._course = request.course
+        self._device = device
+        self._interpreter = interpreter
+        self._checks = checks
+        self._progress = progress or (lambda result: None)
+        self._facts: dict[str, StageFacts] = {}
+        self._missing_layers: tuple[str, ...] = ()
+
+    def report(self) -> Report:
+        """Grade every requested stage."""
+        results = []
+        for stage in self._request.stages:
+            result = self._result(stage)
+            self._progress(result)
+            results.append(result)
+        notes = [f"seed {self._request.seed}"]
+        if self._missing_layers:
+            notes.append("this machine does not lock: " + ", ".join(self._missing_layers))
+        name = self._request.submission.name
+        return judge(self._course, name, self._device, results, notes)
+
+    def _result(self, stage: Stage) -> StageResult:
+        facts = self._facts_of(stage)
+        if status(facts) is not Status.FAILED:
+            return judge_stage(stage, facts)
+        cause = self._cause(stage)
+        if cause is not None:
+            return judge_stage(stage, facts, caused_by=cause.slug)
+        from grader.judge.diagnosis import diagnose
+        from grader.read.misconceptions import read_misconceptions
+        from grader.run.solutions import local_solutions
+
+        known = read_misconceptions(stage)
+        diagnoses = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
+        return judge_stage(stage, facts, diagnoses=diagnoses)
+
+    def _facts_of(self, stage: Stage) -> StageFacts:
+        if stage.slug not in self._facts:
+            self._facts[stage.slug] = self._run(stage, ())
+        return self._facts[stage.slug]
+
+    def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
+        """Run a stage's checks, with the functions of the `answered` stages being the course's."""
+        from grader.run.answers import WorkerAnswers
+        from grader.run.remote import StageUnderCheck
+        from grader.run.solutions import References
+
+        references = References(self._interpreter, self._course, answered) if answered else None
+        try:
+            answers = WorkerAnswers(
+                self._interpreter,
+                self._course,
+                stage,
+                self._request.submission,
+                answered=answered,
+                references=references,
+            )
+            under_check = StageUnderCheck(stage, answers)
+            facts = self._checks.run(stage, under_check, self._request.seed, self._device)
+        finally:
+            if references is not None:
+                references.close()
+        self._missing_layers = answers.missing_layers or self._missing_layers
+        return facts
+
+    def _cause(self, stage: Stage) -> Stage | None:
+        """The earlier stage that alone stands between a failing stage and its passing.
+
+        The stage is run again with every unfinished earlier function answered by the course. If it
+        passes then, the cause is the first of those stages without whose answers it would not.
+        """
+        unfinished = [
+            earlier
+            for earlier in self._course.required(stage)
+            if status(self._facts_of(earlier)) is not Status.PASSED
+        ]
+        if not unfinished or not self._passes(stage, unfinished):
+            return None
+        if len(unfinished) == 1:
+            return unfinished[0]
+        for earlier in unfinished:
+            others = [other for other in unfinished if other is not earlier]
+            if not self._passes(stage, others):
+                return earlier
+        return unfinished[0]
+
+    def _passes(self, stage: Stage, answered: Sequence[Stage]) -> bool:
+        return status(self._run(stage, answered)) is Status.PASSED

@@ -1,0 +1,133 @@
+"""Facts -> Report. Pure: nothing here runs, reads or prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
+from grader.types.course import Course, Stage
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+
+_OUTCOMES = {
+    Ending.PASSED: Outcome.PASSED,
+    Ending.WRONG: Outcome.FAILED,
+    Ending.RAISED: Outcome.FAILED,
+    Ending.NOT_WRITTEN: Outcome.FAILED,
+    Ending.CRASHED: Outcome.FAILED,
+    Ending.TIMED_OUT: Outcome.TIMEOUT,
+    Ending.SKIPPED: Outcome.SKIPPED,
+    Ending.BROKEN: Outcome.ERROR,
+    Ending.NOT_RUN: Outcome.ERROR,
+}
+_LOST = "The check gave no answer"
+
+
+def status(facts: StageFacts) -> Status:
+    """Where a stage stands. NOT_STARTED only if every check that ran met an untouched stub."""
+    endings = [_worst(planned, facts.cases).ending for planned in facts.planned]
+    ran = [ending for ending in endings if ending is not Ending.SKIPPED]
+    if ran and all(ending is Ending.NOT_WRITTEN for ending in ran):
+        return Status.NOT_STARTED
+    if any(_OUTCOMES[ending] is Outcome.ERROR for ending in endings):
+        return Status.ERROR
+    if ran and all(ending is Ending.PASSED for ending in ran):
+        return Status.PASSED
+    return Status.FAILED
+
+
+def judge_stage(
+    stage: Stage,
+    facts: StageFacts,
+    *,
+    caused_by: str | None = None,
+    diagnoses: Mapping[str, Diagnosis] | None = None,
+) -> StageResult:
+    """The verdict on one stage.
+
+    A check's points are given in full if every case of it passed, else not at all. A skipped check
+    earns the share that the rest of its stage earned: it costs nothing and gives nothing away.
+    """
+    worst = [(planned, _worst(planned, facts.cases)) for planned in facts.planned]
+    ran = [(planned, fact) for planned, fact in worst if fact.ending is not Ending.SKIPPED]
+    most = sum(planned.points for planned, _ in ran)
+    earned = sum(planned.points for planned, fact in ran if fact.ending is Ending.PASSED)
+    share = earned / most if most else 0.0
+    checks = tuple(
+        _result(planned, fact, facts.cases, share, (diagnoses or {}).get(planned.id))
+        for planned, fact in worst
+    )
+    return StageResult(
+        slug=stage.slug,
+        title=stage.title,
+        status=status(facts),
+        score=_number(sum(check.score for check in checks)),
+        max_score=_number(stage.points),
+        bonus=stage.bonus,
+        checks=checks,
+        caused_by=caused_by,
+        printed=facts.printed,
+    )
+
+
+def judge(
+    course: Course,
+    submission: str,
+    device: str,
+    stages: Sequence[StageResult],
+    notes: Sequence[str] = (),
+) -> Report:
+    """The report on a submission: scores are sums over the stages, bonus stages apart."""
+    core = [stage for stage in stages if not stage.bonus]
+    return Report(
+        course=course.name,
+        submission=submission,
+        device=device,
+        score=_number(sum(stage.score for stage in core)),
+        max_score=_number(sum(stage.max_score for stage in core)),
+        bonus=_number(sum(stage.score for stage in stages if stage.bonus)),
+        stages=tuple(stages),
+        notes=tuple(notes),
+    )
+
+
+def _worst(planned: PlannedCheck, facts: Iterable[CaseFact]) -> CaseFact:
+    """The fact that decides a check: its first case that did not pass, in the order planned.
+
+    Cases run from the smallest input up, so that is the smallest input that fails.
+    """
+    by_id = {fact.case.id: fact for fact in facts if fact.case.check == planned.id}
+    found = [by_id.get(case.id, CaseFact(case, Ending.BROKEN, _LOST)) for case in planned.cases]
+    failed = [f for f in found if f.ending not in (Ending.PASSED, Ending.SKIPPED)]
+    for fact in failed:
+        if fact.ending is not Ending.NOT_WRITTEN:
+            return fact
+    if failed:
+        return failed[0]
+    return next((fact for fact in found if fact.ending is Ending.PASSED), found[0])
+
+
+def _result(
+    planned: PlannedCheck,
+    fact: CaseFact,
+    facts: Iterable[CaseFact],
+    share: float,
+    diagnosis: Diagnosis | None,
+) -> CheckResult:
+    outcome = _OUTCOMES[fact.ending]
+    score = {Outcome.PASSED: planned.points, Outcome.SKIPPED: planned.points * share}
+    return CheckResult(
+        id=planned.id,
+        title=planned.title,
+        outcome=outcome,
+        score=_number(score.get(outcome, 0)),
+        max_score=_number(planned.points),
+        message=fact.message,
+        diagnosis=diagnosis if outcome is Outcome.FAILED else None,
+        seconds=sum(other.seconds for other in facts if other.case.check == planned.id),
+    )
+
+
+def _number(value: float) -> float:
+    """Points to two decimals, and as an integer where they are one."""
+    rounded = round(value, 2)
+    return int(rounded) if rounded == int(rounded) else rounded

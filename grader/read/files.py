@@ -1,0 +1,28 @@
+"""Writing files so that nothing which was there is ever lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step: whoever reads it finds the old file or the new. OSError.
+
+    Killed at any moment it leaves the old file as it was, and perhaps a `.new` beside it, which
+    the next time writes over.
+    """
+    new = path.with_name(f"{path.name}.new")
+    with open(new, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+
+
+def free_name(path: Path) -> Path:
+    """`path` with the first number at its end that no file has yet: `path`-1, `path`-2 ..."""
+    number = 1
+    while path.with_name(f"{path.name}-{number}").exists():
+        number += 1
+    return path.with_name(f"{path.name}-{number}")

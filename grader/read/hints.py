@@ -1,0 +1,102 @@
+"""hints/<slug>.md -> Hints. `read_hints` touches the disk, `parse_hints` is pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.types.course import Stage
+from grader.types.errors import CourseError
+from grader.types.hints import Hints, Rung
+
+FEWEST_RUNGS = 4
+# What may follow the last rung, in this order, and the field of Hints that it fills.
+_SECTIONS = {"Learnt": "learnt", "Why it is written so": "why", "Read next": "read_next"}
+_TITLE = re.compile(r"# +(\S.*?) *")
+_HEADING = re.compile(r"## *(.*?) *")
+_RUNG = re.compile(r"(\d+)\. *(\S.*)")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+
+
+def read_hints(stage: Stage) -> Hints:
+    """The hints of `stage`. Raises CourseError naming the file and the fault."""
+    place = stage.hints_file.relative_to(stage.root).as_posix()
+    try:
+        text = stage.hints_file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CourseError(f"{place}: is not UTF-8") from None
+    return parse_hints(text, place)
+
+
+def parse_hints(text: str, place: str) -> Hints:
+    """The hints that `text` holds; `place` is what an error calls the file. Raises CourseError."""
+    blocks = list(_blocks(text, place))
+    _, title, above = blocks[0]
+    if above:
+        raise CourseError(f"{place}: there is text before hint 1: give it a heading '## 1. ...'")
+    rungs: list[Rung] = []
+    sections: dict[str, str] = {}
+    for line, heading, body in blocks[1:]:
+        at = f"{place}:{line}"
+        if not body:
+            raise CourseError(f"{at}: there is nothing under '{heading}'")
+        rung = _RUNG.fullmatch(heading)
+        if rung is None:
+            sections[_field(heading, sections, at)] = body
+        elif sections:
+            raise CourseError(f"{at}: hint {rung[1]} comes after the sections: move it before them")
+        elif int(rung[1]) != len(rungs) + 1:
+            raise CourseError(
+                f"{at}: hint {rung[1]} where hint {len(rungs) + 1} should be: number them 1, 2, ..."
+            )
+        else:
+            rungs.append(Rung(rung[2], body))
+    if len(rungs) < FEWEST_RUNGS:
+        raise CourseError(f"{place}: has {len(rungs)} hints, but needs at least {FEWEST_RUNGS}")
+    return Hints(title, tuple(rungs), **sections)
+
+
+def _field(heading: str, sections: dict[str, str], at: str) -> str:
+    names = list(_SECTIONS)
+    if heading not in _SECTIONS:
+        raise CourseError(
+            f"{at}: '{heading}' is neither a hint ('1. A question') nor one of: {', '.join(names)}"
+        )
+    field = _SECTIONS[heading]
+    if field in sections:
+        raise CourseError(f"{at}: '{heading}' is there twice")
+    later = [name for name in names[names.index(heading) + 1 :] if _SECTIONS[name] in sections]
+    if later:
+        raise CourseError(f"{at}: '{heading}' belongs before '{later[0]}'")
+    return field
+
+
+def _blocks(text: str, place: str) -> Iterator[tuple[int, str, str]]:
+    """The number of each heading's line, the heading and the text below it; the title first."""
+    lines = text.rstrip().splitlines()
+    title = _TITLE.fullmatch(lines[0]) if lines else None
+    if title is None:
+        raise CourseError(f"{place}:1: the first line must be '# ' and the stage's title")
+    start, heading = 1, title[1]
+    body: list[str] = []
+    fence, opened = "", 0
+    for number, line in enumerate(lines[1:], start=2):
+        mark = _FENCE.match(line)
+        if mark is not None and fence in ("", mark[1]):
+            fence, opened = ("", 0) if fence else (mark[1], number)
+        found = None if fence else _HEADING.fullmatch(line)
+        if found is None:
+            body.append(line)
+            continue
+        yield start, heading, _trimmed(body)
+        start, heading, body = number, found[1], []
+    if fence:
+        raise CourseError(f"{place}:{opened}: the code that begins here has no end")
+    yield start, heading, _trimmed(body)
+
+
+def _trimmed(lines: list[str]) -> str:
+    """The lines without the empty ones at both ends; an indented first line stays indented."""
+    return "\n".join(lines).strip("\n").rstrip()

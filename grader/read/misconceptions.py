@@ -1,0 +1,42 @@
+"""hints/misconceptions/<slug>.py -> the stage's known wrong answers. The file is the author's."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from grader.misconceptions import Misconception
+from grader.types.course import Stage
+from grader.types.errors import CourseError
+
+
+def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
+    """The misconceptions of `stage` in the file's order; none where there is no file.
+
+    Raises CourseError if the file cannot be imported, uses an id twice or replaces something that
+    is no entry point of the stage.
+    """
+    file = stage.misconceptions_file
+    if not file.is_file():
+        return ()
+    spec = importlib.util.spec_from_file_location(f"misconceptions_{stage.slug}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CourseError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
+    marked = [
+        vars(value).get("__misconception__")
+        for value in list(vars(module).values())
+        if hasattr(value, "__dict__")
+    ]
+    found = tuple(mark for mark in marked if isinstance(mark, Misconception))
+    names = {entry.name for entry in stage.entry_points}
+    for index, mark in enumerate(found):
+        if mark.replaces not in names:
+            raise CourseError(
+                f"{file}: '{mark.id}' replaces {mark.replaces}, which is no entry point"
+            )
+        if mark.id in {other.id for other in found[:index]}:
+            raise CourseError(f"{file}: the id '{mark.id}' is used twice")
+    return found

@@ -1,0 +1,298 @@
+"""Who answers a check's requests: the learner's code in a worker, or a function of our own here."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from grader.run.solutions import References
+from grader.run.worker.bench import Bench
+from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
+from grader.run.workers import Interpreter, Worker, how_it_ended
+from grader.types.course import Course, Stage
+from grader.types.submission import Submission
+from grader.types.text import safe
+
+_SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks to no less
+_PRINT_CAP = 4000
+_GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
+_MIXED_IN = (
+    *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
+    *(AssertionError, NotImplementedError, ZeroDivisionError, ArithmeticError, LookupError),
+)
+
+
+class AnswerError(Exception):
+    """The learner's code gave no answer that a check could look at."""
+
+
+class SubmissionError(AnswerError):
+    """An exception of the learner's code, raised in the check.
+
+    It is an instance of the builtin exception that was raised too, so `pytest.raises(ValueError)`
+    and the like work. `not_written` marks the NotImplementedError of an untouched stub.
+    """
+
+    not_written = False
+
+
+class WrongReturn(AnswerError):
+    """The learner's code gave back something that is not of the entry point's type."""
+
+
+class LoadError(AnswerError):
+    """The stage's code cannot be imported, or does not define what the stage is about."""
+
+
+class Crash(AnswerError):
+    """The process that ran the learner's code ended."""
+
+
+class Timeout(AnswerError):
+    """The learner's code did not answer in time."""
+
+
+class Answers(Protocol):
+    """Answers the requests of one stage's checks."""
+
+    missing_layers: tuple[str, ...]
+
+    def begin(self) -> None:
+        """Start a case: nothing is left of the one before."""
+
+    def need(self, name: str) -> None:
+        """Have the entry point `name` at hand. Raises AnswerError if there is none."""
+
+    def answer(self, request: Frame) -> Frame:
+        """The reply to one request. Raises AnswerError."""
+
+    def close(self) -> str:
+        """Have done; returns what the answering code printed."""
+
+
+class LocalAnswers:
+    """Functions of our own, in this process: the solutions and the known misconceptions."""
+
+    missing_layers: tuple[str, ...] = ()
+
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        self._bench = Bench(find)
+
+    def begin(self) -> None:
+        """Forget every object and call."""
+        self._bench.reset()
+
+    def need(self, name: str) -> None:
+        """They are all here."""
+
+    def answer(self, request: Frame) -> Frame:
+        """The reply to one request."""
+        return self._bench.answer(request)
+
+    def close(self) -> str:
+        """Nothing is left behind."""
+        return ""
+
+
+class WorkerAnswers:
+    """The learner's code for one stage, in a worker that is started when it is first needed.
+
+    With `answered`, the functions of those earlier stages are the course's own, which `references`
+    answers for.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        course: Course,
+        stage: Stage,
+        submission: Submission,
+        *,
+        answered: Sequence[Stage] = (),
+        references: References | None = None,
+    ) -> None:
+        self._interpreter = interpreter
+        self._course = course
+        self._stage = stage
+        self._submission = submission
+        self._answered = {
+            earlier.slug: [entry.name for entry in earlier.entry_points] for earlier in answered
+        }
+        self._references = references
+        self._patience = course.limits.call_seconds
+        self._worker: Worker | None = None
+        self._load_error: AnswerError | None = None
+        self._absent: dict[str, AnswerError] = {}
+        self._printed = ""
+        self.missing_layers: tuple[str, ...] = ()
+
+    def begin(self) -> None:
+        """Start a case, in a new worker if the one before has died."""
+        if self._references is not None:
+            self._references.begin()
+        try:
+            if self._worker is not None:
+                self._send(Frame({"op": "begin"}), self._patience)
+        except AnswerError:
+            pass  # the worker died between two checks: start another
+        try:
+            if self._worker is None:
+                self._load()
+        except AnswerError:
+            pass  # the check that needs it is told
+
+    def close(self) -> str:
+        """End the worker; returns what the learner's code printed."""
+        if self._worker is not None:
+            self._worker.release()
+            self._worker = None
+        return safe(self._printed).strip()
+
+    def need(self, name: str) -> None:
+        """Have a worker that holds the entry point `name`. Raises AnswerError if there is none."""
+        if self._load_error is not None:
+            raise self._load_error
+        if name in self._absent:
+            raise self._absent[name]
+
+    def answer(self, request: Frame) -> Frame:
+        """The worker's reply to one request. Raises AnswerError."""
+        return self._send(request, self._patience)
+
+    def _load(self) -> None:
+        """Start a worker and import the stage in it, once: a broken import is not tried again."""
+        if self._load_error is not None:
+            raise self._load_error
+        stage, submission = self._stage, self._submission
+        if submission.is_folder and stage.file_name not in submission.files:
+            self._load_error = LoadError(_missing_file(stage, submission))
+            raise self._load_error
+        names = [entry.name for entry in stage.entry_points]
+        header = {
+            "op": "load",
+            "files": {name: data.decode("latin-1") for name, data in submission.files.items()},
+            "script": submission.script,
+            "cells": None if submission.cells is None else list(submission.cells),
+            "module": stage.slug,
+            "aliases": [stage.slug for stage in self._course.stages],
+            "names": names,
+            "answered": self._answered,
+        }
+        self._worker = self._interpreter.start()
+        try:
+            reply = self._send(Frame(header), self._course.limits.load_seconds).header
+        except Timeout as error:
+            self._load_error = Timeout(f"{error} (while it was imported)")
+            raise self._load_error from None
+        except Crash as error:
+            self._load_error = Crash(f"{error} (while it was imported)")
+            raise self._load_error from None
+        self.missing_layers = tuple(str(layer) for layer in reply.get("missing_layers", []))
+        if "error" in reply:
+            self._load_error = _import_error(reply["error"], stage, submission)
+            raise self._load_error
+        defined = _strings(reply.get("defined"))
+        self._absent = {
+            name: LoadError(_missing_name(name, reply, stage, submission))
+            for name in names
+            if name not in defined
+        }
+
+    def _send(self, frame: Frame, seconds: float) -> Frame:
+        """One request and its reply; whatever ends the worker ends up as an AnswerError."""
+        if self._worker is None:
+            raise Crash("The process that ran your code is gone")
+        deadline = time.monotonic() + seconds
+        channel = self._worker.channel
+        try:
+            channel.send(frame, deadline)
+            while True:
+                reply = channel.receive(deadline)
+                if not reply.header.get("ask"):
+                    break
+                if self._references is None:
+                    raise WireError("the worker asks, and nobody is to answer")
+                channel.send(self._references.answer(reply), deadline)
+        except DeadlineError:
+            self._drop()
+            self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
+            raise Timeout(
+                f"No answer within {seconds:g} seconds: is there an endless loop?"
+            ) from None
+        except Closed:
+            raise Crash(how_it_ended(self._drop(_GRACE))) from None
+        except WireError as error:
+            self._drop()
+            raise Crash(f"Your code's process answered with something else: {error}") from None
+        if len(self._printed) <= _PRINT_CAP:
+            self._printed += str(reply.header.get("printed", ""))[: _PRINT_CAP + 1]
+        return reply
+
+    def _drop(self, grace: float = 0.0) -> int | None:
+        worker, self._worker = self._worker, None
+        return worker.end(grace) if worker is not None else None
+
+
+def _strings(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def submission_error(error: dict[str, Any]) -> SubmissionError:
+    bases = _strings(error.get("bases"))
+    mixed = next((kind for base in bases for kind in _MIXED_IN if kind.__name__ == base), None)
+    kind = SubmissionError
+    if mixed is not None:
+        kind = type(mixed.__name__, (SubmissionError, mixed), {})
+    failure = kind(_told(error))
+    failure.not_written = error.get("stub") is True
+    return failure
+
+
+def _told(error: dict[str, Any]) -> str:
+    """An exception of the learner's code in words: what, then the learner's own frames."""
+    name = safe(str(error.get("type", "Exception")))
+    message = safe(str(error.get("message", ""))).strip()
+    if name == "SystemExit":
+        message = "your code called sys.exit() or quit(); return a value instead"
+    first = f"{name}: {message}" if message else name
+    return first + _frames(error)
+
+
+def _frames(error: dict[str, Any]) -> str:
+    lines = ""
+    frames = error.get("frames")
+    for frame in frames if isinstance(frames, list) else []:
+        if not isinstance(frame, dict):
+            continue
+        where = safe(str(frame.get("file", ""))[:200])
+        function = safe(str(frame.get("function", ""))[:100])
+        inside = f", in {function}" if function and function != "<module>" else ""
+        lines += f"\n  {where}, line {frame.get('line')}{inside}"
+        lines += f"\n    {safe(str(frame.get('text', ''))[:200])}"
+    return lines
+
+
+def _import_error(error: Any, stage: Stage, submission: Submission) -> AnswerError:
+    error = error if isinstance(error, dict) else {}
+    where = stage.file_name if submission.is_folder else submission.script
+    return LoadError(f"{where} cannot be imported. {_told(error)}")
+
+
+def _missing_file(stage: Stage, submission: Submission) -> str:
+    close = difflib.get_close_matches(stage.file_name, list(submission.files), n=1, cutoff=0.7)
+    hint = f"; did you name it {safe(close[0])}?" if close else ""
+    return f"The submission has no file {stage.file_name}{hint}"
+
+
+def _missing_name(name: str, reply: dict[str, Any], stage: Stage, submission: Submission) -> str:
+    cells = [cell for cell in reply.get("cells", []) if isinstance(cell, dict)]
+    defining = [c for c in cells if f" {name}(" in str(c.get("source")) or f" {name}:" in str(c)]
+    if defining or cells:
+        error = (defining or cells)[0]
+        return f"{name} is not defined: a cell of the notebook fails. {_told(error)}"
+    where = stage.file_name if submission.is_folder else submission.script or "the notebook"
+    close = difflib.get_close_matches(name, _strings(reply.get("others")), n=1, cutoff=0.7)
+    hint = f"; did you mean {safe(close[0])}?" if close else ""
+    return f"{where} does not define {name}{hint}"

@@ -1,0 +1,70 @@
+"""What was planned and what happened: the facts that the judge turns into a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from grader.run.worker.wire import Frame
+
+
+class Ending(Enum):
+    """How one case of a check ended."""
+
+    PASSED = "passed"
+    WRONG = "wrong"  # the check was not content with the answer
+    RAISED = "raised"  # the learner's code raised, or gave back something of another type
+    NOT_WRITTEN = "not written"  # the untouched stub's NotImplementedError
+    CRASHED = "crashed"  # the process that ran the learner's code ended
+    TIMED_OUT = "timed out"
+    SKIPPED = "skipped"
+    BROKEN = "broken"  # the check itself failed: the grader's fault
+    NOT_RUN = "not run"  # an earlier case of the same check timed out or crashed
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request to the worker and its reply."""
+
+    request: Frame
+    reply: Frame
+
+
+@dataclass(frozen=True)
+class Case:
+    """One parametrized case of a check, as planned."""
+
+    id: str
+    check: str
+
+
+@dataclass(frozen=True)
+class PlannedCheck:
+    """A check as planned before anything ran. A planned check without a fact is lost, not passed."""
+
+    id: str
+    stage: str
+    title: str
+    points: float
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class CaseFact:
+    """How one case ended; `exchanges` are what passed between the check and the learner's code."""
+
+    case: Case
+    ending: Ending
+    message: str = ""
+    seconds: float = 0.0
+    exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """What happened in one stage; `printed` is what the learner's code printed."""
+
+    slug: str
+    planned: tuple[PlannedCheck, ...]
+    cases: tuple[CaseFact, ...]
+    printed: str = ""

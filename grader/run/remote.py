@@ -1,0 +1,294 @@
+"""What a check holds in place of the learner's code: functions and modules of another process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from grader.run.answers import Answers, WrongReturn, submission_error
+from grader.run.facts import Exchange
+from grader.run.worker.bridge import Caller
+from grader.run.worker.wire import Frame, Handle, Opaque, WireError
+from grader.types.course import EntryPoint, Stage
+from grader.types.text import safe
+
+
+class StageUnderCheck:
+    """One stage of a submission as its checks use it; keeps a record of what passed."""
+
+    def __init__(self, stage: Stage, answers: Answers) -> None:
+        self._stage = stage
+        self._answers = answers
+        self._exchanges: list[Exchange] = []
+        self._seed = 0
+        self.last_call = ""
+        self.not_written = False
+
+    def begin(self, seed: int) -> None:
+        """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
+        self._exchanges = []
+        self._seed = seed
+        self.last_call = ""
+        self.not_written = False
+        self._answers.begin()
+
+    def end(self) -> tuple[Exchange, ...]:
+        """End a case: what passed between the check and the learner's code."""
+        return tuple(self._exchanges)
+
+    def close(self) -> str:
+        """End the stage; returns what the learner's code printed."""
+        return self._answers.close()
+
+    def entry(self, name: str) -> Callable[..., Any]:
+        """The learner's function or class `name`, to be called by a check."""
+        for entry in self._stage.entry_points:
+            if entry.name == name:
+                return _Entry(self, entry)
+        raise AttributeError(f"{name} is no entry point of stage {self._stage.slug}")
+
+    def call(self, caller: Caller, name: str, args: Any, kwargs: Any, **target: Any) -> Any:
+        """One call by a check, with the next seed; `name` stands for it in messages."""
+        self.last_call = f"{name}({_arguments(args, kwargs)})"
+        self._seed += 1
+        try:
+            return caller.call(target.pop("target"), args, kwargs, seed=self._seed, **target)
+        except WireError as error:
+            raise WrongReturn(f"{name}(...) gave an answer that makes no sense: {error}") from None
+
+    def need(self, name: str) -> None:
+        """Have the entry point at hand. Raises AnswerError."""
+        self._answers.need(name)
+
+    def request(self, frame: Frame) -> Frame:
+        """Send one request of a check and return the reply. Raises AnswerError."""
+        reply = self._answers.answer(frame)
+        self._exchanges.append(Exchange(frame, reply))
+        return reply
+
+    def fail(self, error: dict[str, Any]) -> Exception:
+        """The exception that an error reply describes."""
+        if error.get("stub") is True:
+            self.not_written = True
+        return submission_error(error)
+
+
+class RemoteSubmission:
+    """The `submission` fixture: `submission.split_heads(x, 4)` calls the learner's function."""
+
+    def __init__(self, stage: StageUnderCheck) -> None:
+        self._stage = stage
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._stage.entry(name)
+
+
+class _Entry:
+    """One entry point of the submission."""
+
+    def __init__(self, stage: StageUnderCheck, entry: EntryPoint) -> None:
+        self._stage = stage
+        self._entry = entry
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        stage, entry = self._stage, self._entry
+        stage.need(entry.name)
+        caller = Caller(stage.request, stage.fail, _handle_of)
+        value = stage.call(caller, entry.name, args, kwargs, target={"function": entry.name})
+        if not entry.is_class:
+            return checked(value, entry, f"{entry.name}(...)")
+        if not isinstance(value, Handle):
+            raise WrongReturn(
+                f"{entry.name}(...) made {described(value)}\n"
+                "  expected  an nn.Module: does the class derive from nn.Module?"
+            )
+        return RemoteModule(stage, value, entry, stage.last_call)
+
+
+class RemoteModule:
+    """An nn.Module of the worker, with the parts of nn.Module's interface that checks use."""
+
+    def __init__(
+        self, stage: StageUnderCheck, handle: Handle, entry: EntryPoint, made: str
+    ) -> None:
+        self.handle = handle
+        self._made = made
+        self._stage = stage
+        self._entry = entry
+        self._caller = Caller(stage.request, stage.fail, _handle_of)
+        self._parameters: dict[str, Any] = {}
+        self.training = True
+        self._read_parameters()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module's forward returns; a backward pass reaches inputs and parameters."""
+        value = self._stage.call(
+            self._caller,
+            self._made,
+            args,
+            kwargs,
+            target={"object": self.handle.id},
+            parameters={n: p for n, p in self._parameters.items() if p.requires_grad},
+        )
+        return checked(value, self._entry, f"Calling {self._entry.name}(...)")
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """Names and local leaf tensors that stand for the parameters and take their gradients."""
+        return iter(self._parameters.items())
+
+    def parameters(self) -> Iterator[Any]:
+        """The tensors of `named_parameters`."""
+        return iter(self._parameters.values())
+
+    def named_buffers(self) -> Iterator[tuple[str, Any]]:
+        """Names and values of the buffers."""
+        return iter(_named_tensors(self._method("named_buffers"), "named_buffers()"))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of the persistent parameters and buffers."""
+        return dict(_named_tensors(self._method("state_dict"), "state_dict()"))
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Copy these values into the module's parameters and buffers."""
+        self._method("load_state_dict", dict(state), strict=strict)
+        self._read_parameters()
+
+    def train(self, mode: bool = True) -> RemoteModule:
+        """Switch to training mode."""
+        self._method("train", mode)
+        self.training = mode
+        return self
+
+    def eval(self) -> RemoteModule:
+        """Switch to evaluation mode."""
+        self._method("eval")
+        self.training = False
+        return self
+
+    def to(self, *args: Any) -> RemoteModule:
+        """Move to a device or cast to a dtype."""
+        self._method("to", *args)
+        self._read_parameters()
+        return self
+
+    def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        target = {"object": self.handle.id, "method": name}
+        try:
+            return self._caller.call(target, args, kwargs)
+        except WireError as error:
+            raise WrongReturn(f"{name}() gave an answer that makes no sense: {error}") from None
+
+    def _read_parameters(self) -> None:
+        fresh = _named_tensors(self._method("named_parameters"), "named_parameters()")
+        known, self._parameters = self._parameters, {}
+        for name, tensor in fresh:
+            leaf = known.get(name)
+            if leaf is None:
+                leaf = tensor.detach()
+            else:
+                leaf.data = tensor.detach()
+                leaf.grad = None
+            self._parameters[name] = leaf.requires_grad_(leaf.is_floating_point())
+
+
+def checked(value: Any, entry: EntryPoint, call: str) -> Any:
+    """`value` if it is of the entry point's type. Raises WrongReturn."""
+    if entry.returns == ("any",):
+        return value
+    if entry.is_tuple:
+        wanted = f"a tuple of {len(entry.returns)}"
+        if not isinstance(value, tuple) or len(value) != len(entry.returns):
+            raise WrongReturn(
+                f"{call} returned {described(value)}\n"
+                f"  expected  {wanted}: ({', '.join(entry.returns)})"
+            )
+        parts = zip(value, entry.returns, strict=True)
+        for number, (part, kind) in enumerate(parts, start=1):
+            if not _is_kind(part, kind):
+                raise WrongReturn(
+                    f"{call} returned {described(part)} as value {number} of {len(value)}\n"
+                    f"  expected  {_KIND_WORDS[kind]}"
+                )
+        return value
+    if not _is_kind(value, entry.returns[0]):
+        message = f"{call} returned {described(value)}"
+        if value is None:
+            message += ": is a `return` missing?"
+        raise WrongReturn(f"{message}\n  expected  {_KIND_WORDS[entry.returns[0]]}")
+    return value
+
+
+_KIND_WORDS = {
+    "tensor": "a torch.Tensor",
+    "array": "a numpy array",
+    "number": "a number",
+    "any": "any value",
+}
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if kind == "any":
+        return True
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    library = sys.modules.get("torch" if kind == "tensor" else "numpy")
+    if library is None:
+        return False
+    return isinstance(value, library.Tensor if kind == "tensor" else library.ndarray)
+
+
+def described(value: Any) -> str:
+    """What a value is, in a few words."""
+    if value is None:
+        return "None"
+    if isinstance(value, Opaque):
+        return safe(value.type_name) + (f" ({safe(value.why)})" if value.why else "")
+    if isinstance(value, Handle):
+        return f"a module of class {safe(value.type_name)}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        library = type(value).__module__.split(".")[0]
+        name = "a torch.Tensor" if library == "torch" else "a numpy array"
+        return f"{name} of shape {list(shape)}"
+    return f"{type(value).__name__} {safe(repr(value)[:60])}"
+
+
+def _handle_of(value: Any) -> Handle | None:
+    return value.handle if isinstance(value, RemoteModule) else None
+
+
+def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:
+    import torch
+
+    items = value.items() if isinstance(value, dict) else value
+    if not isinstance(items, Iterable):
+        raise WrongReturn(f"{what} returned {described(value)}, not names and tensors")
+    named = list(items)
+    for item in named:
+        if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[1], torch.Tensor):
+            raise WrongReturn(f"{what} holds {described(item)}, not a name and a tensor")
+    return [(str(name), tensor) for name, tensor in named]
+
+
+def _arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+    """The arguments of a call as a learner may read them: tensors by their axes."""
+    positional = [_argument(value) for value in args]
+    return ", ".join(positional + [f"{name}={_argument(value)}" for name, value in kwargs.items()])
+
+
+def _argument(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return repr(value) if isinstance(value, (int, float, str, type(None))) else described(value)
+    axes = getattr(value, "axes", ())
+    if len(axes) != len(shape):
+        sizes = ", ".join(str(size) for size in shape)
+    else:
+        sizes = ", ".join(f"{axis}={size}" for axis, size in zip(axes, shape, strict=True))
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"[{sizes}]" if dtype == "float32" else f"[{sizes}] {dtype}"

@@ -1,0 +1,239 @@
+"""Runs the hidden checks with pytest, once or many times, and keeps the facts; judges nothing.
+
+pytest collects the checks once and then hands its run loop to `body`, which may run any stage of
+any submission as often as it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
+from grader.run.answers import AnswerError, Crash, Timeout
+from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+
+Result = TypeVar("Result")
+
+_OPTIONS = (
+    *("-c", os.devnull, "--assert=plain", "--import-mode=importlib", "--noconftest"),
+    *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:doctest"),
+    *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
+    *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
+)
+
+
+class Checks:
+    """The collected checks of some stages, and the pytest plugin that runs them one by one."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = stages
+        self._items: dict[str, list[pytest.Item]] = {stage.slug: [] for stage in stages}
+        self.planned: dict[str, tuple[PlannedCheck, ...]] = {}
+        self._current: StageUnderCheck | None = None
+        self._seed = 0
+        self._device = "cpu"
+        self._call: pytest.CallInfo[None] | None = None
+
+    def plan(self, items: Sequence[pytest.Item]) -> None:
+        """Take the items that pytest collected. Raises CourseError for a check without points."""
+        by_file = {stage.check_file.resolve(): stage for stage in self._stages}
+        for item in items:
+            self._items[by_file[item.path.resolve()].slug].append(item)
+        for stage in self._stages:
+            self.planned[stage.slug] = tuple(_planned(stage, self._items[stage.slug]))
+
+    def run(self, stage: Stage, remote: StageUnderCheck, seed: int, device: str) -> StageFacts:
+        """Run every check of `stage` against `remote` and close it."""
+        facts: list[CaseFact] = []
+        given_up: set[str] = set()
+        items = self._items[stage.slug]
+        self._current, self._device = remote, device
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            case = _case(stage, item)
+            if case.check in given_up:
+                facts.append(CaseFact(case, Ending.NOT_RUN))
+                continue
+            fact = self._run_case(case, item, following, remote, seed)
+            if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
+                given_up.add(case.check)
+            facts.append(fact)
+        return StageFacts(stage.slug, self.planned[stage.slug], tuple(facts), remote.close())
+
+    def _run_case(
+        self,
+        case: Case,
+        item: pytest.Item,
+        following: pytest.Item | None,
+        remote: StageUnderCheck,
+        seed: int,
+    ) -> CaseFact:
+        self._seed = zlib.crc32(f"{seed}:{case.id}".encode())
+        self._call = None
+        remote.begin(self._seed)
+        start = time.perf_counter()
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        seconds = time.perf_counter() - start
+        error = self._call.excinfo.value if self._call and self._call.excinfo else None
+        if self._call is None:
+            error = RuntimeError("pytest did not run the check")
+        ending, message = _ending(error, remote)
+        return CaseFact(case, ending, message, seconds, remote.end())
+
+    # What follows are pytest's hooks and fixtures; they only hand things over.
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep how the case ended; the first exception of set-up and call is the one that counts."""
+        if self._call is None or (self._call.excinfo is None and call.when != "teardown"):
+            self._call = call
+
+    @pytest.fixture(name="submission")
+    def _submission_fixture(self) -> RemoteSubmission:
+        assert self._current is not None
+        return RemoteSubmission(self._current)
+
+    @pytest.fixture(name="seed")
+    def _seed_fixture(self) -> int:
+        return self._seed
+
+    @pytest.fixture(name="device")
+    def _device_fixture(self) -> Any:
+        import torch
+
+        return torch.device(self._device)
+
+    @pytest.fixture(name="rand")
+    def _rand_fixture(self, device: Any) -> Callable[..., Any]:
+        import torch
+
+        from grader.checking import draw
+
+        generator = torch.Generator().manual_seed(self._seed)
+
+        def rand(
+            *, dtype: Any = torch.float32, grad: bool = False, scale: float = 1.0, **axes: int
+        ) -> Any:
+            return draw(generator, device, dtype, grad, scale, **axes)
+
+        return rand
+
+
+class _Loop:
+    """Gives pytest's run loop to `body`, once the checks are collected."""
+
+    def __init__(self, checks: Checks, body: Callable[[Checks], Any]) -> None:
+        self._checks = checks
+        self._body = body
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Let the checks carry their points."""
+        config.addinivalue_line("markers", "points(n): what the check is worth")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember the first file that cannot be collected."""
+        if report.failed and self.error is None:
+            reason = report.longreprtext.strip().splitlines()[-1:]
+            self.error = CourseError(f"{report.nodeid}: cannot be collected: {' '.join(reason)}")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run `body` in place of pytest's own loop."""
+        if self.error is None:
+            try:
+                self._checks.plan(session.items)
+                self.result = self._body(self._checks)
+            except BaseException as error:  # noqa: BLE001 - raised again outside pytest
+                self.error = error
+        return True
+
+
+def with_checks(
+    course: Course, stages: Sequence[Stage], body: Callable[[Checks], Result]
+) -> Result:
+    """What `body` returns, given the collected checks of `stages`.
+
+    Raises CourseError if a check file is missing or cannot be collected, and whatever `body` does.
+    """
+    for stage in stages:
+        if not stage.check_file.is_file():
+            raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
+    checks = Checks(stages)
+    loop = _Loop(checks, body)
+    files = [str(stage.check_file) for stage in stages]
+    with _no_options_from_outside():
+        pytest.main([*_OPTIONS, "--rootdir", str(course.root), *files], plugins=[checks, loop])
+    if loop.error is not None:
+        raise loop.error
+    return loop.result  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _no_options_from_outside() -> Iterator[None]:
+    """The learner's own PYTEST_ADDOPTS must not change how the checks run."""
+    kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
+    try:
+        yield
+    finally:
+        os.environ.update({name: value for name, value in kept.items() if value is not None})
+
+
+def _planned(stage: Stage, items: Sequence[pytest.Item]) -> Iterator[PlannedCheck]:
+    cases: dict[str, list[Case]] = {}
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        case = _case(stage, item)
+        cases.setdefault(case.check, []).append(case)
+        first.setdefault(case.check, item)
+    for check, item in first.items():
+        marker = item.get_closest_marker("points")
+        points = marker.args[0] if marker and marker.args else None
+        doc = (getattr(item, "function").__doc__ or "").strip()
+        if points is None or not doc:
+            raise CourseError(f"{item.nodeid}: a check needs points and a docstring, its title")
+        yield PlannedCheck(check, stage.slug, doc.splitlines()[0], points, tuple(cases[check]))
+
+
+def _case(stage: Stage, item: pytest.Item) -> Case:
+    name = getattr(item, "originalname", item.name)
+    check = f"{stage.slug}.{name.removeprefix('test_')}"
+    return Case(f"{check}{item.name[len(name) :]}", check)
+
+
+def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending, str]:
+    """How a case ended, from the exception that ended it."""
+    if error is None:
+        return Ending.PASSED, ""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if stage.not_written:
+        return Ending.NOT_WRITTEN, "Not written yet"
+    if isinstance(error, pytest.skip.Exception):
+        return Ending.SKIPPED, str(error.msg)
+    if isinstance(error, Timeout):
+        return Ending.TIMED_OUT, str(error)
+    if isinstance(error, Crash):
+        return Ending.CRASHED, str(error)
+    if isinstance(error, AnswerError):
+        return Ending.RAISED, _with_call(str(error), stage)
+    if isinstance(error, AssertionError) and str(error):
+        return Ending.WRONG, _with_call(str(error), stage)
+    return Ending.BROKEN, f"{type(error).__name__}: {error}"
+
+
+def _with_call(message: str, stage: StageUnderCheck) -> str:
+    """The message with the call that it is about as its second line."""
+    if not stage.last_call:
+        return message
+    first, newline, rest = message.partition("\n")
+    return f"{first}\n  call      {stage.last_call}{newline}{rest}"

@@ -1,0 +1,97 @@
+"""The course's own solutions: as a submission, in this process, or behind a worker's questions."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from grader.run.worker.loader import Loader
+from grader.run.worker.wire import Frame, WireError
+from grader.run.workers import Interpreter, Worker
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+
+_MODULE = "references"
+_ANSWER_SECONDS = 10.0
+
+
+def solution_files(course: Course) -> dict[str, bytes]:
+    """The sources of all solutions by file name. Raises CourseError if one is missing."""
+    files = {}
+    for stage in course.stages:
+        try:
+            files[stage.file_name] = stage.solution_file.read_bytes()
+        except OSError as error:
+            raise CourseError(f"{stage.solution_file}: {error.strerror}") from None
+    return files
+
+
+def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
+    """The solution's entry points of `stage`, in this process, by name."""
+    loader = Loader(solution_files(course), {})
+    loader.install()
+    try:
+        module = importlib.import_module(stage.slug)
+    finally:
+        loader.remove()
+    return lambda name: getattr(module, name)
+
+
+class References:
+    """Answers the functions of earlier stages for a worker, from a second worker of our own.
+
+    The two workers are strangers: requests are relayed, and of an error only its type and message
+    go back, so that no line of a solution reaches the learner's process.
+    """
+
+    def __init__(self, interpreter: Interpreter, course: Course, stages: Sequence[Stage]) -> None:
+        self._names = [entry.name for stage in stages for entry in stage.entry_points]
+        lines = [
+            f"from {stage.slug} import {entry.name}\n"
+            for stage in stages
+            for entry in stage.entry_points
+        ]
+        files = solution_files(course) | {f"{_MODULE}.py": "".join(lines).encode()}
+        self._worker: Worker = interpreter.start()
+        self._exchange(
+            Frame(
+                {
+                    "op": "load",
+                    "files": {name: data.decode("latin-1") for name, data in files.items()},
+                    "script": None,
+                    "cells": None,
+                    "module": _MODULE,
+                    "aliases": [],
+                    "names": self._names,
+                    "answered": {},
+                }
+            )
+        )
+
+    def begin(self) -> None:
+        """Forget the calls of the check before."""
+        self._exchange(Frame({"op": "begin"}))
+
+    def answer(self, question: Frame) -> Frame:
+        """The reply to a worker's question. Raises WireError for what is no question."""
+        header = {key: value for key, value in question.header.items() if key != "ask"}
+        target = header.get("target")
+        known = isinstance(target, dict) and target.get("function") in self._names
+        if header.get("op") != "backward" and not (header.get("op") == "call" and known):
+            raise WireError("a worker may only ask for the functions of earlier stages")
+        reply = self._exchange(Frame(header, question.data))
+        error = reply.header.get("error")
+        if error is not None:
+            return Frame({"error": {key: error[key] for key in ("type", "bases", "message")}})
+        return reply
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.release()
+
+    def _exchange(self, frame: Frame) -> Frame:
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        self._worker.channel.send(frame, deadline)
+        return self._worker.channel.receive(deadline)

@@ -1,0 +1,202 @@
+"""Answers calls: finds the function or object that a request names, calls it, packs the result."""
+
+from __future__ import annotations
+
+import builtins
+import random
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError
+
+_MESSAGE_CAP = 2000
+_FRAMES_CAP = 12
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a later backward pass needs of one call."""
+
+    outputs: list[Any]
+    leaves: list[Any]
+    module: Any
+    parameters: list[str]
+
+
+class Bench:
+    """The objects and calls of one check.
+
+    `find` gives the function or class of an entry point's name; `line` gives the text of a line of
+    the learner's own files, or None for files that are not theirs.
+    """
+
+    def __init__(
+        self, find: Callable[[str], Any], line: Callable[[str, int], str | None] | None = None
+    ) -> None:
+        self._find = find
+        self._line = line or (lambda file, number: None)
+        self._objects: dict[int, Any] = {}
+        self._calls: dict[int, _Call] = {}
+
+    def reset(self) -> None:
+        """Forget every object and call: the next check starts afresh."""
+        self._objects.clear()
+        self._calls.clear()
+
+    def held(self, number: int) -> Any:
+        """The object of a handle's number, None if there is none."""
+        return self._objects.get(number)
+
+    def answer(self, request: Frame) -> Frame:
+        """The reply to one request; an exception of the called code becomes an error reply."""
+        try:
+            if request.header.get("op") == "backward":
+                return self._backward(request)
+            return self._call(request)
+        except BaseException as error:  # noqa: BLE001 - sys.exit and Ctrl-C are answers too
+            return Frame({"error": describe(error, self._line)})
+
+    def _call(self, request: Frame) -> Frame:
+        header = request.header
+        unpacker = Unpacker(
+            request, handle=lambda id, _: self._objects[id], strided=True, leaves=True
+        )
+        args = unpacker.unpack(header["args"])
+        kwargs = unpacker.unpack(header["kwargs"])
+        function, owner = self._target(header["target"])
+        _seed(header.get("seed"))
+        torch = sys.modules.get("torch")
+        if torch is None:
+            result = function(*args, **kwargs)
+        else:
+            with torch.set_grad_enabled(header["differentiate"]):
+                result = function(*args, **kwargs)
+        packer = Packer(self._handle)
+        value = packer.pack(result)
+        outputs = list(packer.arrays)
+        changed = packer.pack(list(_changed(unpacker)))
+        call = len(self._calls)
+        leaves = [
+            array
+            for array, entry in zip(unpacker.arrays, header.get("arrays", []), strict=True)
+            if entry.get("grad")
+        ]
+        self._calls[call] = _Call(outputs, leaves, owner, header["parameters"])
+        return packer.frame({"value": value, "changed": changed, "call": call})
+
+    def _backward(self, request: Frame) -> Frame:
+        import torch
+
+        header = request.header
+        call = self._calls[header["call"]]
+        own = dict(call.module.named_parameters()) if call.parameters else {}
+        inputs = call.leaves + [own.get(name) for name in call.parameters]
+        pairs = [
+            (call.outputs[index], gradient)
+            for index, gradient in Unpacker(request).unpack(header["gradients"])
+            if call.outputs[index].requires_grad
+        ]
+        wanted = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+        found: Sequence[Any] = []
+        if pairs and wanted:
+            # A weighted sum in place of grad_outputs, for which torch imports its symbolic shapes.
+            weighted = [(output * gradient.to(output.device)).sum() for output, gradient in pairs]
+            found = torch.autograd.grad(weighted, wanted, allow_unused=True, retain_graph=True)
+        by_id = {id(tensor): gradient for tensor, gradient in zip(wanted, found, strict=False)}
+        packer = Packer()
+        return packer.frame({"value": packer.pack([by_id.get(id(tensor)) for tensor in inputs])})
+
+    def _target(self, target: dict[str, Any]) -> tuple[Callable[..., Any], Any]:
+        """The callable that a request names and the object it belongs to."""
+        if "function" in target:
+            return self._find(target["function"]), None
+        owner = self._objects[target["object"]]
+        method = target.get("method")
+        return (owner if method is None else getattr(owner, method)), owner
+
+    def _handle(self, value: Any) -> Handle | None:
+        torch = sys.modules.get("torch")
+        if torch is None or not isinstance(value, torch.nn.Module):
+            return None
+        for number, known in self._objects.items():
+            if known is value:
+                return Handle(number, type(value).__name__)
+        number = len(self._objects)
+        self._objects[number] = value
+        return Handle(number, type(value).__name__)
+
+
+def describe(
+    error: BaseException, line: Callable[[str, int], str | None] = lambda file, number: None
+) -> dict[str, Any]:
+    """An exception as data: its type, message and the frames that are the learner's own.
+
+    `stub` is true when the exception is the NotImplementedError of an untouched stub: raised in the
+    very function that was called, by the learner's file and not by a library underneath.
+    """
+    names = [base.__name__ for base in type(error).__mro__ if hasattr(builtins, base.__name__)]
+    try:
+        message = str(error)[:_MESSAGE_CAP]
+    except BaseException:  # noqa: BLE001 - a hostile __str__
+        message = ""
+    frames = []
+    last_is_own = False
+    traceback: TracebackType | None = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        text = line(code.co_filename, traceback.tb_lineno)
+        last_is_own = text is not None
+        if text is not None:
+            frames.append(
+                {
+                    "file": code.co_filename,
+                    "line": traceback.tb_lineno,
+                    "function": code.co_name,
+                    "text": text.strip()[:200],
+                }
+            )
+        traceback = traceback.tb_next
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        text = line(error.filename, error.lineno)
+        if text is not None:
+            message = str(error.msg)
+            place = {"file": error.filename, "line": error.lineno, "function": ""}
+            frames = [{**place, "text": text.strip()[:200]}]
+    return {
+        "type": type(error).__name__[:100],
+        "bases": names,
+        "message": message,
+        "frames": frames[-_FRAMES_CAP:],
+        "stub": type(error) is NotImplementedError and last_is_own and len(frames) == 1,
+    }
+
+
+def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
+    """The arguments whose values are no longer those that came, with their new values."""
+    changed = []
+    for index, (array, sent) in enumerate(zip(unpacker.arrays, unpacker.buffers, strict=True)):
+        packer = Packer()
+        packer.pack(array)
+        if packer.frame({}).data != sent:
+            changed.append((index, array))
+    return changed
+
+
+def _seed(seed: int | None) -> None:
+    """Seed what the learner's code may draw from, so that a run can be repeated."""
+    if seed is None:
+        return
+    if not isinstance(seed, int):
+        raise WireError("a seed is not an integer")
+    random.seed(seed)
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None:
+        # torch.manual_seed would format a stack trace at each call, for a GPU not yet in use.
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
+    if numpy is not None:
+        numpy.random.seed(seed % (1 << 32))

@@ -1,0 +1,168 @@
+"""Calls across the wire that feel like calls: real tensors, and gradients that flow through them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from grader.run.worker.wire import Frame, Handle, Opaque, Packer, Unpacker, WireError
+
+Transport = Callable[[Frame], Frame]
+
+
+class Caller:
+    """Calls functions and objects that live on the other side of `transport`.
+
+    `transport` sends one request and returns its reply. `fail` makes the exception to raise from
+    the error that a reply describes. `handle_of` tells which arguments are objects of the other
+    side, `object_of` makes the local stand-in for one that comes back.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        fail: Callable[[dict[str, Any]], Exception],
+        handle_of: Callable[[Any], Handle | None] = lambda value: None,
+        object_of: Callable[[int, str], Any] = Handle,
+    ) -> None:
+        self._transport = transport
+        self._fail = fail
+        self._handle_of = handle_of
+        self._object_of = object_of
+
+    def call(
+        self,
+        target: dict[str, Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        seed: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The result of calling `target` with the arguments.
+
+        `parameters` are local leaf tensors that stand for the target's own: with them, a backward
+        pass through the result also fills their gradients. An argument that the callee changed in
+        place is changed here too.
+        """
+        packer = Packer(self._handle_of)
+        header = {
+            "op": "call",
+            "target": target,
+            "args": packer.pack(tuple(args)),
+            "kwargs": packer.pack(dict(kwargs)),
+            "seed": seed,
+            "parameters": list(parameters or {}),
+            "differentiate": False,
+        }
+        torch = sys.modules.get("torch")
+        inputs: list[Any] = []
+        if torch is not None and torch.is_grad_enabled():
+            header["differentiate"] = True
+            arrays = [array for array in packer.arrays if isinstance(array, torch.Tensor)]
+            inputs = [array for array in arrays if array.requires_grad]
+            inputs += (parameters or {}).values()
+        request = packer.frame(header)
+        if not inputs:
+            return self._finish(self._unpacker(self._transport(request)), packer.arrays)
+        return self._call_with_gradients(torch, request, packer.arrays, inputs)
+
+    def _call_with_gradients(
+        self, torch: Any, request: Frame, arrays: list[Any], inputs: list[Any]
+    ) -> Any:
+        function = _bridge(torch)
+        unpacker: list[Unpacker] = []
+        indices: list[int] = []
+
+        def forward() -> tuple[list[Any], list[Any]]:
+            reply = self._unpacker(self._transport(request))
+            unpacker.append(reply)
+            self._finish(reply, arrays)
+            entries = reply.frame.header["arrays"]
+            for index, array in enumerate(reply.arrays):
+                if isinstance(array, torch.Tensor):
+                    indices.append(index)
+            tensors = [reply.arrays[index] for index in indices]
+            constant = [
+                reply.arrays[index]
+                for index in indices
+                if not entries[index].get("grad") or not reply.arrays[index].is_floating_point()
+            ]
+            return tensors, constant
+
+        def backward(gradients: Sequence[Any]) -> list[Any]:
+            given = [
+                (index, gradient)
+                for index, gradient in zip(indices, gradients, strict=True)
+                if gradient is not None
+            ]
+            return self._gradients(unpacker[0].frame.header.get("call"), given, inputs, torch)
+
+        results = function.apply(forward, backward, *inputs)
+        for index, tensor in zip(indices, results, strict=True):
+            unpacker[0].arrays[index] = tensor
+        return unpacker[0].unpack(unpacker[0].frame.header["value"])
+
+    def _gradients(
+        self, call: Any, given: list[tuple[int, Any]], inputs: list[Any], torch: Any
+    ) -> list[Any]:
+        packer = Packer()
+        header = {"op": "backward", "call": call, "gradients": packer.pack(given)}
+        gradients = self._finish(self._unpacker(self._transport(packer.frame(header))), [])
+        if not isinstance(gradients, list) or len(gradients) != len(inputs):
+            raise WireError("there is not one gradient for each input")
+        for gradient, tensor in zip(gradients, inputs, strict=True):
+            if gradient is None:
+                continue
+            if not isinstance(gradient, torch.Tensor) or gradient.shape != tensor.shape:
+                raise WireError("a gradient does not have its input's shape")
+        return [
+            None if gradient is None else gradient.to(tensor.device, tensor.dtype)
+            for gradient, tensor in zip(gradients, inputs, strict=True)
+        ]
+
+    def _unpacker(self, reply: Frame) -> Unpacker:
+        error = reply.header.get("error")
+        if error is not None:
+            raise self._fail(error if isinstance(error, dict) else {})
+        return Unpacker(reply, handle=self._object_of)
+
+    def _finish(self, reply: Unpacker, arrays: list[Any]) -> Any:
+        """Write changed arguments back and return the value."""
+        header = reply.frame.header
+        changed = reply.unpack(header.get("changed"))
+        for index, new in changed or []:
+            if type(index) is not int or not 0 <= index < len(arrays):
+                raise WireError("a changed argument was not among the arguments")
+            _write_back(arrays[index], new)
+        return reply.unpack(header.get("value"))
+
+
+def _write_back(old: Any, new: Any) -> None:
+    if isinstance(new, Opaque) or old.shape != new.shape or old.dtype != new.dtype:
+        raise WireError("an argument changed its shape or its dtype")
+    if hasattr(old, "data_ptr"):
+        old.data.copy_(new)
+    else:
+        old[...] = new
+
+
+def _bridge(torch: Any) -> Any:
+    """The autograd function whose forward and backward are the two halves of one remote call."""
+
+    class Bridge(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, forward: Any, backward: Any, *inputs: Any) -> tuple[Any, ...]:
+            tensors, constant = forward()
+            ctx.remote_backward = backward
+            ctx.set_materialize_grads(False)
+            ctx.mark_non_differentiable(*constant)
+            return tuple(tensors)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+            return None, None, *ctx.remote_backward(gradients)
+
+    return Bridge

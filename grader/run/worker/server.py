@@ -1,0 +1,261 @@
+"""The isolated interpreter: imports the course's libraries once, then forks one worker a stage.
+
+It never runs a line of the learner's: only the forked (or, where there is no fork, the handed-over)
+worker does, after the lock. Requests on the control socket:
+
+    {"op": "start", ...}  with a socket attached: fork a worker that serves on it -> {"pid": int}
+    {"op": "end", "pid": int, "grace": seconds}: end that worker -> {"status": wait status or null}
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import io
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from grader.run.worker.bench import Bench, describe
+from grader.run.worker.bridge import Caller
+from grader.run.worker.loader import Loader
+from grader.run.worker.lock import Lock, Policy, prepare, python_environment
+from grader.run.worker.wire import Channel, Closed, Frame
+
+_PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
+
+
+class Tap(io.TextIOBase):
+    """A stdout that keeps the first characters and counts the rest."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._room = _PRINT_CAP
+        self._dropped = 0
+
+    def writable(self) -> bool:
+        """Always: print needs it."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep as much of `text` as there is room for."""
+        kept = text[: self._room]
+        if kept:
+            self._parts.append(kept)
+            self._room -= len(kept)
+        self._dropped += len(text) - len(kept)
+        return len(text)
+
+    def drain(self) -> str:
+        """What came since the last call."""
+        text = "".join(self._parts)
+        self._parts.clear()
+        if self._dropped:
+            text += f"\n... and {self._dropped} more characters\n"
+            self._dropped = 0
+        return text
+
+
+class Worker:
+    """Serves one stage of one submission on a channel."""
+
+    def __init__(self, channel: Channel, missing_layers: tuple[str, ...]) -> None:
+        self._channel = channel
+        self._missing = missing_layers
+        self._tap = Tap()
+        self._namespace: Callable[[str], Any] = self._unknown
+        self._loader: Loader | None = None
+        self._bench = Bench(self._find, self._line)
+
+    def serve(self) -> None:
+        """Answer requests until the other side closes."""
+        sys.stdout = sys.stderr = self._tap
+        while True:
+            try:
+                request = self._channel.receive()
+            except Closed:
+                return
+            reply = self._answer(request)
+            printed = self._tap.drain()
+            if printed:
+                reply.header["printed"] = printed
+            self._channel.send(reply)
+
+    def _answer(self, request: Frame) -> Frame:
+        op = request.header.get("op")
+        if op == "load":
+            return self._load(request.header)
+        if op == "begin":
+            self._bench.reset()
+            return Frame({})
+        return self._bench.answer(request)
+
+    def _load(self, header: dict[str, Any]) -> Frame:
+        """Import the learner's code for one stage; reply with what is defined and what is not."""
+        if self._loader is not None:
+            self._loader.remove()
+        self._bench.reset()
+        patches = {slug: self._patch(names) for slug, names in header["answered"].items()}
+        files = {name: text.encode("latin-1") for name, text in header["files"].items()}
+        loader = self._loader = Loader(files, patches)
+        loader.install()
+        cells = header["cells"]
+        errors: list[dict[str, Any]] = []
+        try:
+            if cells is None and header["script"] is None:
+                module = importlib.import_module(header["module"])
+            else:
+                module, errors = loader.run_script(cells, header["script"], header["aliases"])
+        except BaseException as error:  # noqa: BLE001 - sys.exit while importing is an answer too
+            return Frame({"error": describe(error, loader.line)})
+        self._namespace = lambda name: getattr(module, name)
+        defined = [name for name in header["names"] if callable(getattr(module, name, None))]
+        others = [name for name in list(vars(module)) if not name.startswith("_")][:200]
+        return Frame(
+            {
+                "defined": defined,
+                "others": [name[:80] for name in others],
+                "cells": errors[:20],
+                "missing_layers": list(self._missing),
+            }
+        )
+
+    def _patch(self, names: list[str]) -> Callable[[Any], None]:
+        """Have the other side answer the functions `names` of a module."""
+
+        def answered(name: str) -> Callable[..., Any]:
+            caller = Caller(self._ask, _builtin_error)
+
+            def function(*args: Any, **kwargs: Any) -> Any:
+                return caller.call({"function": name}, args, kwargs)
+
+            function.__name__ = name
+            return function
+
+        def patch(module: Any) -> None:
+            for name in names:
+                setattr(module, name, answered(name))
+
+        return patch
+
+    def _ask(self, request: Frame) -> Frame:
+        self._channel.send(Frame({**request.header, "ask": True}, request.data))
+        return self._channel.receive()
+
+    def _find(self, name: str) -> Any:
+        return self._namespace(name)
+
+    def _line(self, file: str, number: int) -> str | None:
+        return self._loader.line(file, number) if self._loader else None
+
+    @staticmethod
+    def _unknown(name: str) -> Any:
+        raise LookupError(f"nothing is loaded yet, so there is no {name}")
+
+
+def _builtin_error(error: dict[str, Any]) -> Exception:
+    """The exception to raise in the learner's code from an answered function's error."""
+    known = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError, IndexError)}
+    for base in error.get("bases", []):
+        if base in known:
+            return known[base](str(error.get("message", "")))
+    return RuntimeError(str(error.get("message", "")))
+
+
+def serve(control: socket.socket, setup: dict[str, Any]) -> None:
+    """Import what the course needs and answer the control socket until it closes.
+
+    Without fork, the first start request turns this very process into the worker, and the control
+    socket into its channel.
+    """
+    channel = Channel(control)
+    sys.path[:] = setup["path"]
+    try:
+        for name in setup["preload"]:
+            importlib.import_module(name)
+        if "torch" in sys.modules:
+            _warm_torch()
+    except Exception as error:  # whatever an import may raise, the checker tells it
+        channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
+        return
+    lock = prepare(
+        Policy(
+            readable=python_environment(),
+            hidden=tuple(setup["hidden"]),
+            scratch_root=setup["scratch_root"],
+            memory_bytes=setup["memory_bytes"],
+            cpu_seconds=setup["cpu_seconds"],
+            file_bytes=setup["file_bytes"],
+            open_files=64,
+            gpu=setup["gpu"],
+        )
+    )
+    channel.send(Frame({"ready": True}))
+    gc.collect()
+    gc.freeze()
+    while True:
+        try:
+            header = channel.receive().header
+        except Closed:
+            return
+        if header["op"] == "end":
+            channel.send(Frame({"status": _end(header["pid"], header["grace"])}))
+        elif setup["fork"]:
+            _, [descriptor], _, _ = socket.recv_fds(control, 1, 1)
+            pid = os.fork()
+            if pid == 0:
+                _work(socket.socket(fileno=descriptor), lock, header["scratch"])
+            os.close(descriptor)
+            channel.send(Frame({"pid": pid}))
+        else:
+            channel.send(Frame({"pid": os.getpid()}))
+            _work(control, lock, header["scratch"])
+
+
+def _work(connection: socket.socket, lock: Lock, scratch: str) -> NoReturn:
+    """Become the worker: keep one descriptor, lock the process, serve, and end with no clean-up."""
+    try:
+        os.chdir(scratch)
+        os.environ["TMPDIR"] = scratch
+        missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
+        Worker(Channel(connection), missing).serve()
+    finally:
+        os._exit(0)
+
+
+def _end(pid: int, grace: float) -> int | None:
+    """Reap a worker, killing it unless it ends by itself within `grace` seconds.
+
+    Returns its wait status, None if it was reaped already.
+    """
+    end = time.monotonic() + grace
+    try:
+        while time.monotonic() < end:
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return status
+            time.sleep(0.001)
+        os.kill(pid, signal.SIGKILL)
+        return os.waitpid(pid, 0)[1]
+    except (ChildProcessError, ProcessLookupError):
+        return None
+
+
+def _warm_torch() -> None:
+    """Load what torch loads on first use, so that a locked worker needs no file for it.
+
+    One thread: after a tensor operation in a process of several threads a forked child would hang.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    layer = torch.nn.Linear(4, 4)
+    torch.nn.init.xavier_uniform_(layer.weight)
+    heads = torch.randn(2, 3, 4, requires_grad=True)
+    weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
+    torch.nn.functional.dropout(weights, 0.5)
+    torch.autograd.grad(weights.double().sum(), heads)

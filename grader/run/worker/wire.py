@@ -1,0 +1,430 @@
+"""Frames and values between the checker and a worker: a small JSON header and raw array bytes.
+
+Nothing is ever unpickled. Whoever reads a frame checks it: lengths against a cap before reading,
+array shapes against the bytes that came, one deadline for the whole frame.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_LENGTHS = struct.Struct("<II")
+HEADER_CAP = 4 << 20  # bytes of JSON in one frame
+ARRAYS_CAP = 256 << 20  # bytes of array data in one frame
+_DEPTH_CAP = 16  # nested containers in one value
+_ITEMS_CAP = 10_000  # entries of one container
+_TEXT_CAP = 20_000  # characters of one string that the learner's code returns
+
+
+class WireError(Exception):
+    """The other side sent something that the protocol does not allow."""
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class DeadlineError(Exception):
+    """The other side did not answer in time."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message: `header` is plain JSON data, `data` the bytes of its arrays, one after another."""
+
+    header: dict[str, Any]
+    data: bytes = b""
+
+
+class Channel:
+    """Frames over a connected stream socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def send(self, frame: Frame, deadline: float | None = None) -> None:
+        """Send one frame; `deadline` is a value of `time.monotonic()`.
+
+        Raises DeadlineError when the other side does not read, Closed when it is gone.
+        """
+        header = json.dumps(frame.header, separators=(",", ":")).encode()
+        if len(header) > HEADER_CAP or len(frame.data) > ARRAYS_CAP:
+            raise WireError("the values are too large to send")
+        parts = _LENGTHS.pack(len(header), len(frame.data)) + header
+        try:
+            if len(frame.data) < 1 << 16:
+                self._send_all(parts + frame.data, deadline)
+            else:
+                self._send_all(parts, deadline)
+                self._send_all(frame.data, deadline)
+        except TimeoutError:
+            raise DeadlineError from None
+        except OSError as error:
+            raise Closed from error
+
+    def receive(self, deadline: float | None = None) -> Frame:
+        """Read one frame.
+
+        Raises DeadlineError at the deadline, Closed at the end of the stream and WireError for
+        anything that is not a frame or is larger than the caps.
+        """
+        header_length, data_length = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
+        if header_length > HEADER_CAP or data_length > ARRAYS_CAP:
+            raise WireError("a frame is larger than the cap")
+        raw = self._read(header_length, deadline)
+        data = bytes(self._read(data_length, deadline)) if data_length else b""
+        try:
+            header = json.loads(raw)
+        except (ValueError, RecursionError):
+            raise WireError("a frame's header is not JSON") from None
+        if not isinstance(header, dict):
+            raise WireError("a frame's header is not an object")
+        return Frame(header, data)
+
+    def close(self) -> None:
+        """Close the socket; the other side reads the end of the stream."""
+        self._socket.close()
+
+    def _send_all(self, data: bytes, deadline: float | None) -> None:
+        view = memoryview(data)
+        while view:
+            self._socket.settimeout(_left(deadline))
+            view = view[self._socket.send(view) :]
+
+    def _read(self, count: int, deadline: float | None) -> bytearray:
+        buffer = bytearray(count)
+        view = memoryview(buffer)
+        while view:
+            try:
+                self._socket.settimeout(_left(deadline))
+                got = self._socket.recv_into(view)
+            except TimeoutError:
+                raise DeadlineError from None
+            except OSError as error:
+                raise Closed from error
+            if not got:
+                raise Closed
+            view = view[got:]
+        return buffer
+
+
+def _left(deadline: float | None) -> float | None:
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Something that does not travel: the name of its type, and why when that is not the type."""
+
+    type_name: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An object that stays where it is; `id` names it there."""
+
+    id: int
+    type_name: str
+
+
+@dataclass
+class Packer:
+    """Turns values into JSON data and array bytes; one packer makes one frame.
+
+    The same array packed twice travels once, so that `query is key` holds on the other side.
+    `arrays` lists the arrays in the order in which they were met.
+    """
+
+    handle: Callable[[Any], Handle | None] = lambda value: None
+    arrays: list[Any] = field(default_factory=list)
+    _chunks: list[bytes] = field(default_factory=list)
+    _entries: list[dict[str, Any]] = field(default_factory=list)
+    _index: dict[int, int] = field(default_factory=dict)
+    _size: int = 0
+
+    def pack(self, value: Any, depth: int = 0) -> Any:
+        """`value` as JSON data; what cannot travel is packed as Opaque."""
+        if value is None or value is True or value is False:
+            return value
+        kind = type(value)
+        if kind is int:
+            return value if value.bit_length() < 1024 else _opaque("int", "too large")
+        if kind is float:
+            return value
+        if kind is str:
+            return value if len(value) <= _TEXT_CAP else _opaque("str", "too long")
+        if depth > _DEPTH_CAP:
+            return _opaque(kind.__name__, "nested too deeply")
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            if isinstance(value, torch.Tensor):
+                return self._pack_tensor(value, torch)
+            if isinstance(value, torch.dtype):
+                return {"dtype": str(value).removeprefix("torch.")}
+            if isinstance(value, torch.device):
+                return {"device": str(value)}
+            if kind is torch.Size:
+                return {"tuple": [int(size) for size in value]}
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and isinstance(value, numpy.ndarray):
+            return self._pack_ndarray(value, numpy)
+        handle = self.handle(value)
+        if handle is not None:
+            return {"handle": handle.id, "type": handle.type_name}
+        if isinstance(value, tuple):
+            return {"tuple": self._items(value, depth)}
+        if isinstance(value, list):
+            return {"list": self._items(value, depth)}
+        if isinstance(value, Mapping):
+            return {"dict": [self._items(pair, depth) for pair in _capped(value.items())]}
+        if isinstance(value, Iterator):
+            return {"list": self._items(value, depth)}
+        if isinstance(value, Opaque):
+            return _opaque(value.type_name, value.why)
+        return _opaque(_type_name(value))
+
+    def frame(self, header: dict[str, Any]) -> Frame:
+        """The frame of `header`, whose values were packed by this packer."""
+        return Frame({**header, "arrays": self._entries}, b"".join(self._chunks))
+
+    def _items(self, values: Any, depth: int) -> list[Any]:
+        return [self.pack(value, depth + 1) for value in _capped(values)]
+
+    def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
+        if id(tensor) in self._index:
+            return {"tensor": self._index[id(tensor)]}
+        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
+            return _opaque("torch.Tensor", f"layout {tensor.layout}, device {tensor.device.type}")
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        size = tensor.numel() * tensor.element_size()
+        if size + self._size > ARRAYS_CAP:
+            return _opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+        plain = plain.clone(
+            memory_format=torch.contiguous_format
+        )  # one element may have any stride
+        data = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+        entry = {
+            "dtype": dtype,
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()),
+            "grad": bool(tensor.requires_grad),
+            "device": str(tensor.device),
+        }
+        return {"tensor": self._add(tensor, entry, data)}
+
+    def _pack_ndarray(self, array: Any, numpy: Any) -> Any:
+        if id(array) in self._index:
+            return {"ndarray": self._index[id(array)]}
+        if array.dtype.kind not in "biufc":
+            return _opaque("numpy.ndarray", f"dtype {array.dtype}")
+        if array.size * array.itemsize + self._size > ARRAYS_CAP:
+            return _opaque("numpy.ndarray", f"shape {list(array.shape)} is too large")
+        entry = {"dtype": str(array.dtype), "shape": list(array.shape)}
+        return {"ndarray": self._add(array, entry, numpy.ascontiguousarray(array).tobytes())}
+
+    def _add(self, array: Any, entry: dict[str, Any], data: bytes) -> int:
+        self._index[id(array)] = index = len(self.arrays)
+        self.arrays.append(array)
+        self._entries.append(entry)
+        self._chunks.append(data)
+        self._size += len(data)
+        return index
+
+
+@dataclass
+class Unpacker:
+    """Turns one frame's JSON data back into values.
+
+    `strided` rebuilds each tensor's strides (for frames from the trusted side) and `leaves` marks
+    the tensors that required gradients there; `handle` gives the object of a handle's id.
+    """
+
+    frame: Frame
+    handle: Callable[[int, str], Any] = Handle
+    strided: bool = False
+    leaves: bool = False
+    arrays: list[Any] = field(init=False)
+    buffers: list[bytearray] = field(init=False)
+
+    def __post_init__(self) -> None:
+        entries = self.frame.header.get("arrays", [])
+        if not isinstance(entries, list):
+            raise WireError("a frame's arrays are not a list")
+        self.buffers = list(_buffers(entries, self.frame.data))
+        self.arrays = [None] * len(entries)
+
+    def unpack(self, data: Any, depth: int = 0) -> Any:
+        """The value of `data`. Raises WireError for anything that `Packer.pack` never makes."""
+        if data is None or isinstance(data, (bool, int, float)):
+            return data
+        if isinstance(data, str):
+            return data[:_TEXT_CAP]
+        if not isinstance(data, dict) or depth > _DEPTH_CAP + 1:
+            raise WireError("a value is not of the protocol")
+        for tag, content in data.items():
+            if tag in ("tensor", "ndarray"):
+                return self._array(tag, content)
+            if tag in ("tuple", "list", "dict") and isinstance(content, list):
+                if tag == "dict":
+                    return dict(self._pair(pair, depth) for pair in content)
+                items = [self.unpack(item, depth + 1) for item in content]
+                return tuple(items) if tag == "tuple" else items
+            if tag == "dtype":
+                return _torch_dtype(content)
+            if tag == "device":
+                return _torch_device(content)
+            if tag == "handle" and isinstance(content, int):
+                return self.handle(content, str(data.get("type", ""))[:200])
+            if tag == "opaque":
+                return Opaque(str(content)[:200], str(data.get("why", ""))[:200])
+            break
+        raise WireError("a value is not of the protocol")
+
+    def _pair(self, pair: Any, depth: int) -> tuple[Any, Any]:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise WireError("a dictionary's entry is not a pair")
+        key = self.unpack(pair[0], depth + 1)
+        if not isinstance(key, (str, int, float, bool, type(None))):
+            key = Opaque(type(key).__name__)
+        return key, self.unpack(pair[1], depth + 1)
+
+    def _array(self, tag: str, index: Any) -> Any:
+        if type(index) is not int or not 0 <= index < len(self.arrays):
+            raise WireError("a value names an array that did not come")
+        if self.arrays[index] is None:
+            entry = self.frame.header["arrays"][index]
+            make = _tensor if tag == "tensor" else _ndarray
+            self.arrays[index] = make(entry, self.buffers[index], self.strided, self.leaves)
+        return self.arrays[index]
+
+
+def _capped(values: Any) -> Iterator[Any]:
+    for count, value in enumerate(values):
+        if count >= _ITEMS_CAP:
+            return
+        yield value
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    module = getattr(kind, "__module__", "")
+    name = getattr(kind, "__qualname__", "object")
+    return name if module in ("builtins", "", None) else f"{module}.{name}"
+
+
+def _opaque(type_name: str, why: str = "") -> dict[str, Any]:
+    return {"opaque": type_name, "why": why}
+
+
+_SIZES = {
+    **{name: 1 for name in ("bool", "uint8", "int8")},
+    **{name: 2 for name in ("uint16", "int16", "float16", "bfloat16")},
+    **{name: 4 for name in ("uint32", "int32", "float32")},
+    **{name: 8 for name in ("uint64", "int64", "float64", "complex64")},
+    "complex128": 16,
+}
+
+
+def _buffers(entries: list[Any], data: bytes) -> Iterator[bytearray]:
+    """Each array's bytes; WireError unless shapes, dtypes and lengths fit together exactly."""
+    start = 0
+    view = memoryview(data)
+    for entry in entries:
+        if not isinstance(entry, dict):
+            raise WireError("an array's entry is not an object")
+        shape, dtype = entry.get("shape"), entry.get("dtype")
+        if not _is_shape(shape) or not isinstance(dtype, str) or dtype not in _SIZES:
+            raise WireError("an array has no shape or an unknown dtype")
+        end = start + math.prod(shape) * _SIZES[dtype]
+        if end > len(data):
+            raise WireError("an array is longer than its frame")
+        yield bytearray(view[start:end])
+        start = end
+    if start != len(data):
+        raise WireError("a frame is longer than its arrays")
+
+
+def _is_shape(shape: Any) -> bool:
+    return (
+        isinstance(shape, list)
+        and len(shape) <= 16
+        and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
+    )
+
+
+def _tensor(entry: dict[str, Any], buffer: bytearray, strided: bool, leaves: bool) -> Any:
+    import torch
+
+    dtype = getattr(torch, entry["dtype"])
+    shape = entry["shape"]
+    if math.prod(shape):
+        tensor = torch.frombuffer(bytearray(buffer), dtype=dtype).reshape(shape)
+    else:
+        tensor = torch.empty(shape, dtype=dtype)
+    if strided:
+        tensor = _with_strides(tensor, entry["stride"], torch)
+    device = _torch_device(entry.get("device"))
+    if device.type != "cpu":
+        tensor = tensor.to(device)
+    if leaves and entry.get("grad"):
+        tensor.requires_grad_()
+    return tensor
+
+
+def _with_strides(tensor: Any, stride: Sequence[int], torch: Any) -> Any:
+    """The same values laid out in memory as the sender had them; stride 0 is an expanded axis."""
+    if list(tensor.stride()) == list(stride) or not tensor.numel():
+        return tensor
+    base = tensor
+    for axis, step in enumerate(stride):
+        if step == 0:
+            base = base.narrow(axis, 0, 1)
+    laid_out = torch.empty_strided(base.shape, [max(1, step) for step in stride], dtype=base.dtype)
+    return laid_out.copy_(base).expand(tensor.shape)
+
+
+def _ndarray(entry: dict[str, Any], buffer: bytearray, strided: bool, leaves: bool) -> Any:
+    import numpy
+
+    if entry["dtype"] == "bfloat16":
+        raise WireError("numpy has no bfloat16")
+    return numpy.frombuffer(bytearray(buffer), dtype=entry["dtype"]).reshape(entry["shape"])
+
+
+def _torch_dtype(name: Any) -> Any:
+    import torch
+
+    dtype = getattr(torch, name, None) if isinstance(name, str) else None
+    return dtype if isinstance(dtype, torch.dtype) else Opaque("torch.dtype", str(name)[:40])
+
+
+def _torch_device(name: Any) -> Any:
+    import torch
+
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise WireError("a tensor's device is not a device") from None
+    if device.type == "cpu":
+        return torch.device("cpu")
+    accelerator = getattr(torch, device.type, None)
+    if device.type not in ("cuda", "mps") or not accelerator.is_available():
+        raise WireError("a tensor's device is not on this machine")
+    if (device.index or 0) >= accelerator.device_count():
+        raise WireError("a tensor's device is not on this machine")
+    return device

@@ -1,0 +1,243 @@
+"""The only place that starts processes: the isolated interpreter and the workers it forks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from importlib import metadata, resources
+from types import TracebackType
+
+from grader.run.worker.wire import Channel, Closed, DeadlineError, Frame, WireError
+from grader.types.course import Limits
+from grader.types.errors import KitError
+
+_START_SECONDS = 120.0  # a cold disk may take that long to import torch
+_CONTROL_SECONDS = 30.0
+# In the order in which they import each other.
+_SOURCES = ("wire", "bridge", "bench", "loader", "lock", "server")
+# Forking a process with torch in it is known to be safe on Linux alone.
+_CAN_FORK = sys.platform == "linux"
+
+
+class Worker:
+    """One process that runs a submission's code; talk to it through `channel`."""
+
+    def __init__(self, channel: Channel, pid: int, scratch: str, interpreter: Interpreter) -> None:
+        self.channel = channel
+        self._pid = pid
+        self.scratch = scratch
+        self._interpreter = interpreter
+
+    def release(self) -> None:
+        """Have done with the worker; where starting one is slow it is kept for the next stage."""
+        if _CAN_FORK:
+            self.end()
+        else:
+            self._interpreter.idle = self
+
+    def end(self, grace: float = 0.0) -> int | None:
+        """End the process, by force unless it ends by itself within `grace` seconds, and clean up.
+
+        Returns its wait status, None where there is none to be had.
+        """
+        self.channel.close()
+        status = self._interpreter.end(self._pid, grace)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return status
+
+
+class Interpreter:
+    """A fresh isolated interpreter that shares nothing with this process but one socket.
+
+    Its environment is empty, its standard streams are /dev/null, its session is its own (Ctrl-C in
+    the terminal does not reach it), and it ends when this process does.
+    """
+
+    def __init__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> None:
+        self._scratch_root = tempfile.mkdtemp(prefix="grade-")
+        self._setup = {
+            "scratch_root": self._scratch_root,
+            "path": _environment_path(),
+            "preload": list(preload),
+            "hidden": sorted(_own_entries()),
+            "memory_bytes": None if gpu else int(limits.memory_mb) << 20,
+            "cpu_seconds": int(limits.cpu_seconds),
+            "file_bytes": int(limits.file_mb) << 20,
+            "gpu": gpu,
+            "fork": _CAN_FORK,
+        }
+        self._ready = False
+        self.idle: Worker | None = None
+        self._process, self._control = _launch(self._setup)
+
+    def __enter__(self) -> Interpreter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._control.close()
+        if not _CAN_FORK:
+            self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self._scratch_root, ignore_errors=True)
+
+    def start(self) -> Worker:
+        """A new worker. Raises KitError if the interpreter cannot import the course's libraries."""
+        if self.idle is not None:
+            worker, self.idle = self.idle, None
+            return worker
+        channel = Channel(self._control)
+        self._wait_until_ready(channel)
+        scratch = tempfile.mkdtemp(dir=self._scratch_root)
+        request = Frame({"op": "start", "scratch": scratch})
+        deadline = time.monotonic() + _CONTROL_SECONDS
+        try:
+            channel.send(request, deadline)
+            if not _CAN_FORK:
+                pid = channel.receive(deadline).header["pid"]
+                return Worker(channel, pid, scratch, self)
+            ours, theirs = socket.socketpair()
+            with theirs:
+                self._control.settimeout(_CONTROL_SECONDS)
+                socket.send_fds(self._control, [b"."], [theirs.fileno()])
+            pid = channel.receive(deadline).header["pid"]
+        except (Closed, DeadlineError, OSError) as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise KitError("the isolated interpreter stopped: run the command again") from error
+        return Worker(Channel(ours), pid, scratch, self)
+
+    def end(self, pid: int, grace: float) -> int | None:
+        """End a worker and return its wait status."""
+        if not _CAN_FORK:
+            self._process.kill()
+            code = self._process.wait()
+            self._ready = False
+            self._process, self._control = _launch(self._setup)
+            return -code if code < 0 else code << 8
+        channel = Channel(self._control)
+        deadline = time.monotonic() + _CONTROL_SECONDS
+        try:
+            channel.send(Frame({"op": "end", "pid": pid, "grace": grace}), deadline)
+            status = channel.receive(deadline).header["status"]
+        except (Closed, DeadlineError):
+            return None
+        return status if isinstance(status, int) else None
+
+    def _wait_until_ready(self, channel: Channel) -> None:
+        if self._ready:
+            return
+        try:
+            answer = channel.receive(time.monotonic() + _START_SECONDS).header
+        except (Closed, DeadlineError, WireError):
+            answer = {"failed": "it ended before it was ready"}
+        if "failed" in answer:
+            raise KitError(
+                f"the isolated interpreter cannot start: {answer['failed']} "
+                f"(python: {sys.executable}; is the kit installed in it?)"
+            )
+        self._ready = True
+
+
+def how_it_ended(status: int | None) -> str:
+    """A wait status in words for the learner."""
+    if status is None:
+        return "The Python process that ran your code ended without an answer"
+    if os.name == "posix" and os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        reasons = {
+            "SIGSEGV": "a segmentation fault",
+            "SIGBUS": "a bus error",
+            "SIGABRT": "an abort",
+            "SIGXCPU": "too much processor time",
+            "SIGKILL": "it was killed, perhaps for the memory it used",
+        }
+        name = signal.Signals(number).name
+        return f"Your code crashed its Python process: {reasons.get(name, name)}"
+    return "Your code ended its Python process (os._exit or the like) instead of returning"
+
+
+def _launch(setup: dict[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    folder = resources.files("grader.run.worker")
+    sources = {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in _SOURCES}
+    bootstrap = (folder / "bootstrap.py").read_text(encoding="utf-8")
+    command = [sys.executable, "-I", "-X", "utf8", "-c", bootstrap]
+    ours, theirs = socket.socketpair()
+    with theirs:
+        if os.name == "nt":
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"SYSTEMROOT": os.environ.get("SYSTEMROOT", "")},
+            )
+            shared = theirs.share(process.pid)  # type: ignore[attr-defined]
+            assert process.stdin is not None
+            process.stdin.write(struct.pack("<I", len(shared)) + shared)
+            process.stdin.flush()
+        else:
+            process = subprocess.Popen(
+                command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+                start_new_session=True,
+            )
+    data = json.dumps({**setup, "sources": sources}).encode()
+    ours.sendall(struct.pack("<I", len(data)) + data)
+    return process, ours
+
+
+def _environment_path() -> list[str]:
+    """The entries of sys.path that belong to the Python environment: no project, no current folder.
+
+    An editable install adds the kit's own folder to sys.path; the worker must not have it.
+    """
+    keys = ("stdlib", "platstdlib", "purelib", "platlib")
+    roots = {os.path.realpath(sysconfig.get_path(key)) for key in keys}
+    roots |= {os.path.realpath(path) for path in _site_folders()}
+    stdlib_zip = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+    return [
+        entry
+        for entry in sys.path
+        if os.path.basename(entry) == stdlib_zip
+        or any(_is_within(os.path.realpath(entry), root) for root in roots)
+    ]
+
+
+def _site_folders() -> list[str]:
+    import site
+
+    return [*site.getsitepackages(), site.getusersitepackages()]
+
+
+def _is_within(path: str, root: str) -> bool:
+    return path == root or path.startswith(root + os.sep)
+
+
+def _own_entries() -> set[str]:
+    """The names in site-packages that belong to the kit, which a worker must not read."""
+    names = {"grader"}
+    try:
+        files = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        return names
+    return names | {file.parts[0] for file in files if file.parts[0] != ".."}
+
+
+DISTRIBUTION = "attention-course-kit"

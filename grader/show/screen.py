@@ -1,0 +1,208 @@
+"""The medium of every text screen: its width, its alphabet, wrapping and simple markdown.
+
+A renderer is a function from a `Page` to lines. `Screen` wraps it as something rich can print, so
+that width and encoding are those of the console it is printed on, known only at that moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from grader.types.text import safe
+
+if TYPE_CHECKING:  # the command has imported it anyway, but these names are only for the checker
+    from rich.console import Console, ConsoleOptions
+
+WIDEST = 88  # wider lines are harder to read than to wrap
+MARGIN = 2
+_TAB = 4
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The signs of one alphabet; each has a width of one cell but `more`."""
+
+    passed: str
+    failed: str
+    not_started: str
+    error: str
+    waiting: str
+    full: str
+    empty: str
+    gutter: str
+    bullet: str
+    more: str
+
+
+UNICODE = Glyphs("✓", "✗", "·", "!", "↑", "━", "·", "│", "•", "…")
+ASCII = Glyphs("+", "x", ".", "!", "^", "#", ".", "|", "-", "...")
+
+# What authors like to write and an old Windows console cannot; anything else becomes an escape.
+_SPELLED_OUT = str.maketrans(
+    {
+        "→": "->", "←": "<-", "≠": "!=", "≤": "<=", "≥": ">=", "≈": "~=", "×": "x", "·": "*",
+        "√": "sqrt ", "ᵀ": "^T", "∞": "inf", "−": "-", "–": "-", "—": "-", "…": "...", "•": "-",
+        "‘": "'", "’": "'", "“": '"', "”": '"', "✓": "+", "✗": "x", "∑": "sum", "Σ": "sum",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a renderer may know of the console it draws on."""
+
+    console: Console
+    width: int
+    encoding: str
+    glyphs: Glyphs
+    colour: bool
+
+    def clean(self, text: str) -> str:
+        """`text` without anything hidden, in letters that this console has."""
+        text = safe(text).expandtabs(_TAB)
+        if self.glyphs is UNICODE:
+            return text
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            text = text.translate(_SPELLED_OUT)
+            return text.encode(self.encoding, "backslashreplace").decode(self.encoding)
+        except LookupError:
+            return text.encode("ascii", "backslashreplace").decode("ascii")
+        return text
+
+    def word(self, text: str, width: int | None = None) -> str:
+        """`text` on one line, cut to `width` cells if need be."""
+        text = self.clean(text).replace("\n", " ").strip()
+        if width is None or cell_len(text) <= width:
+            return text
+        kept = set_cell_size(text, max(0, width - len(self.glyphs.more))).rstrip()
+        return kept + self.glyphs.more
+
+    def column(self, text: str, width: int) -> str:
+        """`text` on one line in exactly `width` cells."""
+        return set_cell_size(self.word(text, width), width)
+
+    def wrap(self, text: Text, indent: int, head: Text | None = None) -> Iterator[Text]:
+        """The lines of `text`, `indent` from the left and all of them to the right of `head`."""
+        head = head or Text()
+        width = max(8, self.width - indent - head.cell_len)
+        for number, line in enumerate(text.wrap(self.console, width, overflow="fold")):
+            beside = Text(" " * head.cell_len) if number else head
+            yield Text(" " * indent).append_text(beside).append_text(line)
+
+    def verbatim(
+        self, text: str, indent: int, style: str = "", *, gutter: bool = False, limit: int
+    ) -> tuple[list[Text], int]:
+        """The lines of `text` as they are, wrapped, at most `limit`.
+
+        Also how many of its own lines are not shown, or not to their end.
+        """
+        lines: list[Text] = []
+        raw = self.clean(text).rstrip().split("\n")
+        bar = f"{self.glyphs.gutter} " if gutter else ""
+        width = max(8, self.width - indent - len(bar))
+        for number, line in enumerate(raw):
+            room = limit - len(lines)
+            if room <= 0:
+                return lines, len(raw) - number
+            body = line.lstrip(" ")
+            lead = min(len(line) - len(body), width // 2)
+            piece = Text(
+                body[: room * width], style
+            )  # a line of a megabyte must not be wrapped whole
+            parts = piece.wrap(self.console, width - lead, overflow="fold")
+            for part in parts[:room]:
+                lines.append(Text(" " * indent).append(bar, "dim").append(" " * lead))
+                lines[-1].append_text(part)
+            if len(parts) > room or len(piece) < len(body):
+                return lines, len(raw) - number
+        return lines, 0
+
+    def inline(self, text: str, style: str = "") -> Text:
+        """One paragraph of an author's text: `code` and **bold** are styled, nothing else is."""
+        drawn = Text(style=style)
+        for part in _INLINE.split(self.clean(text)):
+            if _CODE.fullmatch(part):
+                drawn.append(part.strip("`").strip() if self.colour else part, "cyan")
+            elif _BOLD.fullmatch(part):
+                drawn.append(part[2:-2], "bold")
+            else:
+                drawn.append(part)
+        return drawn
+
+    def markdown(self, text: str, indent: int) -> Iterator[Text]:
+        """Simple markdown: headings, paragraphs, lists and code; everything else as it is."""
+        paragraph: list[str] = []
+        lead, sign, fence = 0, "", ""
+
+        def flush() -> Iterator[Text]:
+            if paragraph:
+                head = Text(f"{sign} ") if sign else None
+                yield from self.wrap(self.inline(" ".join(paragraph)), indent + lead, head)
+                paragraph.clear()
+
+        for line in safe(text).expandtabs(_TAB).strip("\n").split("\n"):
+            body = line.strip()
+            if fence:
+                if body == fence:
+                    fence = ""
+                else:
+                    yield Text(" " * (indent + 4)).append(self.clean(line), "cyan")
+            elif (opening := _FENCE.match(body)) is not None:
+                yield from flush()
+                fence = opening.group()
+            elif not body:
+                yield from flush()
+                lead, sign = 0, ""
+                yield Text()
+            elif line.startswith("|") or (line.startswith("    ") and not paragraph and not sign):
+                yield from flush()
+                yield Text(" " * indent).append(self.clean(line), "cyan")
+            elif (heading := _HEADING.match(line)) is not None:
+                yield from flush()
+                yield from self.wrap(self.inline(heading.group(1), "bold"), indent)
+            elif (item := _ITEM.match(line)) is not None:
+                yield from flush()
+                sign = self.glyphs.bullet if item.group(2) in "-*+" else item.group(2)
+                lead = len(item.group(1))
+                paragraph.append(item.group(3))
+            else:
+                paragraph.append(body)
+        yield from flush()
+
+
+_INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
+_CODE = re.compile(r"``.+``|`[^`]+`")
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*")
+_FENCE = re.compile(r"```|~~~")
+_HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
+_ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
+
+
+class Screen:
+    """Lines that rich can print: drawn anew for every console, nothing is wrapped twice."""
+
+    def __init__(self, draw: Callable[[Page], Iterable[Text]]) -> None:
+        self.draw = draw
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        page = Page(
+            console=console,
+            width=min(options.max_width, WIDEST),
+            encoding=options.encoding,
+            glyphs=ASCII if options.ascii_only else UNICODE,
+            colour=console.color_system is not None and not console.no_color,
+        )
+        for line in self.draw(page):
+            line.truncate(options.max_width, overflow="crop")  # only on a console of a few letters
+            line.rstrip()
+            line.no_wrap = True
+            line.overflow = "ignore"
+            yield line

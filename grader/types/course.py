@@ -1,0 +1,108 @@
+"""The course: its stages in order, and where each stage's files are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's."""
+
+    call_seconds: float = 5.0
+    load_seconds: float = 10.0
+    cpu_seconds: int = 120
+    memory_mb: int = 2048
+    file_mb: int = 16
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """A function or class that the learner writes, and what it gives back.
+
+    `returns` holds one kind ("tensor", "array", "number", "any") for each value; a tuple of values
+    if `is_tuple`. For a class (`is_class`) it is what calling the object gives.
+    """
+
+    name: str
+    returns: tuple[str, ...]
+    is_tuple: bool = False
+    is_class: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: `requires` are slugs of earlier stages whose functions this one calls."""
+
+    slug: str
+    title: str
+    points: float
+    bonus: bool
+    requires: tuple[str, ...]
+    entry_points: tuple[EntryPoint, ...]
+    root: Path
+
+    @property
+    def file_name(self) -> str:
+        """The name of the learner's file."""
+        return f"{self.slug}.py"
+
+    @property
+    def solution_file(self) -> Path:
+        """The source of the stage, with the solution between its markers."""
+        return self.root / "solutions" / self.file_name
+
+    @property
+    def exercise_file(self) -> Path:
+        """The stub, generated from the solution."""
+        return self.root / "exercises" / self.file_name
+
+    @property
+    def check_file(self) -> Path:
+        """The hidden checks."""
+        return self.root / "tests" / "checks" / f"test_{self.file_name}"
+
+    @property
+    def hints_file(self) -> Path:
+        """The ladder of hints."""
+        return self.root / "hints" / f"{self.slug}.md"
+
+    @property
+    def misconceptions_file(self) -> Path:
+        """The known wrong answers."""
+        return self.root / "hints" / "misconceptions" / self.file_name
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course as course.toml describes it; `root` is that file's folder."""
+
+    name: str
+    title: str
+    root: Path
+    preload: tuple[str, ...]
+    limits: Limits
+    stages: tuple[Stage, ...]
+
+    @property
+    def exercises(self) -> Path:
+        """The learner's folder."""
+        return self.root / "exercises"
+
+    @cached_property
+    def _by_slug(self) -> dict[str, Stage]:
+        return {stage.slug: stage for stage in self.stages}
+
+    def stage(self, slug: str) -> Stage:
+        """The stage of that slug. Raises KeyError."""
+        return self._by_slug[slug]
+
+    def required(self, stage: Stage) -> tuple[Stage, ...]:
+        """Every stage that `stage` builds on, directly or not, in the course's order."""
+        wanted = set(stage.requires)
+        for earlier in reversed(self.stages):
+            if earlier.slug in wanted:
+                wanted.update(earlier.requires)
+        return tuple(earlier for earlier in self.stages if earlier.slug in wanted)

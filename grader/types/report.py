@@ -1,0 +1,127 @@
+"""The report: what every channel (terminal, JSON, notebook, gradebook) shows of one submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+SCHEMA = 1
+
+
+class Outcome(str, Enum):
+    """How one check ended. FAILED is the learner's, ERROR is not; TIMEOUT never gave an answer."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+
+
+class Status(str, Enum):
+    """Where one stage stands. NOT_STARTED is an untouched stub; ERROR is the grader's own fault."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_STARTED = "not_started"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The misconception whose outputs equal the learner's; `hint` is the rung that speaks to it."""
+
+    id: str
+    text: str
+    hint: int | None = None
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check of one stage: its outcome, its points and what to tell the learner."""
+
+    id: str
+    title: str
+    outcome: Outcome
+    score: float
+    max_score: float
+    message: str = ""
+    diagnosis: Diagnosis | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """One stage: its checks in order; `caused_by` is the slug of the earlier stage to mend first.
+
+    `printed` is what the learner's own code printed, already trimmed and made safe to show.
+    """
+
+    slug: str
+    title: str
+    status: Status
+    score: float
+    max_score: float
+    bonus: bool
+    checks: tuple[CheckResult, ...]
+    caused_by: str | None = None
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one submission. `notes` are facts about the run (seed, missing isolation)."""
+
+    course: str
+    submission: str
+    device: str
+    score: float
+    max_score: float
+    bonus: float
+    stages: tuple[StageResult, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every stage that is not a bonus has passed."""
+        return all(stage.status is Status.PASSED for stage in self.stages if not stage.bonus)
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as schema 1 of the design prescribes, ready for `json.dumps`."""
+    return {
+        "schema": SCHEMA,
+        "course": report.course,
+        "submission": report.submission,
+        "device": report.device,
+        "score": report.score,
+        "max_score": report.max_score,
+        "bonus": report.bonus,
+        "stages": [
+            {
+                "slug": stage.slug,
+                "title": stage.title,
+                "status": stage.status.value,
+                "score": stage.score,
+                "max_score": stage.max_score,
+                "bonus": stage.bonus,
+                "caused_by": stage.caused_by,
+                "checks": [
+                    {
+                        "id": check.id,
+                        "title": check.title,
+                        "outcome": check.outcome.value,
+                        "score": check.score,
+                        "max_score": check.max_score,
+                        "message": check.message,
+                        "diagnosis": check.diagnosis
+                        and {"id": check.diagnosis.id, "text": check.diagnosis.text},
+                        "seconds": round(check.seconds, 4),
+                    }
+                    for check in stage.checks
+                ],
+            }
+            for stage in report.stages
+        ],
+    }

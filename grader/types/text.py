@@ -1,0 +1,42 @@
+"""Text from strangers, made safe to show: what cannot be seen becomes an escape that can."""
+
+from __future__ import annotations
+
+import re
+
+# Controls except tab and newline, characters of no width, characters that turn the direction of
+# the text, separators that act as a newline, tags and lone surrogates.
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+
+
+class _Escapes(dict[int, str]):
+    """The escape of each hidden character, worked out the first time it is met."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        self[code] = letter if _HIDDEN.match(letter) is None else _escape(code)
+        return self[code]
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def safe(text: str) -> str:
+    r"""`text` with every hidden character as a visible escape: ESC becomes \x1b.
+
+    Newlines and tabs stay, and a Windows line end becomes a plain one. What comes out can be
+    encoded in UTF-8 and cannot move the cursor, colour the screen or turn the reading direction.
+    Safe text comes back unchanged, so it does no harm to call this twice.
+    """
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    if _HIDDEN.search(text) is None:
+        return text
+    return text.translate(_Escapes())

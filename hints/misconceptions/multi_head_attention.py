@@ -1,0 +1,1036 @@
+"""Known misconceptions of the stage multi_head_attention: what people really write, and a sentence.
+
+`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from grader.misconceptions import misconception
+
+
+class _Base(nn.Module):
+    """Multi-head attention in steps, drawing random numbers in the order of a usual solution."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.check(d_model, num_heads)
+        self.d_model, self.num_heads, self.d_k = d_model, num_heads, d_model // num_heads
+        self.make_layers(d_model, bias)
+        self.initialise()
+        self.dropout = self.make_dropout(dropout)
+
+    def check(self, d_model: int, num_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def initialise(self) -> None:
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                self.initialise_layer(layer)
+
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+    def make_dropout(self, p: float) -> nn.Dropout:
+        return nn.Dropout(p)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, v = self.heads(*self.project(query, key, value))
+        scores = self.scores(q, k)  # (B, H, Tq, Tk)
+        weights = self.drop(self.attend(scores, mask))  # (B, H, Tq, Tk)
+        output = self.out(self.combine(weights @ v), query)  # (B, Tq, D)
+        return self.result(output, weights)
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(key), self.w_v(value)
+
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.split(q), self.split(k), self.split(v)
+
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.num_heads, self.d_k).transpose(1, 2)  # (B, H, T, d_k)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1) / self.scale()
+
+    def scale(self) -> float:
+        return math.sqrt(self.d_k)
+
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is not None:
+            scores = self.block(scores, mask)
+        return self.weights(scores)
+
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask == 0, float("-inf"))
+
+    def weights(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(weights)
+
+    def combine(self, heads: Tensor) -> Tensor:
+        return heads.transpose(1, 2).reshape(heads.shape[0], -1, self.d_model)  # (B, T, D)
+
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.w_o(x)
+
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights
+
+
+# The constructor: sizes and layers
+
+
+@misconception(
+    "mha_no_value_error",
+    replaces="MultiHeadAttention",
+    says="Your constructor accepts a d_model that the heads do not divide; the error only comes "
+    "later and speaks of shapes. Check it at the start and raise a ValueError.",
+    hint=3,
+)
+class NoValueError(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        pass
+
+
+@misconception(
+    "mha_assert",
+    replaces="MultiHeadAttention",
+    says="Your constructor checks the sizes with assert. That raises an AssertionError and "
+    "vanishes under python -O; a wrong argument deserves a ValueError.",
+    hint=3,
+)
+class Assert(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        assert d_model % num_heads == 0, "d_model must be divisible by num_heads"
+
+
+@misconception(
+    "mha_bias_always",
+    replaces="MultiHeadAttention",
+    says="Your layers have a bias even with bias=False. Hand the argument on to each of the four.",
+    hint=1,
+)
+class BiasAlways(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias=True)
+
+
+@misconception(
+    "mha_bias_never",
+    replaces="MultiHeadAttention",
+    says="Your layers never have a bias. Hand the argument bias, True by default, on to each of "
+    "the four.",
+    hint=1,
+)
+class BiasNever(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias=False)
+
+
+@misconception(
+    "mha_output_bias_always",
+    replaces="MultiHeadAttention",
+    says="With bias=False your output layer still has a bias. The argument speaks of all four "
+    "layers, w_o included.",
+    hint=1,
+)
+class OutputBiasAlways(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.w_o = nn.Linear(d_model, d_model)
+
+
+@misconception(
+    "mha_other_names",
+    replaces="MultiHeadAttention",
+    says="Your layers are called q_proj, k_proj, v_proj and out_proj. Saved weights are found by "
+    "name: call them w_q, w_k, w_v and w_o.",
+    hint=1,
+)
+class OtherNames(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.q_proj(query), self.k_proj(key), self.v_proj(value)
+
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.out_proj(x)
+
+
+@misconception(
+    "mha_one_packed_layer",
+    replaces="MultiHeadAttention",
+    says="You pack queries, keys and values into one layer w_qkv. A good idea for later; here "
+    "there are separate layers w_q, w_k and w_v, and saved weights are found by these names.",
+    hint=1,
+)
+class OnePackedLayer(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inputs = (query, key, value)
+        q, k, v = (self.w_qkv(x).chunk(3, dim=-1)[i] for i, x in enumerate(inputs))
+        return q.contiguous(), k.contiguous(), v.contiguous()
+
+
+@misconception(
+    "mha_scale_saved",
+    replaces="MultiHeadAttention",
+    says="You register the scale as a buffer, so it turns up among the saved weights and a strict "
+    "load fails. It follows from d_k: a plain number will do.",
+    hint=1,
+)
+class ScaleSaved(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.register_buffer("root", torch.sqrt(torch.tensor(float(self.d_k))))
+
+
+@misconception(
+    "mha_residual_and_norm",
+    replaces="MultiHeadAttention",
+    says="You add the query to the output and normalise it. That is the job of the block around "
+    "the attention; this module ends with w_o and has no other parameters.",
+    hint=1,
+)
+class ResidualAndNorm(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.layer_norm = nn.LayerNorm(d_model)
+
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.layer_norm(self.w_o(x) + query)
+
+
+@misconception(
+    "mha_residual",
+    replaces="MultiHeadAttention",
+    says="You add the query to the output. The residual connection belongs to the block around "
+    "the attention; this module ends with w_o.",
+    hint=5,
+)
+class Residual(_Base):
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.w_o(x) + query
+
+
+# The initial values
+
+
+@misconception(
+    "mha_default_init",
+    replaces="MultiHeadAttention",
+    says="You leave the initial values to nn.Linear: weights about 0.58 times as wide as Xavier's, "
+    "and random biases. Set both: Xavier weights, zero biases.",
+    hint=2,
+)
+class DefaultInit(_Base):
+    def initialise(self) -> None:
+        pass
+
+
+@misconception(
+    "mha_random_biases",
+    replaces="MultiHeadAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+    hint=2,
+)
+class RandomBiases(_Base):
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "mha_zero_biases_only",
+    replaces="MultiHeadAttention",
+    says="Your biases start at zero as they should, but the weights keep nn.Linear's own start, "
+    "about 0.58 times as wide as Xavier's. Set them too.",
+    hint=2,
+)
+class ZeroBiasesOnly(_Base):
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "mha_normal_002",
+    replaces="MultiHeadAttention",
+    says="You start the weights from a normal distribution of width 0.02, as GPT-2 does. "
+    "Xavier's width depends on the size of the layer: 1 / sqrt(D) here.",
+    hint=2,
+)
+class Normal002(_Base):
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        nn.init.normal_(layer.weight, std=0.02)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+# How forward is called
+
+
+@misconception(
+    "mha_value_first",
+    replaces="MultiHeadAttention",
+    says="Your forward takes value, key, query, in this order. Callers who name no arguments hand "
+    "over query, key, value: take them so.",
+    hint=4,
+)
+class ValueFirst(_Base):
+    def forward(  # type: ignore[override]
+        self, value: Tensor, key: Tensor, query: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(query, key, value, mask)
+
+
+@misconception(
+    "mha_short_names",
+    replaces="MultiHeadAttention",
+    says="Your forward calls its arguments q, k and v. Callers may write query=, key= and value=, "
+    "so the names are part of the agreement.",
+)
+class ShortNames(_Base):
+    def forward(  # type: ignore[override]
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(q, k, v, mask)
+
+
+@misconception(
+    "mha_mask_required",
+    replaces="MultiHeadAttention",
+    says="Your forward insists on a mask. Many calls have none: give it the default None.",
+)
+class MaskRequired(_Base):
+    def forward(  # type: ignore[override]
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(query, key, value, mask)
+
+
+@misconception(
+    "mha_one_input",
+    replaces="MultiHeadAttention",
+    says="Your forward takes one input x and can only do self-attention. "
+    "Take query, key and value apart, as in cross-attention they differ.",
+    hint=4,
+)
+class OneInput(_Base):
+    def forward(  # type: ignore[override]
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(x, x, x, mask)
+
+
+@misconception(
+    "mha_tokens_before_batch",
+    replaces="MultiHeadAttention",
+    says="You read the inputs as [T, B, D], as nn.MultiheadAttention does by default, so the "
+    "sequences of a batch attend to one another. Here the batch is the first axis.",
+    hint=5,
+)
+class TokensBeforeBatch(_Base):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, v = (x.transpose(0, 1).contiguous() for x in (query, key, value))
+        output, weights = super().forward(q, k, v, mask)
+        return output.transpose(0, 1), weights
+
+
+@misconception(
+    "mha_one_length_for_all",
+    replaces="MultiHeadAttention",
+    says="You read the number of tokens from the query and use it for key and value too. "
+    "In cross-attention they have a length of their own.",
+    hint=4,
+)
+class OneLengthForAll(_Base):
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        B, T, _ = q.shape
+        q, k, v = (x.view(B, T, self.num_heads, self.d_k).transpose(1, 2) for x in (q, k, v))
+        return q, k, v
+
+
+# The projections
+
+
+@misconception(
+    "mha_query_for_all",
+    replaces="MultiHeadAttention",
+    says="You make queries, keys and values all from the query, so key and value are never looked "
+    "at. Each layer has its own input.",
+    hint=4,
+)
+class QueryForAll(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(query), self.w_v(query)
+
+
+@misconception(
+    "mha_value_from_key",
+    replaces="MultiHeadAttention",
+    says="You make the values from the key, so the argument value is never looked at. "
+    "The two are often the same tensor, but need not be.",
+    hint=4,
+)
+class ValueFromKey(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(key), self.w_v(key)
+
+
+@misconception(
+    "mha_key_through_w_q",
+    replaces="MultiHeadAttention",
+    says="You send the key through w_q, and w_k is never used: easily copied by mistake. "
+    "Each input has its own layer.",
+    hint=4,
+)
+class KeyThroughWQ(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_q(key), self.w_v(value)
+
+
+@misconception(
+    "mha_value_through_w_k",
+    replaces="MultiHeadAttention",
+    says="You send the value through w_k, and w_v is never used: easily copied by mistake. "
+    "Each input has its own layer.",
+    hint=4,
+)
+class ValueThroughWK(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(key), self.w_k(value)
+
+
+@misconception(
+    "mha_relu_projections",
+    replaces="MultiHeadAttention",
+    says="You put a ReLU after the projections. They are plain linear maps: without negative "
+    "numbers no key could ever speak against a query.",
+)
+class ReluProjections(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(query, key, value)
+        return F.relu(q), F.relu(k), F.relu(v)
+
+
+@misconception(
+    "mha_key_detached",
+    replaces="MultiHeadAttention",
+    says="You detach the keys, so neither the key nor w_k gets a gradient and w_k would never "
+    "learn. Leave them in the graph.",
+)
+class KeyDetached(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(query, key, value)
+        return q, k.detach(), v
+
+
+@misconception(
+    "mha_no_w_o",
+    replaces="MultiHeadAttention",
+    says="You have a layer w_o but return the heads without it. "
+    "It is the one place where the heads' findings are mixed.",
+    hint=5,
+)
+class NoWO(_Base):
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return x
+
+
+# Splitting and joining the heads
+
+
+@misconception(
+    "mha_split_by_view",
+    replaces="MultiHeadAttention",
+    says="You view straight as [B, H, T, d_k], which mixes tokens between the heads. "
+    "Cut the features first, then let tokens and heads change places.",
+    hint=5,
+)
+class SplitByView(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, self.num_heads, T, self.d_k)
+
+
+@misconception(
+    "mha_join_by_view",
+    replaces="MultiHeadAttention",
+    says="You split the heads well but join them by a reshape alone, which mixes the tokens. "
+    "Bring the tokens forward again before you merge.",
+    hint=5,
+)
+class JoinByView(_Base):
+    def combine(self, heads: Tensor) -> Tensor:
+        B, _, T, _ = heads.shape
+        return heads.reshape(B, T, self.d_model)
+
+
+@misconception(
+    "mha_split_and_join_by_view",
+    replaces="MultiHeadAttention",
+    says="You view straight as [B, H, T, d_k] and back again. It looks consistent, but each head "
+    "sees a few whole tokens only; tokens and heads have to change places both ways.",
+    hint=5,
+)
+class SplitAndJoinByView(SplitByView, JoinByView):
+    pass
+
+
+@misconception(
+    "mha_interleaved",
+    replaces="MultiHeadAttention",
+    says="Your heads take every H-th feature, at the split and at the join alike. It would train, "
+    "but saved weights expect d_k neighbouring features in a head.",
+    hint=5,
+)
+class Interleaved(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.d_k, self.num_heads).permute(0, 3, 1, 2)
+
+    def combine(self, heads: Tensor) -> Tensor:
+        B, _, T, _ = heads.shape
+        return heads.permute(0, 2, 3, 1).reshape(B, T, self.d_model)
+
+
+@misconception(
+    "mha_heads_attend_to_heads",
+    replaces="MultiHeadAttention",
+    says="Tokens and heads never change places, so within each token heads attend to heads. "
+    "It is the tokens that attend to tokens, in every head.",
+    hint=7,
+)
+class HeadsAttendToHeads(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.num_heads, self.d_k)
+
+    def combine(self, heads: Tensor) -> Tensor:
+        B, T, _, _ = heads.shape
+        return heads.reshape(B, T, self.d_model)
+
+
+# The scale
+
+
+@misconception(
+    "mha_no_scale",
+    replaces="MultiHeadAttention",
+    says="Your scores are not scaled. Their standard deviation grows with sqrt(d_k): "
+    "divide by it before mask and softmax.",
+    hint=5,
+)
+class NoScale(_Base):
+    def scale(self) -> float:
+        return 1.0
+
+
+@misconception(
+    "mha_scale_by_d_k",
+    replaces="MultiHeadAttention",
+    says="You divide the scores by d_k, which is too much. "
+    "Their standard deviation grows with its square root.",
+    hint=5,
+)
+class ScaleByDK(_Base):
+    def scale(self) -> float:
+        return float(self.d_k)
+
+
+@misconception(
+    "mha_scale_by_d_model",
+    replaces="MultiHeadAttention",
+    says="You divide the scores by the root of d_model. "
+    "One head's product only sums over its own d_k features.",
+    hint=5,
+)
+class ScaleByDModel(_Base):
+    def scale(self) -> float:
+        return math.sqrt(self.d_model)
+
+
+# The mask
+
+
+@misconception(
+    "mha_mask_inverted",
+    replaces="MultiHeadAttention",
+    says="You block where the mask is True, as nn.MultiheadAttention does. "
+    "In this course True means allowed.",
+    hint=5,
+)
+class MaskInverted(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask.bool(), float("-inf"))
+
+
+@misconception(
+    "mha_mask_ignored",
+    replaces="MultiHeadAttention",
+    says="You take a mask but never use it. It goes on between the scores and the softmax.",
+    hint=5,
+)
+class MaskIgnored(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores
+
+
+@misconception(
+    "mha_mask_added",
+    replaces="MultiHeadAttention",
+    says="You add the mask to the scores, so blocked keys only fall behind by 1. "
+    "This mask says yes or no: blocked scores have to become -inf.",
+    hint=5,
+)
+class MaskAdded(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores + mask
+
+
+@misconception(
+    "mha_mask_multiplied",
+    replaces="MultiHeadAttention",
+    says="You multiply the scores by the mask, so blocked ones become 0. "
+    "exp(0) is 1, and they still get weight; only -inf becomes 0 in the softmax.",
+    hint=5,
+)
+class MaskMultiplied(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores * mask
+
+
+@misconception(
+    "mha_mask_after_softmax",
+    replaces="MultiHeadAttention",
+    says="You cut the weights after the softmax, so blocked keys have already taken their share "
+    "and rows no longer sum to 1. Mask the scores, before the softmax.",
+    hint=5,
+)
+class MaskAfterSoftmax(_Base):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        weights = torch.softmax(scores, dim=-1)
+        return weights if mask is None else weights.masked_fill(mask == 0, 0.0)
+
+
+@misconception(
+    "mha_minus_1e9",
+    replaces="MultiHeadAttention",
+    says="You block with -1e9. Where a query may look at nothing, all scores are then the same and "
+    "it looks at everything equally; use -inf and give such a row zeros.",
+    hint=5,
+)
+class Minus1e9(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask == 0, -1e9)
+
+
+@misconception(
+    "mha_blocked_nan",
+    replaces="MultiHeadAttention",
+    says="Where a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    "output. Your attention_weights is there to give zeros instead: use it.",
+    hint=5,
+)
+class BlockedNan(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "mha_mask_extra_axis",
+    replaces="MultiHeadAttention",
+    says="You give every mask another axis. It already lines up with the scores, counted from the "
+    "last axis; broadcasting does the rest.",
+    hint=5,
+)
+class MaskExtraAxis(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask.unsqueeze(1) == 0, float("-inf"))
+
+
+@misconception(
+    "mha_mask_of_another",
+    replaces="MultiHeadAttention",
+    says="You repeat the masks in the wrong order, so a sequence meets the mask of another one of "
+    "its batch. All heads of one sequence share its mask: broadcasting does that.",
+)
+class MaskOfAnother(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        one_a_sequence = mask.expand(scores.shape)[:, 0]  # (B, Tq, Tk)
+        one_a_head = one_a_sequence.repeat(self.num_heads, 1, 1)  # (H * B, Tq, Tk)
+        return scores.masked_fill(one_a_head.view(scores.shape) == 0, float("-inf"))
+
+
+@misconception(
+    "mha_mask_remembered",
+    replaces="MultiHeadAttention",
+    says="You keep the mask in the module and use it again when the next call brings none. "
+    "Each call stands alone.",
+)
+class MaskRemembered(_Base):
+    last_mask: Tensor | None = None
+
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is not None:
+            self.last_mask = mask
+        return super().attend(scores, self.last_mask)
+
+
+@misconception(
+    "mha_always_causal",
+    replaces="MultiHeadAttention",
+    says="You always block the future, even when no mask is given. "
+    "Only the caller knows whether it has to be: the mask says so.",
+)
+class AlwaysCausal(_Base):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        past = torch.ones_like(scores, dtype=torch.bool).tril()
+        return super().attend(scores.masked_fill(~past, float("-inf")), mask)
+
+
+# The softmax
+
+
+@misconception(
+    "mha_softmax_over_queries",
+    replaces="MultiHeadAttention",
+    says="Your softmax runs over the queries. Each query shares its attention out among the keys, "
+    "the last axis.",
+    hint=5,
+)
+class SoftmaxOverQueries(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-2)
+
+
+@misconception(
+    "mha_softmax_over_heads",
+    replaces="MultiHeadAttention",
+    says="Your softmax runs over the heads, axis 1. Each head stands alone; "
+    "normalise over the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverHeads(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=1)
+
+
+@misconception(
+    "mha_softmax_float32",
+    replaces="MultiHeadAttention",
+    says="Your softmax turns the weights into float32, and then they no longer fit the values. "
+    "Bring them back to the dtype of the input.",
+)
+class SoftmaxFloat32(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(scores.float())
+
+
+# Dropout
+
+
+@misconception(
+    "mha_dropout_on_output",
+    replaces="MultiHeadAttention",
+    says="You drop parts of the output. In this module dropout acts on the attention weights, "
+    "before they meet the values.",
+    hint=6,
+)
+class DropoutOnOutput(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.dropout(self.w_o(x))
+
+
+@misconception(
+    "mha_dropout_twice",
+    replaces="MultiHeadAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is enough "
+    "here.",
+    hint=6,
+)
+class DropoutTwice(_Base):
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.dropout(self.w_o(x))
+
+
+@misconception(
+    "mha_dropout_always",
+    replaces="MultiHeadAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+    hint=6,
+)
+class DropoutAlways(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, p=self.dropout.p)
+
+
+@misconception(
+    "mha_dropout_never",
+    replaces="MultiHeadAttention",
+    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    hint=6,
+)
+class DropoutNever(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+@misconception(
+    "mha_dropout_not_rescaled",
+    replaces="MultiHeadAttention",
+    says="You drop weights but leave the others as they are, so training sees smaller sums than "
+    "eval does. The kept ones grow by 1 / (1 - p).",
+    hint=6,
+)
+class DropoutNotRescaled(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        if not self.training:
+            return weights
+        return weights * (torch.rand_like(weights) > self.dropout.p)
+
+
+@misconception(
+    "mha_dropout_on_scores",
+    replaces="MultiHeadAttention",
+    says="You use dropout before the softmax. A score of 0 still gets weight there; "
+    "drop the weights, after the softmax.",
+    hint=6,
+)
+class DropoutOnScores(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(self.dropout(scores))
+
+
+@misconception(
+    "mha_dropout_keeps_p",
+    replaces="MultiHeadAttention",
+    says="You treat dropout as the share that is kept. It is the share that is dropped: with the "
+    "default 0.0 nothing is lost.",
+    hint=6,
+)
+class DropoutKeepsP(_Base):
+    def make_dropout(self, p: float) -> nn.Dropout:
+        return nn.Dropout(1.0 - p)
+
+
+@misconception(
+    "mha_dropout_rate_unused",
+    replaces="MultiHeadAttention",
+    says="You make nn.Dropout without the rate, and it drops one half by default. "
+    "Hand the argument dropout on to it.",
+    hint=6,
+)
+class DropoutRateUnused(_Base):
+    def make_dropout(self, p: float) -> nn.Dropout:
+        return nn.Dropout()
+
+
+@misconception(
+    "mha_dropout_default",
+    replaces="MultiHeadAttention",
+    says="Your dropout is 0.1 when nobody asks for any. The default is 0.0.",
+    hint=6,
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+
+
+# What is returned
+
+
+@misconception(
+    "mha_output_only",
+    replaces="MultiHeadAttention",
+    says="You return the output alone. The caller also wants to see the attention weights: "
+    "return a pair, output first.",
+    hint=5,
+)
+class OutputOnly(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> Tensor:  # type: ignore[override]
+        return output
+
+
+@misconception(
+    "mha_weights_first",
+    replaces="MultiHeadAttention",
+    says="You return the weights before the output. The output comes first.",
+    hint=5,
+)
+class WeightsFirst(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return weights, output
+
+
+@misconception(
+    "mha_weights_averaged",
+    replaces="MultiHeadAttention",
+    says="You average the weights over the heads, as nn.MultiheadAttention does by default. "
+    "Return each head's own: [B, H, Tq, Tk].",
+    hint=5,
+)
+class WeightsAveraged(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights.mean(dim=1)
+
+
+@misconception(
+    "mha_weights_folded",
+    replaces="MultiHeadAttention",
+    says="Your weights have batch and heads folded into one axis. "
+    "Give the heads an axis of their own again: [B, H, Tq, Tk].",
+    hint=7,
+)
+class WeightsFolded(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights.flatten(0, 1)
+
+
+@misconception(
+    "mha_scores_returned",
+    replaces="MultiHeadAttention",
+    says="The second thing you return is the scores before the softmax. "
+    "The caller wants the weights, whose rows sum to 1.",
+    hint=5,
+)
+class ScoresReturned(_Base):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, _ = self.heads(*self.project(query, key, value))
+        scores = self.scores(q, k)
+        output, _ = super().forward(query, key, value, mask)
+        return output, scores if mask is None else self.block(scores, mask)
+
+
+# Two at once
+
+
+@misconception(
+    "mha_no_scale_mask_inverted",
+    replaces="MultiHeadAttention",
+    says="Two things at once: your scores are not divided by sqrt(d_k), and you block where the "
+    "mask is True, though True means allowed here.",
+    hint=5,
+)
+class NoScaleMaskInverted(NoScale, MaskInverted):
+    pass
+
+
+@misconception(
+    "mha_mask_inverted_weights_averaged",
+    replaces="MultiHeadAttention",
+    says="Two habits of nn.MultiheadAttention at once: True blocks, and the weights are averaged "
+    "over the heads. Here True allows, and each head's own weights are returned.",
+    hint=5,
+)
+class MaskInvertedWeightsAveraged(MaskInverted, WeightsAveraged):
+    pass
+
+
+@misconception(
+    "mha_split_and_join_by_view_no_value_error",
+    replaces="MultiHeadAttention",
+    says="Two things at once: viewing straight as [B, H, T, d_k] mixes tokens between the heads, "
+    "and the constructor raises no ValueError for sizes that do not divide.",
+    hint=3,
+)
+class SplitAndJoinByViewNoValueError(SplitAndJoinByView, NoValueError):
+    pass
+
+
+@misconception(
+    "mha_split_by_view_no_scale",
+    replaces="MultiHeadAttention",
+    says="Two things at once: viewing straight as [B, H, T, d_k] mixes tokens between the heads, "
+    "and the scores are not divided by sqrt(d_k).",
+    hint=5,
+)
+class SplitByViewNoScale(SplitByView, NoScale):
+    pass
+
+
+@misconception(
+    "mha_assert_default_init",
+    replaces="MultiHeadAttention",
+    says="Two things at once: the sizes are checked with assert instead of a ValueError, and the "
+    "initial values are left to nn.Linear. Set Xavier weights and zero biases.",
+    hint=3,
+)
+class AssertDefaultInit(Assert, DefaultInit):
+    pass
+
+
+@misconception(
+    "mha_no_value_error_default_init",
+    replaces="MultiHeadAttention",
+    says="Two things at once: no ValueError for sizes that do not divide, and the initial values "
+    "are left to nn.Linear. Check first, then set Xavier weights and zero biases.",
+    hint=3,
+)
+class NoValueErrorDefaultInit(NoValueError, DefaultInit):
+    pass
+
+
+@misconception(
+    "mha_output_only_no_biases",
+    replaces="MultiHeadAttention",
+    says="Two things at once: you return the output without the weights, and your layers never "
+    "have a bias. Return the pair, and hand the argument bias on.",
+    hint=5,
+)
+class OutputOnlyNoBiases(OutputOnly, BiasNever):
+    pass
+
+
+@misconception(
+    "mha_output_only_dropout_on_output",
+    replaces="MultiHeadAttention",
+    says="Two things at once: you return the output alone, and dropout acts on it instead of on "
+    "the weights. Return the pair; drop weights, before they meet the values.",
+    hint=5,
+)
+class OutputOnlyDropoutOnOutput(OutputOnly, DropoutOnOutput):
+    pass

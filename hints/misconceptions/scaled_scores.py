@@ -1,0 +1,232 @@
+"""Known misconceptions of the stage scaled_scores: what people really write, and a sentence."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from grader.misconceptions import misconception
+
+# The scale
+
+
+@misconception(
+    "scores_no_scale",
+    replaces="scaled_scores",
+    says="You don't scale. The sum of d_k products has a standard deviation that grows with "
+    "sqrt(d_k); bring it back to about 1 or the softmax saturates.",
+    hint=2,
+)
+def scores_no_scale(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1)
+
+
+@misconception(
+    "scores_by_d_k",
+    replaces="scaled_scores",
+    says="You divide by d_k, which is too much. The variance of the scores grows with d_k, their "
+    "standard deviation with its square root.",
+    hint=2,
+)
+def scores_by_d_k(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / q.shape[-1]
+
+
+@misconception(
+    "scores_times_root",
+    replaces="scaled_scores",
+    says="You multiply by sqrt(d_k), which makes large scores larger still. "
+    "The scale is there to shrink them.",
+    hint=2,
+)
+def scores_times_root(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) * math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_root_of_d_model",
+    replaces="scaled_scores",
+    says="You take the root of d_model, all heads together. One head's product only sums over its "
+    "own d_k features, so d_k is what counts.",
+    hint=2,
+)
+def scores_root_of_d_model(q: Tensor, k: Tensor) -> Tensor:
+    d_model = q.shape[1] * q.shape[-1]
+    return q @ k.transpose(-2, -1) / math.sqrt(d_model)
+
+
+@misconception(
+    "scores_root_of_tokens",
+    replaces="scaled_scores",
+    says="You take the root of the number of tokens: that is the axis before the last. "
+    "The product sums over features, so the size you need is that of the last axis.",
+    hint=2,
+)
+def scores_root_of_tokens(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / math.sqrt(q.size(-2))
+
+
+@misconception(
+    "scores_root_of_heads",
+    replaces="scaled_scores",
+    says="You take the root of the number of heads: axis 1 of [B, H, T, d_k]. "
+    "The size you need is the width of one head, the last axis.",
+    hint=2,
+)
+def scores_root_of_heads(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / math.sqrt(q.size(1))
+
+
+@misconception(
+    "scores_power_precedence",
+    replaces="scaled_scores",
+    says="In Python ** binds before /, so d_k**1/2 is half of d_k and not its root. "
+    "Write the exponent as one number, or use a square root function.",
+    hint=4,
+)
+def scores_power_precedence(q: Tensor, k: Tensor) -> Tensor:
+    scale = q.shape[-1] ** 1 / 2
+    return q @ k.transpose(-2, -1) / scale
+
+
+@misconception(
+    "scores_rounded_root",
+    replaces="scaled_scores",
+    says="You round the root of d_k down to a whole number, which is only right for 1, 4, 9, 16 "
+    "and so on. Keep it as a float.",
+    hint=4,
+)
+def scores_rounded_root(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / int(math.sqrt(q.shape[-1]))
+
+
+# The product
+
+
+@misconception(
+    "scores_no_transpose",
+    replaces="scaled_scores",
+    says="You multiply q by k as it stands, so features of q meet tokens of k. "
+    "Turn k's last two axes around, so that features meet features.",
+    hint=3,
+)
+def scores_no_transpose(q: Tensor, k: Tensor) -> Tensor:
+    return torch.matmul(q, k) / math.sqrt(q.size(-1))
+
+
+@misconception(
+    "scores_heads_transposed",
+    replaces="scaled_scores",
+    says="You swap axes 1 and 2 of k, its heads and tokens: right for a 3-D tensor, not for this "
+    "one. Counting from the end of the shape is the safer habit: the last two change places.",
+    hint=4,
+)
+def scores_heads_transposed(q: Tensor, k: Tensor) -> Tensor:
+    return torch.matmul(q, k.transpose(1, 2)) / math.sqrt(q.size(-1))
+
+
+@misconception(
+    "scores_key_reshaped",
+    replaces="scaled_scores",
+    says="You give k the shape [.., d_k, Tk] by reshaping, which keeps the numbers in their old "
+    "order and mixes tokens with features. Turning the axes around is another operation.",
+    hint=4,
+)
+def scores_key_reshaped(q: Tensor, k: Tensor) -> Tensor:
+    B, H, Tk, d_k = k.shape
+    return torch.matmul(q, k.reshape(B, H, d_k, Tk)) / math.sqrt(d_k)
+
+
+@misconception(
+    "scores_roles_swapped",
+    replaces="scaled_scores",
+    says="Your rows are keys and your columns queries. Each query asks about all the keys, so "
+    "queries are the rows: [B, H, Tq, Tk].",
+    hint=1,
+)
+def scores_roles_swapped(q: Tensor, k: Tensor) -> Tensor:
+    return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+# Too much, or too little, is done
+
+
+@misconception(
+    "scores_softmaxed",
+    replaces="scaled_scores",
+    says="You already take the softmax here. The scores come out raw, as the mask goes on between "
+    "them and the softmax.",
+)
+def scores_softmaxed(q: Tensor, k: Tensor) -> Tensor:
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "scores_key_detached",
+    replaces="scaled_scores",
+    says="You detach k from the graph, so no gradient reaches the keys and they would never "
+    "learn. Work with k itself.",
+)
+def scores_key_detached(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.detach().transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_query_in_place",
+    replaces="scaled_scores",
+    says="You scale q in place, so the caller's own tensor changes. "
+    "Make a new tensor instead of writing into the one you were given.",
+)
+def scores_query_in_place(q: Tensor, k: Tensor) -> Tensor:
+    q /= math.sqrt(q.shape[-1])
+    return q @ k.transpose(-2, -1)
+
+
+@misconception(
+    "scores_float32",
+    replaces="scaled_scores",
+    says="You turn q and k into float32 and leave the scores so. "
+    "The result keeps the dtype of what came in.",
+)
+def scores_float32(q: Tensor, k: Tensor) -> Tensor:
+    return q.float() @ k.float().transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+# Two at once
+
+
+@misconception(
+    "scores_no_transpose_no_scale",
+    replaces="scaled_scores",
+    says="Two things at once: k's last two axes are not turned around, and nothing is scaled. "
+    "Let features meet features, then divide by the root of their number.",
+    hint=3,
+)
+def scores_no_transpose_no_scale(q: Tensor, k: Tensor) -> Tensor:
+    return torch.matmul(q, k)
+
+
+@misconception(
+    "scores_key_reshaped_no_scale",
+    replaces="scaled_scores",
+    says="Two things at once: reshaping k mixes its tokens with its features, and nothing is "
+    "scaled. Turn the axes around instead, then divide by the root of d_k.",
+    hint=4,
+)
+def scores_key_reshaped_no_scale(q: Tensor, k: Tensor) -> Tensor:
+    B, H, Tk, d_k = k.shape
+    return torch.matmul(q, k.reshape(B, H, d_k, Tk))
+
+
+@misconception(
+    "scores_roles_swapped_no_scale",
+    replaces="scaled_scores",
+    says="Two things at once: your rows are keys and your columns queries, and nothing is scaled. "
+    "Put the queries first, then divide by the root of d_k.",
+    hint=1,
+)
+def scores_roles_swapped_no_scale(q: Tensor, k: Tensor) -> Tensor:
+    return k @ q.transpose(-2, -1)

@@ -1,0 +1,263 @@
+"""Known misconceptions of the stage softmax: what people really write, and a sentence for each."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grader.misconceptions import misconception
+
+
+def _blocked_rows(scores: Tensor) -> Tensor:
+    """True for a query that may not look at any key, (B, H, Tq, 1)."""
+    return (scores == float("-inf")).all(dim=-1, keepdim=True)
+
+
+# The axis
+
+
+@misconception(
+    "softmax_over_queries",
+    replaces="attention_weights",
+    says="You normalise over the queries, so the columns sum to 1. Each query shares its "
+    "attention out among the keys: the rows have to.",
+    hint=1,
+)
+def softmax_over_queries(scores: Tensor) -> Tensor:
+    return torch.softmax(scores, dim=-2)
+
+
+@misconception(
+    "softmax_over_heads",
+    replaces="attention_weights",
+    says="You normalise over the heads, axis 1 (that is also what F.softmax takes when no axis is "
+    "given). Each head stands alone; normalise over the keys.",
+    hint=1,
+)
+def softmax_over_heads(scores: Tensor) -> Tensor:
+    return F.softmax(scores, dim=1)
+
+
+@misconception(
+    "softmax_over_everything",
+    replaces="attention_weights",
+    says="You divide by the sum of the whole tensor. Every query has a sum of its own, over its "
+    "keys only.",
+    hint=1,
+)
+def softmax_over_everything(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores - scores.max())
+    return exp / exp.sum()
+
+
+@misconception(
+    "softmax_no_keepdim",
+    replaces="attention_weights",
+    says="Your sum drops the key axis, so it no longer lines up with the scores. "
+    "Keep the axis with length 1.",
+    hint=5,
+)
+def softmax_no_keepdim(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores)
+    return exp / exp.sum(dim=-1)
+
+
+# Fully blocked rows
+
+
+@misconception(
+    "softmax_blocked_nan",
+    replaces="attention_weights",
+    says="A fully blocked row becomes NaN: exp(-inf) is 0 at every key, and 0 / 0 is left. "
+    "Treat such a row on its own and give it zeros.",
+    hint=3,
+)
+def softmax_blocked_nan(scores: Tensor) -> Tensor:
+    return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "softmax_nan_to_num",
+    replaces="attention_weights",
+    says="Your values are right, but the gradient of a blocked row is still NaN: it goes back "
+    "through the NaN that you painted over. Keep it from arising, before the softmax.",
+    hint=4,
+)
+def softmax_nan_to_num(scores: Tensor) -> Tensor:
+    weights = torch.softmax(scores, dim=-1)
+    return torch.nan_to_num(weights, nan=0.0)
+
+
+@misconception(
+    "softmax_nan_in_place",
+    replaces="attention_weights",
+    says="You write zeros into the softmax's own result, which it still needs for its gradient, so "
+    "backward fails. Make sure before the softmax that no NaN arises.",
+    hint=4,
+)
+def softmax_nan_in_place(scores: Tensor) -> Tensor:
+    weights = torch.softmax(scores, dim=-1)
+    weights[torch.isnan(weights)] = 0.0
+    return weights
+
+
+@misconception(
+    "softmax_blocked_equal",
+    replaces="attention_weights",
+    says="You put a large negative number in place of -inf, so a fully blocked row shares its "
+    "weight out equally. Nothing is allowed there: all its weights are 0.",
+    hint=3,
+)
+def softmax_blocked_equal(scores: Tensor) -> Tensor:
+    return torch.softmax(scores.masked_fill(scores == float("-inf"), -1e9), dim=-1)
+
+
+@misconception(
+    "softmax_any_blocked",
+    replaces="attention_weights",
+    says="You zero every row in which any key is blocked. Only a row in which all keys are blocked "
+    "has nothing to share out.",
+    hint=5,
+)
+def softmax_any_blocked(scores: Tensor) -> Tensor:
+    blocked = torch.isinf(scores).any(dim=-1, keepdim=True)
+    return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+
+
+# Large scores
+
+
+@misconception(
+    "softmax_unstable",
+    replaces="attention_weights",
+    says="exp of a large score overflows to inf, and inf / inf is NaN; a fully blocked row gives "
+    "0 / 0. Shift each row by its largest score first, and treat blocked rows on their own.",
+    hint=2,
+)
+def softmax_unstable(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores)
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+@misconception(
+    "softmax_unstable_epsilon",
+    replaces="attention_weights",
+    says="The small number in the divisor saves blocked rows, but exp of a large score still "
+    "overflows. Shift each row by its largest score first.",
+    hint=2,
+)
+def softmax_unstable_epsilon(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores)
+    return exp / (exp.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@misconception(
+    "softmax_shared_maximum",
+    replaces="attention_weights",
+    says="You shift every row by the largest score of the whole tensor. A row that lies far below "
+    "it vanishes into 0 / 0; each row needs its own maximum.",
+    hint=2,
+)
+def softmax_shared_maximum(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    scores = scores.masked_fill(blocked, 0.0)
+    exp = torch.exp(scores - scores.max())
+    return (exp / exp.sum(dim=-1, keepdim=True)).masked_fill(blocked, 0.0)
+
+
+# Another function
+
+
+@misconception(
+    "softmax_log",
+    replaces="attention_weights",
+    says="You return the logarithm of the weights. Weights lie between 0 and 1 and sum to 1.",
+    hint=1,
+)
+def softmax_log(scores: Tensor) -> Tensor:
+    return F.log_softmax(scores, dim=-1)
+
+
+@misconception(
+    "softmax_no_exp",
+    replaces="attention_weights",
+    says="You divide the scores by their sum, without the exponential. Scores can be negative and "
+    "their sum near 0; exp makes them all positive first.",
+    hint=1,
+)
+def softmax_no_exp(scores: Tensor) -> Tensor:
+    return scores / scores.sum(dim=-1, keepdim=True)
+
+
+@misconception(
+    "softmax_sigmoid",
+    replaces="attention_weights",
+    says="You squash each score by itself with a sigmoid, so the weights of a query don't sum "
+    "to 1. The keys have to compete for it.",
+    hint=1,
+)
+def softmax_sigmoid(scores: Tensor) -> Tensor:
+    return torch.sigmoid(scores)
+
+
+@misconception(
+    "softmax_float32",
+    replaces="attention_weights",
+    says="You take the softmax in float32 and leave the weights so. More precision inside is fine, "
+    "but give them back in the dtype that came in.",
+)
+def softmax_float32(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    weights = F.softmax(scores.masked_fill(blocked, 0.0), dim=-1, dtype=torch.float32)
+    return weights.masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "softmax_in_place",
+    replaces="attention_weights",
+    says="You subtract the maximum in place, so the caller's own scores change. Make a new tensor.",
+    hint=5,
+)
+def softmax_in_place(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    scores -= scores.max(dim=-1, keepdim=True).values.masked_fill(blocked, 0.0)
+    exp = torch.exp(scores)
+    return exp / exp.sum(dim=-1, keepdim=True).masked_fill(blocked, 1.0)
+
+
+# Two at once
+
+
+@misconception(
+    "softmax_over_queries_nan_to_num",
+    replaces="attention_weights",
+    says="Two things at once: you normalise over the queries instead of the keys, and you paint "
+    "over NaN afterwards, which leaves NaN in the gradient.",
+    hint=1,
+)
+def softmax_over_queries_nan_to_num(scores: Tensor) -> Tensor:
+    return torch.nan_to_num(torch.softmax(scores, dim=-2))
+
+
+@misconception(
+    "softmax_over_heads_nan_to_num",
+    replaces="attention_weights",
+    says="Two things at once: you normalise over the heads instead of the keys, and you paint "
+    "over NaN afterwards, which leaves NaN in the gradient.",
+    hint=1,
+)
+def softmax_over_heads_nan_to_num(scores: Tensor) -> Tensor:
+    return torch.nan_to_num(torch.softmax(scores, dim=1))
+
+
+@misconception(
+    "softmax_unstable_nan_to_num",
+    replaces="attention_weights",
+    says="Two things at once: exp of a large score overflows to inf, and you turn the NaN into 0, "
+    "so a strong score silently gets no weight. Shift each row by its largest score first.",
+    hint=2,
+)
+def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores)
+    return torch.nan_to_num(exp / exp.sum(dim=-1, keepdim=True))

@@ -1,0 +1,129 @@
+"""The hidden checks of concat_heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.checking import (
+    expect_close,
+    expect_device,
+    expect_dtype,
+    expect_gradients_close,
+    expect_shape,
+    expect_unchanged,
+    skip_unless_supported,
+)
+
+Rand = Callable[..., Tensor]
+
+SIZES = [(2, 4, 3, 2), (3, 2, 5, 6), (4, 3, 2, 5), (2, 5, 7, 6)]
+LAYOUTS = ["heads split off", "tokens first", "every second feature", "one head repeated"]
+
+
+def reference(x: Tensor) -> Tensor:
+    """Lay the heads' features side by side, head after head."""
+    return torch.cat([x[:, head] for head in range(x.shape[1])], dim=-1)
+
+
+def expect_concatenated(submission: Any, x: Tensor) -> None:
+    """Nothing is computed here, so the values must be equal to the last bit."""
+    expected = reference(x)
+    expect_close(submission.concat_heads(x), expected, axes="B T D", rtol=0.0, atol=0.0)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, H, T, d_k", SIZES)
+def test_shape(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """The result has the shape [B, T, D] with D = H * d_k"""
+    expect_shape(submission.concat_heads(rand(B=B, H=H, T=T, d_k=d_k)), B=B, T=T, D=H * d_k)
+
+
+@pytest.mark.points(1)
+def test_counted(submission: Any, device: torch.device) -> None:
+    """Of two tokens, each finds its own features side by side again"""
+    x = torch.tensor(
+        [[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]], [[3.0, 4.0, 5.0], [13.0, 14.0, 15.0]]]]
+    )
+    expect_concatenated(submission, x.to(device))
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("B, H, T, d_k", SIZES)
+def test_values(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """Every token gets the features of its heads, head after head"""
+    expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k))
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 4, 6, 6)])
+def test_inverse(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """What was split into heads comes back bit for bit"""
+    x = rand(B=B, T=T, D=D)
+    heads = torch.stack(torch.chunk(x, H, dim=-1), dim=1)  # (B, H, T, d_k)
+    expect_close(submission.concat_heads(heads), x, axes="B T D", rtol=0.0, atol=0.0)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "B, H, T, d_k",
+    [(1, 1, 1, 1), (1, 3, 2, 2), (2, 1, 3, 5), (2, 4, 1, 3), (3, 6, 2, 1)],
+)
+def test_edges(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """One batch, one head, one token, or heads of one feature are no exception"""
+    expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k))
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
+)
+def test_dtype_and_device(
+    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """The result has the dtype and the device of x"""
+    skip_unless_supported(dtype, device)
+    x = rand(B=2, H=4, T=3, d_k=2, dtype=dtype)
+    expected = reference(x)
+    actual = submission.concat_heads(x)
+    expect_dtype(actual, dtype)
+    expect_device(actual, device)
+    expect_close(actual, expected, axes="B T D", rtol=0.0, atol=0.0)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout(submission: Any, rand: Rand, layout: str) -> None:
+    """It does not matter how x lies in memory"""
+    if layout == "heads split off":
+        x = rand(B=3, T=5, H=4, d_k=2).transpose(1, 2)
+    elif layout == "tokens first":
+        x = rand(T=5, B=3, H=4, d_k=2).permute(1, 2, 0, 3)
+    elif layout == "every second feature":
+        x = rand(B=3, H=4, T=5, d_k=4)[:, :, :, ::2]
+    else:
+        x = rand(B=3, H=1, T=5, d_k=2).expand(3, 4, 5, 2)
+    expect_concatenated(submission, x)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, H, T, d_k", [(2, 4, 3, 2), (3, 2, 5, 6)])
+def test_gradients(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """The gradient of every output value arrives at its own place in x"""
+    x = rand(B=B, H=H, T=T, d_k=d_k, grad=True)
+    expect_gradients_close(submission.concat_heads(x), reference(x), {"x": x})
+
+
+@pytest.mark.points(1)
+def test_calls(submission: Any, rand: Rand) -> None:
+    """Calls with other sizes or by name work alike and leave x as it is"""
+    for sizes in ({"B": 2, "H": 3, "T": 4, "d_k": 2}, {"B": 3, "H": 2, "T": 5, "d_k": 4}) * 2:
+        x = rand(**sizes)
+        expected = reference(x)
+        with expect_unchanged(x=x):
+            actual = submission.concat_heads(x=x)
+        expect_close(actual, expected, axes="B T D", rtol=0.0, atol=0.0)

@@ -1,0 +1,879 @@
+"""Hidden checks of multi_head_attention: the module against a float64 reference and torch's own.
+
+`reference` computes the attention of one head at a time on the CPU; `builtin` asks
+nn.MultiheadAttention with the same weights. Each check builds its own module and gives it a state
+that leaves the scores far from saturating the softmax, with biases that are not zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from grader.checking import (
+    CheckFailed,
+    expect_close,
+    expect_device,
+    expect_dtype,
+    expect_equal,
+    expect_gradients_close,
+    expect_raises,
+    expect_shape,
+    expect_unchanged,
+)
+
+LAYERS = ("w_q", "w_k", "w_v", "w_o")
+OUTPUT = "B Tq D"
+WEIGHTS = "B H Tq Tk"
+GRADIENT_AXES = {
+    f"{layer}.{kind}": axes
+    for layer in LAYERS
+    for kind, axes in (("weight", "row column"), ("bias", "row"))
+}
+
+State = Mapping[str, Tensor]
+Rand = Callable[..., Tensor]
+
+
+# --- the reference ---------------------------------------------------------------------------
+
+
+def reference(
+    state: State,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_heads: int,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Output and weights, one head at a time, in float64 on the CPU."""
+    exact = {name: tensor.cpu().double() for name, tensor in state.items()}
+    d_model = query.shape[-1]
+    d_k = d_model // num_heads
+    nothing = torch.zeros(d_model, dtype=torch.float64)
+
+    def project(layer: str, x: Tensor, rows: slice) -> Tensor:
+        product = torch.einsum("btd,rd->btr", x.cpu().double(), exact[f"{layer}.weight"][rows])
+        return product + exact.get(f"{layer}.bias", nothing)[rows]
+
+    output = exact.get("w_o.bias", nothing)
+    maps = []
+    for head in range(num_heads):
+        rows = slice(head * d_k, (head + 1) * d_k)
+        q, k, v = (
+            project("w_q", query, rows),
+            project("w_k", key, rows),
+            project("w_v", value, rows),
+        )
+        powers = (torch.einsum("bqr,bkr->bqk", q, k) / d_k**0.5).exp()
+        if mask is not None:
+            allowed = (mask != 0).cpu().expand(len(q), num_heads, q.shape[1], k.shape[1])
+            powers = powers * allowed[:, head]
+        total = powers.sum(-1, keepdim=True)
+        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        mixed = torch.einsum("bqk,bkr->bqr", weights, v)
+        output = output + torch.einsum("bqr,dr->bqd", mixed, exact["w_o.weight"][:, rows])
+        maps.append(weights)
+    return output, torch.stack(maps, dim=1)
+
+
+def builtin(
+    state: State, query: Tensor, key: Tensor, value: Tensor, num_heads: int, **masks: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What nn.MultiheadAttention gives for this state; its boolean masks mean blocked."""
+    layer = nn.MultiheadAttention(query.shape[-1], num_heads, batch_first=True)
+    packed = {
+        "in_proj_weight": torch.cat([state[f"{name}.weight"] for name in LAYERS[:3]]),
+        "in_proj_bias": torch.cat([state[f"{name}.bias"] for name in LAYERS[:3]]),
+        "out_proj.weight": state["w_o.weight"],
+        "out_proj.bias": state["w_o.bias"],
+    }
+    output, weights = torch.func.functional_call(
+        layer,
+        packed,
+        (query, key, value),
+        {"need_weights": True, "average_attn_weights": False, **masks},
+    )
+    return output, weights
+
+
+# --- building modules, inputs and masks ------------------------------------------------------
+
+
+def random_state(
+    rand: Rand, d_model: int, bias: bool = True, dtype: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
+    """Weights that keep the size of their input, and biases that matter."""
+    state = {}
+    for layer in LAYERS:
+        state[f"{layer}.weight"] = rand(
+            row=d_model, column=d_model, scale=d_model**-0.5, dtype=dtype
+        )
+        if bias:
+            state[f"{layer}.bias"] = rand(row=d_model, scale=0.5, dtype=dtype)
+    return state
+
+
+def module(submission: Any, state: State, num_heads: int, **options: Any) -> Any:
+    """The learner's module with this state, in evaluation mode and on the state's device."""
+    weight = state["w_q.weight"]
+    mha = submission.MultiHeadAttention(d_model=len(weight), num_heads=num_heads, **options)
+    load(mha, state)
+    if weight.device.type != "cpu":
+        mha.to(weight.device)
+    mha.eval()
+    return mha
+
+
+def load(mha: Any, state: State) -> None:
+    """Load the state, after a look at the names, which gives a better message than torch's.
+
+    What a module has beyond the four layers stays as it is: that is judged by test_layers.
+    """
+    own = mha.state_dict()
+    expect_layers(own, len(state["w_q.weight"]), "w_q.bias" in state, others=True)
+    mha.load_state_dict({**own, **state}, strict=True)
+
+
+def parameters(mha: Any, d_model: int) -> dict[str, Tensor]:
+    """The weights and biases of the four layers, all of them fit for training."""
+    found = dict(mha.named_parameters())
+    expect_layers(found, d_model, bias=True, where="named_parameters()", others=True)
+    trained = {name: found[name] for name in GRADIENT_AXES}
+    frozen = [name for name, tensor in trained.items() if not tensor.requires_grad]
+    assert not frozen, f"A frozen parameter cannot learn\n  frozen  {listed(frozen)}"
+    return trained
+
+
+def tokens(rand: Rand, B: int, Tq: int, Tk: int, D: int, grad: bool = False) -> list[Tensor]:
+    """Query, key and value, three different tensors."""
+    return [
+        rand(B=B, Tq=Tq, D=D, grad=grad),
+        rand(B=B, Tk=Tk, D=D, grad=grad),
+        rand(B=B, Tk=Tk, D=D, grad=grad),
+    ]
+
+
+def causal(T: int, device: torch.device) -> Tensor:
+    """[1, 1, T, T], True on and below the diagonal."""
+    steps = torch.arange(T, device=device)
+    return (steps[:, None] >= steps).reshape(1, 1, T, T)
+
+
+def padding(lengths: list[int], Tk: int, device: torch.device) -> Tensor:
+    """[B, 1, 1, Tk], True for the first `length` keys."""
+    ends = torch.tensor(lengths, device=device)
+    return (torch.arange(Tk, device=device) < ends[:, None]).reshape(len(lengths), 1, 1, Tk)
+
+
+def scattered(rand: Rand, seed: int, **axes: int) -> Tensor:
+    """A mask at random, with an allowed and a blocked key in every row."""
+    mask = rand(**axes) > 0
+    mask[..., seed % mask.shape[-1]] = True
+    mask[..., (seed + 1) % mask.shape[-1]] = False
+    return mask
+
+
+# --- judging ---------------------------------------------------------------------------------
+
+
+def expect_layers(
+    found: State, d_model: int, bias: bool, where: str = "state_dict()", others: bool = False
+) -> None:
+    """Expect the names and shapes of four layers from D to D, and no others unless admitted."""
+    kinds = {"weight": (d_model, d_model), "bias": (d_model,)}
+    wanted = {
+        f"{layer}.{kind}": shape
+        for layer in LAYERS
+        for kind, shape in kinds.items()
+        if bias or kind == "weight"
+    }
+    missing = [name for name in wanted if name not in found]
+    unexpected = [name for name in found if name not in wanted]
+    if missing or (unexpected and not others):
+        raise CheckFailed(
+            f"The names in {where} are wrong{'' if bias else ' for bias=False'}"
+            + (f"\n  missing     {listed(missing)}" if missing else "")
+            + (f"\n  unexpected  {listed(unexpected)}" if unexpected else "")
+        )
+    for name, shape in wanted.items():
+        if tuple(found[name].shape) != shape:
+            raise CheckFailed(
+                f"The shape of {name} is wrong\n"
+                f"  expected  {list(shape)}\n"
+                f"  got       {list(found[name].shape)}"
+            )
+
+
+def expect_sizes(actual: Tensor, what: str, **axes: int) -> None:
+    """expect_shape for one of the two results, with its name in the message."""
+    try:
+        expect_shape(actual, **axes)
+    except CheckFailed as failure:
+        message = str(failure).replace("The shape", f"The shape of {what}", 1)
+        raise CheckFailed(message) from None
+
+
+def expect_results(
+    actual: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    when: str = "",
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> None:
+    """Expect these outputs and these weights."""
+    for got, want, axes, what in zip(
+        actual, expected, (OUTPUT, WEIGHTS), ("the output", "the weights"), strict=True
+    ):
+        expect_sizes(got, what + when, **dict(zip(axes.split(), want.shape, strict=True)))
+        one = what.removesuffix("s")  # "The weight ... is wrong at B=0, ..."
+        expect_close(got, want, axes=axes, what=one + when, rtol=rtol, atol=atol)
+
+
+def listed(names: list[str]) -> str:
+    """The first names of a list that may be long."""
+    shown = ", ".join(f"{name:.24}" for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+# --- the layers ------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("d_model, num_heads", [(10, 3), (12, 8), (4, 8)])
+def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
+    """The constructor refuses a d_model that the heads do not divide"""
+    with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
+        submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("d_model, num_heads", [(6, 2), (20, 5)])
+def test_layers(submission: Any, d_model: int, num_heads: int) -> None:
+    """It owns w_q, w_k, w_v and w_o, 4 D² + 4 D parameters, nothing else"""
+    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
+    parameters(mha, d_model)
+    expect_layers(mha.state_dict(), d_model, bias=True)
+    count = sum(parameter.numel() for parameter in mha.parameters())
+    expect_equal(count, 4 * d_model**2 + 4 * d_model, f"the number of parameters for D={d_model}")
+
+
+@pytest.mark.points(1)
+def test_biases(submission: Any, rand: Rand) -> None:
+    """Biases start at zero, and bias=False leaves out all four"""
+    B, T, D, H = 2, 5, 12, 3
+    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
+    start = mha.state_dict()
+    expect_layers(start, D, bias=True, others=True)
+    for layer in LAYERS:
+        name = f"{layer}.bias"
+        expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
+
+    state = random_state(rand, D, bias=False)
+    plain = module(submission, state, H, bias=False)
+    count = sum(parameter.numel() for parameter in plain.parameters())
+    expect_equal(count, 4 * D**2, f"the number of parameters without biases for D={D}")
+    x = rand(B=B, T=T, D=D)
+    expected = reference(state, x, x, x, H)
+    expect_results(plain(x, x, x), expected, " without biases")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("d_model, num_heads, bias", [(192, 6, False), (256, 4, True)])
+def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> None:
+    """Weights start as Xavier says, with standard deviation 1/sqrt(D)"""
+    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
+    start = mha.state_dict()
+    expect_layers(start, d_model, bias, others=True)
+    # Over D² entries a right spread is within 0.4 % and a right mean within 0.5 % of the spread,
+    # each with one standard error: what is admitted here is eight and ten of them.
+    spread = d_model**-0.5
+    for layer in LAYERS:
+        weight = start[f"{layer}.weight"].double()
+        got = weight.std().item()
+        assert abs(got / spread - 1) < 0.03, (
+            f"The weights of {layer} start with the wrong spread for D={d_model}\n"
+            f"  expected  a standard deviation of {spread:.4f}, give or take 3 %\n"
+            f"  got       {got:.4f}"
+        )
+        mean = weight.mean().item()
+        assert abs(mean) < 0.05 * spread, (
+            f"The weights of {layer} are not centred at zero\n"
+            f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
+            f"  got       {mean:.4f}"
+        )
+        # The squared lengths of independent rows vary by 6 % or more of the mean; a matrix that
+        # is orthogonal, or a permutation, has the right spread and rows of one length.
+        assert weight.square().sum(1).std().item() > 0.01, (
+            f"The weights of {layer} are not drawn independently\n"
+            f"  expected  {d_model} rows whose lengths vary a little\n"
+            f"  got       rows that are all equally long"
+        )
+
+
+@pytest.mark.points(1)
+def test_fresh_weights(submission: Any) -> None:
+    """Every layer of every module draws starting weights of its own"""
+    D, H = 12, 3
+    seen: dict[str, Tensor] = {}
+    for which in ("one module", "another module"):
+        start = submission.MultiHeadAttention(d_model=D, num_heads=H).state_dict()
+        expect_layers(start, D, bias=True, others=True)
+        for layer in LAYERS:
+            weight = start[f"{layer}.weight"]
+            assert len(weight.unique(dim=0)) == D, (
+                f"Rows of {layer}.weight start out equal\n"
+                f"  expected  {D} different rows\n"
+                f"  got       {len(weight.unique(dim=0))} different rows"
+            )
+            for other, known in seen.items():
+                assert not torch.equal(weight, known), (
+                    f"Two layers start with the same weights\n"
+                    f"  first   {other}\n"
+                    f"  second  {layer} of {which}"
+                )
+            seen[f"{layer} of {which}"] = weight
+
+
+# --- the results -----------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 5, 12, 3), (2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
+def test_shapes(
+    submission: Any, rand: Rand, device: torch.device, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
+    """Returns the output [B, Tq, D] and each head's weights [B, H, Tq, Tk]"""
+    mha = module(submission, random_state(rand, D), H)
+    output, weights = mha(*tokens(rand, B, Tq, Tk, D))
+    expect_sizes(output, "the output", B=B, Tq=Tq, D=D)
+    expect_sizes(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
+    for result in (output, weights):
+        expect_dtype(result, torch.float32)
+        expect_device(result, device)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("B, T, D, H", [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2)])
+def test_self_attention(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """Self-attention gives the output of the formula"""
+    state = random_state(rand, D)
+    x = rand(B=B, T=T, D=D)
+    expected, _ = reference(state, x, x, x, H)
+    output, _ = module(submission, state, H)(x, x, x)
+    expect_close(output, expected, axes="B T D", what="the output")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("spread", [1.0, 60.0])
+@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 5, 12, 3), (3, 7, 6, 20, 4)])
+def test_weights(
+    submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, spread: float
+) -> None:
+    """Each head's weights are its own softmax, and every row sums to 1"""
+    state = random_state(rand, D)
+    for name in ("w_q.weight", "w_q.bias"):
+        state[name] = state[name] * spread
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    _, expected = reference(state, query, key, value, H)
+    _, weights = module(submission, state, H)(query, key, value)
+    expect_sizes(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
+    ones = torch.ones(B, H, Tq)
+    expect_close(weights.sum(-1), ones, axes="B H Tq", what="the sum of the weights of a row")
+    # A score of some hundreds has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
+    when = " for large scores" if spread > 1 else ""
+    expect_close(
+        weights, expected, axes=WEIGHTS, what=f"the weight{when}", rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)])
+def test_cross_attention(
+    submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
+    """Cross-attention takes keys and values from other tokens"""
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    expected = reference(state, query, key, value, H)
+    expect_results(module(submission, state, H)(query, key, value), expected)
+
+
+@pytest.mark.points(1)
+def test_arguments(submission: Any, rand: Rand) -> None:
+    """All arguments work by name and by position, dropout is 0 by default"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    mask = padding([4, 6], Tk, query.device)
+    masked = reference(state, query, key, value, H, mask)
+    unmasked = reference(state, query, key, value, H)
+
+    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
+    load(mha, state)
+    mha.to(query.device)  # and not evaluation mode: a module starts in training mode
+    expect_results(mha(query, key, value), unmasked, " with the default dropout")
+    expect_results(
+        mha(mask=mask, value=value, key=key, query=query), masked, " of the call by keyword"
+    )
+    expect_results(mha(query, key, value, mask), masked, " of the call by position")
+    expect_results(mha(query, key, value, None), unmasked, " for the mask None")
+
+    by_position = submission.MultiHeadAttention(D, H, 0.5, False)
+    expect_layers(by_position.state_dict(), D, bias=False)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "B, Tq, Tk, D, H",
+    [(1, 5, 5, 12, 3), (2, 1, 1, 12, 3), (2, 5, 1, 12, 3), (2, 5, 4, 12, 1), (2, 5, 4, 6, 6)],
+    ids=["one sequence", "one token", "one key", "one head", "a head per feature"],
+)
+def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int) -> None:
+    """One sequence, one token, one key, one head, or a head per feature"""
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    expected = reference(state, query, key, value, H)
+    expect_results(module(submission, state, H)(query, key, value), expected)
+
+
+@pytest.mark.points(1)
+def test_head_order(submission: Any, rand: Rand, seed: int) -> None:
+    """Heads are equals: in another order they give the same output"""
+    B, T, D, H = 2, 6, 20, 4
+    d_k = D // H
+    state = random_state(rand, D)
+    x = rand(B=B, T=T, D=D)
+    output, weights = module(submission, state, H)(x, x, x)
+    expect_sizes(output, "the output", B=B, T=T, D=D)
+    expect_sizes(weights, "the weights", B=B, H=H, T=T, Tk=T)
+
+    turn = 1 + seed % (H - 1)
+    order = [(head + turn) % H for head in range(H)]
+    features = [head * d_k + feature for head in order for feature in range(d_k)]
+    turned = {name: tensor[features] for name, tensor in state.items()}
+    turned["w_o.weight"] = state["w_o.weight"][:, features]
+    turned["w_o.bias"] = state["w_o.bias"]
+    results = module(submission, turned, H)(x, x, x)
+    expect_results(results, (output, weights[:, order]), " with the heads reordered")
+
+
+@pytest.mark.points(1)
+def test_strided(submission: Any, rand: Rand) -> None:
+    """Inputs need not be contiguous"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    state = random_state(rand, D)
+    query = rand(Tq=Tq, B=B, D=D).transpose(0, 1)
+    key = rand(B=B, D=D, Tk=Tk).transpose(1, 2)
+    value = rand(B=B, Tk=2 * Tk, D=D)[:, ::2]
+    expected = reference(state, query, key, value, H)
+    expect_results(module(submission, state, H)(query, key, value), expected)
+
+
+# --- masks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, T, D, H", [(2, 5, 12, 3), (3, 6, 20, 4)])
+def test_causal(
+    submission: Any, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
+) -> None:
+    """With a causal mask no token sees a later one"""
+    state = random_state(rand, D)
+    mha = module(submission, state, H)
+    x = rand(B=B, T=T, D=D)
+    mask = causal(T, device)
+    expected = reference(state, x, x, x, H, mask)
+    output, weights = mha(x, x, x, mask=mask)
+    expect_results((output, weights), expected)
+    blocked = weights.cpu().masked_fill(mask.cpu(), 0)
+    what = "the weight of a later token"
+    expect_close(blocked, torch.zeros(B, H, T, T), axes=WEIGHTS, rtol=0, atol=0, what=what)
+
+    changed = x.clone()
+    changed[:, T // 2 :] = rand(B=B, T=T - T // 2, D=D, scale=3.0)
+    again, _ = mha(changed, changed, changed, mask=mask)
+    expect_sizes(again, "the output", B=B, T=T, D=D)
+    expect_close(
+        again[:, : T // 2],
+        output[:, : T // 2],
+        axes="B T D",
+        what="the output after later tokens change",
+    )
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize(
+    "axes", ["Tq Tk", "B 1 1 Tk", "1 1 Tq Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"]
+)
+def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
+    """Masks of every shape that broadcasts to [B, H, Tq, Tk] hold"""
+    sizes = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
+    D, H = 12, sizes["H"]
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, sizes["B"], sizes["Tq"], sizes["Tk"], D)
+    shape = {
+        f"axis_{place}": sizes.get(axis, 1)  # "1" is in no table of sizes
+        for place, axis in enumerate(axes.split())
+    }
+    mask = scattered(rand, seed, **shape)
+    expected = reference(state, query, key, value, H, mask)
+    results = module(submission, state, H)(query, key, value, mask=mask)
+    expect_results(results, expected, f" for a mask [{', '.join(axes.split())}]")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8, torch.float32], ids=str)
+def test_mask_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
+    """A mask may be bool or zeros and ones of any dtype"""
+    B, T, D, H = 3, 5, 12, 2
+    state = random_state(rand, D)
+    x = rand(B=B, T=T, D=D)
+    mask = padding([5, 2, 4], T, device).to(dtype)
+    expected = reference(state, x, x, x, H, mask)
+    results = module(submission, state, H)(x, x, x, mask=mask)
+    expect_results(results, expected, f" for a mask of {dtype}")
+
+
+def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
+    """[B, 1, T, T]: causal, the first query sees nothing, the last sequence is empty."""
+    mask = causal(T, device).repeat(B, 1, 1, 1)
+    mask[:, :, 0] = False
+    mask[-1] = False
+    return mask
+
+
+@pytest.mark.points(1)
+def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None:
+    """A query with no allowed key has zero weights and the output w_o.bias"""
+    B, T, D, H = 2, 5, 12, 3
+    state = random_state(rand, D)
+    mha = module(submission, state, H)
+    x = rand(B=B, T=T, D=D)
+    row = torch.ones(T, T, dtype=torch.bool, device=device)
+    row[T // 2] = False
+    for mask in (blocked_rows(B, T, device), row):
+        expected = reference(state, x, x, x, H, mask)
+        expect_results(mha(x, x, x, mask=mask), expected)
+
+
+@pytest.mark.points(1)
+def test_blocked_gradients(submission: Any, rand: Rand, device: torch.device) -> None:
+    """Gradients stay finite and right where all keys are blocked"""
+    B, T, D, H = 2, 5, 12, 3
+    mha = module(submission, random_state(rand, D), H)
+    trained = parameters(mha, D)
+    query, key, value = (rand(B=B, T=T, D=D, grad=True) for _ in range(3))
+    mask = blocked_rows(B, T, device)
+    expected, _ = reference(trained, query, key, value, H, mask)
+    output, _ = mha(query, key, value, mask=mask)
+    inputs = {"query": query, "key": key, "value": value, **trained}
+    expect_gradients_close(output, expected, inputs, axes=GRADIENT_AXES)
+
+
+# --- gradients -------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
+def test_input_gradients(
+    submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
+    """Gradients flow back into query, key and value"""
+    state = random_state(rand, D)
+    mha = module(submission, state, H)
+    query, key, value = tokens(rand, B, Tq, Tk, D, grad=True)
+    expected, _ = reference(state, query, key, value, H)
+    output, _ = mha(query, key, value)
+    expect_gradients_close(output, expected, {"query": query, "key": key, "value": value})
+
+    x = rand(B=B, T=Tq, D=D, grad=True)
+    expected, _ = reference(state, x, x, x, H)
+    output, _ = mha(x, x, x)
+    expect_gradients_close(output, expected, {"x in self-attention": x})
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
+def test_parameter_gradients(
+    submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
+    """Gradients reach the weights and biases of all four layers"""
+    mha = module(submission, random_state(rand, D), H, dropout=0.0)
+    mha.train()
+    trained = parameters(mha, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    expected, _ = reference(trained, query, key, value, H)
+    output, _ = mha(query, key, value)
+    expect_gradients_close(output, expected, trained, axes=GRADIENT_AXES)
+
+
+# --- parity with nn.MultiheadAttention -------------------------------------------------------
+
+
+def parity_case(
+    rand: Rand, kind: str, H: int, D: int, grad: bool = False
+) -> tuple[list[Tensor], dict[str, Tensor], dict[str, Tensor]]:
+    """The inputs, the learner's mask and the built-in's, which blocks where it is True."""
+    B, Tq, Tk = 3, 5, 7
+    if kind == "causal":
+        inputs = tokens(rand, B, Tq, Tq, D, grad)
+        mask = causal(Tq, inputs[0].device)
+        return inputs, {"mask": mask}, {"attn_mask": ~mask[0, 0]}
+    inputs = tokens(rand, B, Tq, Tk, D, grad)
+    if kind == "padding":
+        mask = padding([4, 7, 2], Tk, inputs[0].device)
+        return inputs, {"mask": mask}, {"key_padding_mask": ~mask[:, 0, 0]}
+    return inputs, {}, {}
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("kind", ["no mask", "causal", "padding"])
+def test_builtin(submission: Any, rand: Rand, kind: str) -> None:
+    """Given its weights it agrees with nn.MultiheadAttention"""
+    D, H = 24, 4
+    state = random_state(rand, D)
+    inputs, ours, theirs = parity_case(rand, kind, H, D)
+    expected = builtin(state, *inputs, H, **theirs)
+    expect_results(module(submission, state, H)(*inputs, **ours), expected, f" ({kind})")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("kind", ["no mask", "causal", "padding"])
+def test_builtin_gradients(submission: Any, rand: Rand, kind: str) -> None:
+    """Its gradients agree with those of nn.MultiheadAttention"""
+    D, H = 24, 4
+    mha = module(submission, random_state(rand, D), H)
+    trained = parameters(mha, D)
+    inputs, ours, theirs = parity_case(rand, kind, H, D, grad=True)
+    expected, _ = builtin(trained, *inputs, H, **theirs)
+    output, _ = mha(*inputs, **ours)
+    leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
+    expect_gradients_close(output, expected, leaves, axes=GRADIENT_AXES)
+
+
+@pytest.mark.points(1)
+def test_builtin_gpu(submission: Any, rand: Rand) -> None:
+    """On a GPU too it agrees with nn.MultiheadAttention"""
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    D, H = 24, 4
+    gpu = torch.device("cuda")
+    state = {name: tensor.to(gpu) for name, tensor in random_state(rand, D).items()}
+    mha = module(submission, state, H)
+    trained = parameters(mha, D)
+    for kind in ("no mask", "causal", "padding"):
+        drawn, ours, theirs = parity_case(rand, kind, H, D)
+        inputs = [tensor.to(gpu).requires_grad_() for tensor in drawn]
+        ours = {name: mask.to(gpu) for name, mask in ours.items()}
+        theirs = {name: mask.to(gpu) for name, mask in theirs.items()}
+        expected = builtin(trained, *inputs, H, **theirs)
+        results = mha(*inputs, **ours)
+        for result in results:
+            expect_device(result, gpu)
+        expect_results(results, expected, f" on the GPU ({kind})")
+        leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
+        axes = {"query": OUTPUT, "key": "B Tk D", "value": "B Tk D"} | GRADIENT_AXES
+        expect_gradients_close(results[0], expected[0], leaves, axes=axes)
+
+
+# --- dropout ---------------------------------------------------------------------------------
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("p", [0.5, 0.2])
+def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) -> None:
+    """Dropout falls on single weights; those kept grow by 1/(1-dropout)"""
+    # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
+    # can be read off the output twice. So it is judged what reached the output, whether or not the
+    # weights that are returned have been dropped.
+    B, H, Tq, Tk, D = 3, 4, 30, 5, 40
+    one = torch.eye(D, device=device)
+    state = {
+        "w_q.weight": rand(row=D, column=D, scale=0.5 * D**-0.5),
+        "w_k.weight": rand(row=D, column=D, scale=D**-0.5),
+        "w_v.weight": one,
+        "w_o.weight": one,
+    }
+    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
+    output, weights = reference(state, query, key, value, H)
+
+    mha = module(submission, state, H, dropout=p, bias=False)
+    expect_close(mha(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
+    mha.train()
+    dropped, _ = mha(query, key, value)
+    expect_sizes(dropped, "the output", B=B, Tq=Tq, D=D)
+    twice = dropped.detach().cpu().double().reshape(B, Tq, H, 2, Tk).movedim(1, 3)
+    judge_dropout(twice, weights, p)
+
+
+def judge_dropout(twice: Tensor, weights: Tensor, p: float) -> None:
+    """Expect the weights, read off twice as [B, H, 2, Tq, Tk], each dropped or divided by 1 - p."""
+    seen = twice[:, :, 0]
+    assert not torch.allclose(seen, weights, rtol=1e-3), (
+        f"In training mode dropout={p} drops nothing\n"
+        f"  expected  about {p:.0%} of the weights dropped\n"
+        f"  got       the output of evaluation mode"
+    )
+
+    off = seen.abs() < 1e-6
+    wrong = ~off & ~torch.isclose(seen, weights / (1 - p), rtol=1e-3, atol=1e-6)
+    if wrong.any():
+        where = tuple(int(index) for index in wrong.nonzero()[0])
+        place = ", ".join(f"{axis}={at}" for axis, at in zip(WEIGHTS.split(), where, strict=True))
+        weight = weights[where].item()
+        raise CheckFailed(
+            f"dropout={p} leaves a wrong weight at {place}\n"
+            f"  expected  0 if dropped or {weight / (1 - p):.6g} if kept, for {weight:.6g}\n"
+            f"  got       {seen[where].item():.6g}\n"
+            f"  where     in the output; w_v and w_o are identities, value is one-hot"
+        )
+
+    assert torch.allclose(seen, twice[:, :, 1], rtol=1e-3, atol=1e-6), (
+        "Dropout falls on something else than the attention weights\n"
+        "  expected  a weight that is dropped for all features of its value\n"
+        "  got       a weight that is dropped for some features and kept for others"
+    )
+
+    share = off.double().mean().item()
+    leeway = 6 * (p * (1 - p) / off.numel()) ** 0.5  # six standard deviations
+    assert abs(share - p) < leeway, (
+        f"dropout={p} drops the wrong share of the weights\n"
+        f"  expected  {p:.0%}, give or take {leeway:.0%}\n"
+        f"  got       {share:.0%}"
+    )
+
+    names = ("sequences", "heads", "queries", "keys")
+    for axis, name in enumerate(names):
+        neighbours = off.narrow(axis, 1, off.shape[axis] - 1) != off.narrow(
+            axis, 0, off.shape[axis] - 1
+        )
+        # Two independent weights differ with probability 2 p (1-p), 0.32 at least.
+        assert neighbours.double().mean().item() > 0.5 * p * (1 - p), (
+            f"Dropout treats all {name} alike\n"
+            f"  expected  a draw for each weight\n"
+            f"  got       the same draw for all {name}"
+        )
+
+
+@pytest.mark.points(1)
+def test_modes(submission: Any, rand: Rand) -> None:
+    """Dropout acts in training mode only, and differs from call to call"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    mha = module(submission, state, H, dropout=0.5)
+    expected = reference(state, query, key, value, H)
+    for _ in range(2):
+        expect_results(mha(query, key, value), expected, " after eval()")
+        mha.train()
+        outputs = [mha(query, key, value)[0] for _ in range(2)]
+        for output in outputs:
+            expect_sizes(output, "the output", B=B, Tq=Tq, D=D)
+            assert not torch.allclose(output.cpu().double(), expected[0], rtol=1e-3, atol=1e-4), (
+                "After train() dropout=0.5 changes nothing\n"
+                "  expected  an output in which about half of the weights are missing\n"
+                "  got       the output of evaluation mode"
+            )
+        assert not torch.equal(*outputs), (
+            "In training mode two calls drop the same weights\n"
+            "  expected  a new draw in each call\n"
+            "  got       the same output twice"
+        )
+        mha.eval()
+    expect_results(mha(query, key, value), expected, " after eval()")
+
+
+# --- a module that can be used again ---------------------------------------------------------
+
+
+@pytest.mark.points(1)
+def test_calls_do_not_interact(submission: Any, rand: Rand, device: torch.device) -> None:
+    """Nothing is carried over from one call to the next"""
+    D, H = 12, 3
+    state = random_state(rand, D)
+    mha = module(submission, state, H)
+    x, y = rand(B=2, T=5, D=D), rand(B=2, T=5, D=D)
+    longer = tokens(rand, 4, 6, 7, D)
+    shorter = tokens(rand, 1, 2, 4, D)
+    calls: list[tuple[str, list[Tensor], Tensor | None]] = [
+        ("causal mask", [x, x, x], causal(5, device)),
+        ("no mask", [x, x, x], None),
+        ("longer inputs", longer, None),
+        ("padding mask", longer, padding([7, 2, 5, 3], 7, device)),
+        ("shorter inputs", shorter, None),
+        ("another mask", [x, x, x], causal(5, device).transpose(2, 3)),
+        ("other tokens", [x, y, y], None),
+        ("another value", [x, y, x], None),
+    ]
+    for number, (which, inputs, mask) in enumerate(calls, start=1):
+        expected = reference(state, *inputs, H, mask)
+        results = mha(*inputs) if mask is None else mha(*inputs, mask=mask)
+        expect_results(results, expected, f" of call {number} ({which})")
+    after = mha.state_dict()
+    for name, before in state.items():
+        axes = GRADIENT_AXES[name]
+        expect_close(after[name], before, axes=axes, rtol=0, atol=0, what=f"{name} after the calls")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32], ids=str)
+def test_inputs_unchanged(
+    submission: Any, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
+) -> None:
+    """Query, key, value and mask are left as they were"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    mha = module(submission, random_state(rand, D), H)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    x = rand(B=B, T=Tq, D=D)
+    mask = scattered(rand, seed, B=B, H=H, Tq=Tq, Tk=Tk).to(dtype)
+    lower = causal(Tq, device).to(dtype)
+    with expect_unchanged(query=query, key=key, value=value, mask=mask):
+        mha(query, key, value, mask=mask)
+    with expect_unchanged(query=x, mask=lower):
+        mha(x, x, x, mask=lower)
+
+
+@pytest.mark.points(1)
+def test_state_dict(submission: Any, rand: Rand) -> None:
+    """A state saved from one module makes another one its equal"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    inputs = tokens(rand, B, Tq, Tk, D)
+    one, other = (module(submission, random_state(rand, D), H) for _ in range(2))
+    expected = [result.detach().clone() for result in one(*inputs)]
+    other(*inputs)  # whatever it may remember of its old state must go
+    saved = {name: tensor.clone() for name, tensor in one.state_dict().items()}
+    expect_layers(saved, D, bias=True)
+    other.load_state_dict(saved, strict=True)
+    expect_results(other(*inputs), (expected[0], expected[1]), " with the saved state")
+
+    load(other, random_state(rand, D))
+    expect_results(one(*inputs), (expected[0], expected[1]), " after a load into another one")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
+    """Moved to another dtype, it computes and answers in that dtype"""
+    if device.type == "mps" and dtype == torch.float64:
+        pytest.skip("no float64 on this device")
+    B, T, D, H = 2, 5, 12, 3
+    rounded = {name: tensor.to(dtype) for name, tensor in random_state(rand, D).items()}
+    mha = module(submission, {name: tensor.float() for name, tensor in rounded.items()}, H)
+    mha.to(dtype)
+    x = rand(B=B, T=T, D=D, dtype=dtype)
+    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax that is
+    # computed in float32 throughout is no mistake.
+    tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
+    for mask in (None, causal(T, device)):
+        expected = reference(rounded, x, x, x, H, mask)
+        results = mha(x, x, x, mask=mask)
+        for result in results:
+            expect_dtype(result, dtype)
+        expect_results(results, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)

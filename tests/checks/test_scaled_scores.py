@@ -1,0 +1,165 @@
+"""The hidden checks of scaled_scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.checking import (
+    expect_close,
+    expect_device,
+    expect_dtype,
+    expect_gradients_close,
+    expect_shape,
+    expect_unchanged,
+    skip_unless_supported,
+)
+
+Rand = Callable[..., Tensor]
+
+AXES = "B H Tq Tk"
+SIZES = [(2, 3, 4, 5, 7), (3, 2, 6, 4, 5), (2, 4, 3, 3, 8), (3, 2, 5, 7, 16)]
+LAYOUTS = [
+    "heads split off",
+    "k stored transposed",
+    "every second feature",
+    "k shared by the heads",
+]
+
+
+def reference(q: Tensor, k: Tensor) -> Tensor:
+    """Multiply each query with each key feature by feature, in float64, and add up."""
+    q, k = q.cpu().double(), k.cpu().double()
+    products = q[:, :, :, None, :] * k[:, :, None, :, :]  # (B, H, Tq, Tk, d_k)
+    return products.sum(dim=-1) / math.sqrt(q.shape[-1])
+
+
+def expect_scores(submission: Any, q: Tensor, k: Tensor) -> None:
+    """The reference is computed first: an answer may yet change q and k in place."""
+    expected = reference(q, k)
+    expect_close(submission.scaled_scores(q, k), expected, axes=AXES)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, H, Tq, Tk, d_k", SIZES)
+def test_shape(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int) -> None:
+    """The result has the shape [B, H, Tq, Tk], a score for each query and key"""
+    q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
+    expect_shape(submission.scaled_scores(q, k), B=B, H=H, Tq=Tq, Tk=Tk)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("B, H, Tq, Tk, d_k", SIZES)
+def test_values(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int) -> None:
+    """Row i, column j holds the scaled dot product of query i and key j"""
+    q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
+    expect_scores(submission, q, k)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("d_k", [1, 4, 9, 32, 100])
+def test_scale(submission: Any, device: torch.device, d_k: int) -> None:
+    """Vectors of ones give the right score, whatever the size of a head"""
+    q, k = torch.ones(2, 3, 5, d_k, device=device), torch.ones(2, 3, 2, d_k, device=device)
+    expected = torch.full((2, 3, 5, 2), d_k / math.sqrt(d_k))
+    expect_close(submission.scaled_scores(q, k), expected, axes=AXES)
+
+
+@pytest.mark.points(1)
+def test_batches_and_heads_apart(submission: Any, rand: Rand) -> None:
+    """Other keys in one head of one batch change no score anywhere else"""
+    q, k = rand(B=3, H=2, Tq=4, d_k=5), rand(B=3, H=2, Tk=6, d_k=5)
+    before = submission.scaled_scores(q, k)
+    expect_shape(before, B=3, H=2, Tq=4, Tk=6)
+    for batch, head in ((0, 1), (2, 0)):
+        other = k.clone()
+        other[batch, head] = rand(Tk=6, d_k=5)
+        after = submission.scaled_scores(q, other)
+        expect_shape(after, B=3, H=2, Tq=4, Tk=6)
+        expected = before.detach().clone()
+        expected[batch, head] = after.detach()[batch, head]
+        expect_close(after, expected, axes=AXES)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "B, H, Tq, Tk, d_k",
+    [(1, 1, 1, 1, 1), (1, 3, 2, 4, 5), (2, 1, 3, 5, 4), (2, 3, 1, 6, 4), (3, 2, 5, 1, 4)],
+)
+def test_edges(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int) -> None:
+    """One batch, one head, one query or one key is no exception"""
+    q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
+    expect_scores(submission, q, k)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
+)
+def test_dtype_and_device(
+    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """The result has the dtype and the device of q and k"""
+    skip_unless_supported(dtype, device)
+    q = rand(B=2, H=3, Tq=4, d_k=5, dtype=dtype, scale=0.5)
+    k = rand(B=2, H=3, Tk=6, d_k=5, dtype=dtype, scale=0.5)
+    expected = reference(q, k)
+    actual = submission.scaled_scores(q, k)
+    expect_dtype(actual, dtype)
+    expect_device(actual, device)
+    # A root or a product taken in float32 is no mistake, not even where q and k are float64.
+    rtol, atol = (1e-5, 1e-5) if dtype == torch.float64 else (None, None)
+    expect_close(actual, expected, axes=AXES, rtol=rtol, atol=atol)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout(submission: Any, rand: Rand, layout: str) -> None:
+    """It does not matter how q and k lie in memory"""
+    if layout == "heads split off":
+        q = rand(B=2, Tq=4, H=3, d_k=5).transpose(1, 2)
+        k = rand(B=2, Tk=6, H=3, d_k=5).transpose(1, 2)
+    elif layout == "k stored transposed":
+        q = rand(B=2, H=3, Tq=4, d_k=5)
+        k = rand(B=2, H=3, d_k=5, Tk=6).transpose(2, 3)
+    elif layout == "every second feature":
+        q = rand(B=2, H=3, Tq=4, d_k=10)[:, :, :, ::2]
+        k = rand(B=2, H=3, Tk=6, d_k=10)[:, :, :, ::2]
+    else:
+        q = rand(B=2, H=3, Tq=4, d_k=5)
+        k = rand(B=2, H=1, Tk=6, d_k=5).expand(2, 3, 6, 5)
+    expect_scores(submission, q, k)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("B, H, Tq, Tk, d_k", [(2, 3, 4, 5, 7), (3, 2, 6, 4, 5)])
+def test_gradients(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int) -> None:
+    """The gradients reach both q and k"""
+    q = rand(B=B, H=H, Tq=Tq, d_k=d_k, grad=True)
+    k = rand(B=B, H=H, Tk=Tk, d_k=d_k, grad=True)
+    expect_gradients_close(submission.scaled_scores(q, k), reference(q, k), {"q": q, "k": k})
+
+
+@pytest.mark.points(1)
+def test_self_attention(submission: Any, rand: Rand) -> None:
+    """One tensor may be q and k at once and receives the gradients of both"""
+    x = rand(B=2, H=3, T=4, d_k=5, grad=True)
+    actual, expected = submission.scaled_scores(x, x), reference(x, x)
+    expect_close(actual, expected, axes="B H T T")
+    expect_gradients_close(actual, expected, {"x": x})
+
+
+@pytest.mark.points(1)
+def test_calls(submission: Any, rand: Rand) -> None:
+    """Calls with other sizes or by name work alike and leave q and k alone"""
+    for B, H, Tq, Tk, d_k in ((2, 3, 4, 5, 6), (3, 2, 5, 2, 9), (2, 3, 4, 5, 6)):
+        q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
+        expected = reference(q, k)
+        with expect_unchanged(q=q, k=k):
+            actual = submission.scaled_scores(k=k, q=q)
+        expect_close(actual, expected, axes=AXES)
