@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader import __version__
 from grader.command import grade, hint, listing, stubs, verify
 from grader.types.errors import KitError
 
@@ -45,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Grade your answers: the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade list | hint | verify | stubs",
     )
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None)
     commands = parser.add_subparsers(metavar="command")
     for module in (grade, *_COMMANDS.values()):
@@ -59,8 +60,3 @@ def _parser() -> argparse.ArgumentParser:
         )
     return parser
 
-
-def _version() -> str:
-    from importlib import metadata
-
-    return f"grade {metadata.version('attention-course-kit')}"

@@ -1,3 +1,38 @@
+"""`grade verify [STAGE ...]`: prove that stubs fail, solutions pass and known mistakes are caught."""
+
+from __future__ import annotations
+
 import argparse
-def add_parser(c):
-    p=c.add_parser("verify"); p.set_defaults(run=lambda a: 2)
+import json
+import sys
+from dataclasses import asdict
+
+from grader.command.grade import chosen_stages
+from grader.read.course_file import locate_course
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade verify`."""
+    parser = commands.add_parser("verify", prog="grade verify", description=__doc__)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
+    parser.add_argument("--json", action="store_true", help="print the proofs as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify and print; 0 if there is no problem, else 1."""
+    from rich.console import Console
+
+    from grader.show.proof import proof_screen
+    from grader.verify import verify
+
+    course = locate_course(args.course)
+    stages = chosen_stages(course, args.stages)
+    with Console(stderr=True).status("starting") as line:
+        proofs = verify(course, stages, lambda what: line.update(what))
+    if args.json:
+        json.dump([asdict(proof) for proof in proofs], sys.stdout, indent=2)
+        print()
+    else:
+        Console().print(proof_screen(proofs), end="")
+    return 1 if any(proof.problems for proof in proofs) else 0

@@ -26,7 +26,7 @@ _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
 _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
-_CASES_TO_START_FROM = 8
+_CHECKS_TO_START_FROM = 8
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,36 @@ def diagnose(
 
     `solution` gives the right implementation of an entry point's name.
     """
-    failed = [fact for fact in facts.cases if fact.ending in _FAILED and fact.exchanges]
+    return named(facts, misconceptions, explanations(facts, misconceptions, solution))
+
+
+def named(
+    facts: StageFacts,
+    misconceptions: Sequence[Misconception],
+    explained: dict[str, dict[str, int]],
+) -> dict[str, Diagnosis]:
+    """The diagnosis of each failing check that one of the `explanations` wins clearly."""
+    by_id = {suspect.id: suspect for suspect in misconceptions}
+    diagnoses = {}
+    for check in dict.fromkeys(fact.case.check for fact in _failed(facts)):
+        best = _best(check, explained)
+        if best is not None:
+            found = by_id[best]
+            diagnoses[check] = Diagnosis(found.id, found.says, found.hint)
+    return diagnoses
+
+
+def explanations(
+    facts: StageFacts,
+    misconceptions: Sequence[Misconception],
+    solution: Callable[[str], Any],
+) -> dict[str, dict[str, int]]:
+    """For each misconception that nothing contradicts: how many wrong answers of each check it gives.
+
+    To be quick the suspects are first sought in one failing case of each check, and only they are
+    then held against the whole stage.
+    """
+    failed = _failed(facts)
     if not failed or not misconceptions:
         return {}
     steps: dict[str, list[_Step]] = {}
@@ -59,26 +88,21 @@ def diagnose(
         return steps[fact.case.id]
 
     suspects: dict[str, Misconception] = {}
-    checked = {id: False for id in (fact.case.check for fact in failed)}
-    for fact in failed:
-        if checked[fact.case.check] or sum(checked.values()) >= _CASES_TO_START_FROM:
-            continue
-        checked[fact.case.check] = True
+    first_of_check = {fact.case.check: fact for fact in reversed(failed)}
+    for fact in list(reversed(first_of_check.values()))[:_CHECKS_TO_START_FROM]:
         for suspect in misconceptions:
             if suspect.id not in suspects and _explained(recorded(fact), suspect, solution):
                 suspects[suspect.id] = suspect
-    explained: dict[str, dict[str, int]] = {}
+    explained = {}
     for suspect in suspects.values():
         by_check = _agreement(facts.cases, recorded, suspect, solution)
         if by_check is not None:
             explained[suspect.id] = by_check
-    diagnoses = {}
-    for check in checked:
-        best = _best(check, explained)
-        if best is not None:
-            found = suspects[best]
-            diagnoses[check] = Diagnosis(found.id, found.says, found.hint)
-    return diagnoses
+    return explained
+
+
+def _failed(facts: StageFacts) -> list[CaseFact]:
+    return [fact for fact in facts.cases if fact.ending in _FAILED and fact.exchanges]
 
 
 def _best(check: str, explained: dict[str, dict[str, int]]) -> str | None:
@@ -112,7 +136,7 @@ def _agreement(
 def _explained(
     steps: Sequence[_Step], suspect: Misconception, solution: Callable[[str], Any]
 ) -> int | None:
-    """How many of the learner's deviating answers the suspect gives too; None if one contradicts."""
+    """How many of the learner's deviating answers the suspect gives too; None if one differs."""
 
     def find(name: str) -> Any:
         return suspect.implementation if name == suspect.replaces else solution(name)

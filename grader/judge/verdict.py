@@ -44,17 +44,22 @@ def judge_stage(
 ) -> StageResult:
     """The verdict on one stage.
 
-    A check's points are given in full if every case of it passed, else not at all. A skipped check
-    earns the share that the rest of its stage earned: it costs nothing and gives nothing away.
+    A check's points are given in full if every case of it passed, else not at all. For a skipped
+    check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
+    nothing and gives nothing away.
     """
-    worst = [(planned, _worst(planned, facts.cases)) for planned in facts.planned]
-    ran = [(planned, fact) for planned, fact in worst if fact.ending is not Ending.SKIPPED]
-    most = sum(planned.points for planned, _ in ran)
-    earned = sum(planned.points for planned, fact in ran if fact.ending is Ending.PASSED)
-    share = earned / most if most else 0.0
+    worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
+    passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
+    all_passed = status(facts) is Status.PASSED
     checks = tuple(
-        _result(planned, fact, facts.cases, share, (diagnoses or {}).get(planned.id))
-        for planned, fact in worst
+        _result(
+            planned,
+            fact,
+            facts.cases,
+            passed.get(planned.stand_in or "", all_passed),
+            (diagnoses or {}).get(planned.id),
+        )
+        for planned, fact in worst.items()
     )
     return StageResult(
         slug=stage.slug,
@@ -110,16 +115,16 @@ def _result(
     planned: PlannedCheck,
     fact: CaseFact,
     facts: Iterable[CaseFact],
-    share: float,
+    earned_if_skipped: bool,
     diagnosis: Diagnosis | None,
 ) -> CheckResult:
     outcome = _OUTCOMES[fact.ending]
-    score = {Outcome.PASSED: planned.points, Outcome.SKIPPED: planned.points * share}
+    earned = outcome is Outcome.PASSED or (outcome is Outcome.SKIPPED and earned_if_skipped)
     return CheckResult(
         id=planned.id,
         title=planned.title,
         outcome=outcome,
-        score=_number(score.get(outcome, 0)),
+        score=_number(planned.points) if earned else 0,
         max_score=_number(planned.points),
         message=fact.message,
         diagnosis=diagnosis if outcome is Outcome.FAILED else None,

@@ -59,15 +59,13 @@ def find_course(start: Path) -> Course:
 
 
 def find_stage(course: Course, word: str) -> Stage:
-    """The stage that somebody calls `word`. Raises KitError, naming the stage that comes close."""
-    try:
+    """The stage of that slug. Raises KitError, naming the stage that comes close."""
+    slugs = [stage.slug for stage in course.stages]
+    if word in slugs:
         return course.stage(word)
-    except KeyError:
-        slugs = [stage.slug for stage in course.stages]
-        unknown = _unknown("stage", word, slugs)
-        if "did you mean" not in unknown:
-            unknown += f" (there are: {', '.join(slugs)})"
-        raise KitError(unknown) from None
+    close = difflib.get_close_matches(word, slugs, n=1)
+    advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
+    raise KitError(f"there is no stage '{word}'; {advice}")
 
 
 def _nearest(start: Path) -> Path | None:

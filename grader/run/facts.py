@@ -40,13 +40,17 @@ class Case:
 
 @dataclass(frozen=True)
 class PlannedCheck:
-    """A check as planned before anything ran. A planned check without a fact is lost, not passed."""
+    """A check as planned before anything ran: one without a fact is lost, not passed.
+
+    `stand_in` is the id of the check that decides for this one where it is skipped.
+    """
 
     id: str
     stage: str
     title: str
     points: float
     cases: tuple[Case, ...]
+    stand_in: str | None = None
 
 
 @dataclass(frozen=True)

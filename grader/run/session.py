@@ -11,13 +11,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
-from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.answers import AnswerError, Crash, Timeout
+from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -92,10 +91,18 @@ class Checks:
 
     # What follows are pytest's hooks and fixtures; they only hand things over.
 
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Keep how the case ended; the first exception of set-up and call is the one that counts."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport:
+        """Keep how the case ended: the first exception is the one that counts.
+
+        The report is ours, because pytest's own would parse the check's source to quote it.
+        """
         if self._call is None or (self._call.excinfo is None and call.when != "teardown"):
             self._call = call
+        outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
 
     @pytest.fixture(name="submission")
     def _submission_fixture(self) -> RemoteSubmission:
@@ -139,7 +146,10 @@ class _Loop:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Let the checks carry their points."""
-        config.addinivalue_line("markers", "points(n): what the check is worth")
+        config.addinivalue_line(
+            "markers",
+            "points(n, stand_in=None): what a check is worth, and which decides if it is skipped",
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember the first file that cannot be collected."""
@@ -198,10 +208,18 @@ def _planned(stage: Stage, items: Sequence[pytest.Item]) -> Iterator[PlannedChec
     for check, item in first.items():
         marker = item.get_closest_marker("points")
         points = marker.args[0] if marker and marker.args else None
-        doc = (getattr(item, "function").__doc__ or "").strip()
+        doc = (item.function.__doc__ or "").strip()
         if points is None or not doc:
             raise CourseError(f"{item.nodeid}: a check needs points and a docstring, its title")
-        yield PlannedCheck(check, stage.slug, doc.splitlines()[0], points, tuple(cases[check]))
+        stand_in = marker.kwargs.get("stand_in") if marker else None
+        yield PlannedCheck(
+            id=check,
+            stage=stage.slug,
+            title=doc.splitlines()[0],
+            points=points,
+            cases=tuple(cases[check]),
+            stand_in=stand_in and f"{stage.slug}.{stand_in}",
+        )
 
 
 def _case(stage: Stage, item: pytest.Item) -> Case:

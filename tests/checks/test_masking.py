@@ -95,7 +95,7 @@ def test_causal_kind(submission: Any, T: int) -> None:
 @pytest.mark.parametrize("T", [1, 2, 3, 6, 4])
 def test_causal_values(submission: Any, T: int) -> None:
     """causal_mask allows a query itself and what came before, nothing later"""
-    expect_close(submission.causal_mask(T), causal(T), axes=AXES)
+    expect_close(submission.causal_mask(T), causal(T), axes=AXES, what="the mask")
 
 
 @pytest.mark.points(1)
@@ -121,7 +121,7 @@ def test_padding_values(
     valid_lens = torch.tensor(lengths, dtype=dtype, device=device)
     with expect_unchanged(valid_lens=valid_lens):
         mask = submission.padding_mask(valid_lens, T)
-    expect_close(mask, padding(lengths, T), axes=AXES)
+    expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
 
 
 @pytest.mark.points(1)
@@ -132,7 +132,7 @@ def test_padding_edges(submission: Any, device: torch.device, lengths: list[int]
     """A length of 0 blocks every key, a length of T none"""
     spaced = torch.tensor([[n, 1] for n in lengths], device=device)
     mask = submission.padding_mask(spaced[:, 0], T)
-    expect_close(mask, padding(lengths, T), axes=AXES)
+    expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
 
 
 @pytest.mark.points(2)

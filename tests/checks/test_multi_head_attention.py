@@ -44,47 +44,47 @@ Rand = Callable[..., Tensor]
 
 def reference(
     state: State,
+    num_heads: int,
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    num_heads: int,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Output and weights, one head at a time, in float64 on the CPU."""
     exact = {name: tensor.cpu().double() for name, tensor in state.items()}
-    d_model = query.shape[-1]
-    d_k = d_model // num_heads
-    nothing = torch.zeros(d_model, dtype=torch.float64)
+    d_k = query.shape[-1] // num_heads
+    none = torch.zeros((), dtype=torch.float64)
 
-    def project(layer: str, x: Tensor, rows: slice) -> Tensor:
-        product = torch.einsum("btd,rd->btr", x.cpu().double(), exact[f"{layer}.weight"][rows])
-        return product + exact.get(f"{layer}.bias", nothing)[rows]
+    def project(layer: str, x: Tensor) -> Tensor:
+        rows = x.cpu().double() @ exact[f"{layer}.weight"].T
+        return rows + exact.get(f"{layer}.bias", none)
 
-    output = exact.get("w_o.bias", nothing)
+    q, k, v = project("w_q", query), project("w_k", key), project("w_v", value)
+    allowed = torch.ones((), dtype=torch.bool) if mask is None else (mask != 0).cpu()
+    allowed = allowed.expand(len(q), num_heads, q.shape[1], k.shape[1])
+    output = exact.get("w_o.bias", none)
     maps = []
     for head in range(num_heads):
-        rows = slice(head * d_k, (head + 1) * d_k)
-        q, k, v = (
-            project("w_q", query, rows),
-            project("w_k", key, rows),
-            project("w_v", value, rows),
-        )
-        powers = (torch.einsum("bqr,bkr->bqk", q, k) / d_k**0.5).exp()
-        if mask is not None:
-            allowed = (mask != 0).cpu().expand(len(q), num_heads, q.shape[1], k.shape[1])
-            powers = powers * allowed[:, head]
+        own = slice(head * d_k, (head + 1) * d_k)  # this head's features
+        scores = torch.einsum("bqr,bkr->bqk", q[..., own], k[..., own]) / d_k**0.5
+        powers = (scores - scores.detach().amax(-1, keepdim=True)).exp()
+        powers = powers * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
         weights = powers / (total + (total == 0))  # a row of zeros stays one
-        mixed = torch.einsum("bqk,bkr->bqr", weights, v)
-        output = output + torch.einsum("bqr,dr->bqd", mixed, exact["w_o.weight"][:, rows])
+        output = output + weights @ v[..., own] @ exact["w_o.weight"][:, own].T
         maps.append(weights)
     return output, torch.stack(maps, dim=1)
 
 
 def builtin(
-    state: State, query: Tensor, key: Tensor, value: Tensor, num_heads: int, **masks: Tensor
+    state: State,
+    num_heads: int,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What nn.MultiheadAttention gives for this state; its boolean masks mean blocked."""
+    """What nn.MultiheadAttention gives for this state."""
     layer = nn.MultiheadAttention(query.shape[-1], num_heads, batch_first=True)
     packed = {
         "in_proj_weight": torch.cat([state[f"{name}.weight"] for name in LAYERS[:3]]),
@@ -92,12 +92,13 @@ def builtin(
         "out_proj.weight": state["w_o.weight"],
         "out_proj.bias": state["w_o.bias"],
     }
-    output, weights = torch.func.functional_call(
-        layer,
-        packed,
-        (query, key, value),
-        {"need_weights": True, "average_attn_weights": False, **masks},
-    )
+    options: dict[str, Any] = {"average_attn_weights": False}
+    if mask is not None:
+        # True means blocked there, and one axis holds batch and heads. A key_padding_mask would
+        # do for padding, but the first one in a process makes torch import sympy: 0.6 seconds.
+        blocked = (mask == 0).expand(len(query), num_heads, query.shape[1], key.shape[1])
+        options["attn_mask"] = blocked.flatten(0, 1)
+    output, weights = torch.func.functional_call(layer, packed, (query, key, value), options)
     return output, weights
 
 
@@ -132,11 +133,12 @@ def module(submission: Any, state: State, num_heads: int, **options: Any) -> Any
 def load(mha: Any, state: State) -> None:
     """Load the state, after a look at the names, which gives a better message than torch's.
 
-    What a module has beyond the four layers stays as it is: that is judged by test_layers.
+    What a module has beyond the four layers stays as it is: test_layers alone judges that.
     """
-    own = mha.state_dict()
-    expect_layers(own, len(state["w_q.weight"]), "w_q.bias" in state, others=True)
-    mha.load_state_dict({**own, **state}, strict=True)
+    found = dict(mha.named_parameters())
+    bias = "w_q.bias" in state
+    expect_layers(found, len(state["w_q.weight"]), bias, "named_parameters()", others=True)
+    mha.load_state_dict(dict(state), strict=False)
 
 
 def parameters(mha: Any, d_model: int) -> dict[str, Tensor]:
@@ -234,6 +236,16 @@ def expect_results(
         expect_close(got, want, axes=axes, what=one + when, rtol=rtol, atol=atol)
 
 
+def expect_gradients(
+    actual: Tensor,
+    expected: Tensor,
+    inputs: Mapping[str, Tensor],
+    axes: Mapping[str, str] = GRADIENT_AXES,
+) -> None:
+    """Expect these gradients; they are sums of many terms and rounded accordingly in float32."""
+    expect_gradients_close(actual, expected, inputs, axes=axes, rtol=1e-3, atol=1e-4)
+
+
 def listed(names: list[str]) -> str:
     """The first names of a list that may be long."""
     shown = ", ".join(f"{name:.24}" for name in names[:3])
@@ -244,7 +256,7 @@ def listed(names: list[str]) -> str:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("d_model, num_heads", [(10, 3), (12, 8), (4, 8)])
+@pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
 def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
     """The constructor refuses a d_model that the heads do not divide"""
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
@@ -252,7 +264,7 @@ def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> Non
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("d_model, num_heads", [(6, 2), (20, 5)])
+@pytest.mark.parametrize(("d_model", "num_heads"), [(6, 2), (20, 5)])
 def test_layers(submission: Any, d_model: int, num_heads: int) -> None:
     """It owns w_q, w_k, w_v and w_o, 4 D² + 4 D parameters, nothing else"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
@@ -278,12 +290,12 @@ def test_biases(submission: Any, rand: Rand) -> None:
     count = sum(parameter.numel() for parameter in plain.parameters())
     expect_equal(count, 4 * D**2, f"the number of parameters without biases for D={D}")
     x = rand(B=B, T=T, D=D)
-    expected = reference(state, x, x, x, H)
+    expected = reference(state, H, x, x, x)
     expect_results(plain(x, x, x), expected, " without biases")
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("d_model, num_heads, bias", [(192, 6, False), (256, 4, True)])
+@pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(192, 6, False), (256, 4, True)])
 def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> None:
     """Weights start as Xavier says, with standard deviation 1/sqrt(D)"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
@@ -343,7 +355,7 @@ def test_fresh_weights(submission: Any) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 5, 12, 3), (2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
+@pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
 def test_shapes(
     submission: Any, rand: Rand, device: torch.device, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
@@ -358,19 +370,20 @@ def test_shapes(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("B, T, D, H", [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2)])
+@pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2)])
 def test_self_attention(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Self-attention gives the output of the formula"""
     state = random_state(rand, D)
     x = rand(B=B, T=T, D=D)
-    expected, _ = reference(state, x, x, x, H)
+    expected, _ = reference(state, H, x, x, x)
     output, _ = module(submission, state, H)(x, x, x)
     expect_close(output, expected, axes="B T D", what="the output")
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("spread", [1.0, 60.0])
-@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 5, 12, 3), (3, 7, 6, 20, 4)])
+@pytest.mark.parametrize(
+    ("B", "Tq", "Tk", "D", "H", "spread"), [(2, 5, 5, 12, 3, 1.0), (3, 7, 6, 20, 4, 60.0)]
+)
 def test_weights(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, spread: float
 ) -> None:
@@ -379,7 +392,7 @@ def test_weights(
     for name in ("w_q.weight", "w_q.bias"):
         state[name] = state[name] * spread
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    _, expected = reference(state, query, key, value, H)
+    _, expected = reference(state, H, query, key, value)
     _, weights = module(submission, state, H)(query, key, value)
     expect_sizes(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
     ones = torch.ones(B, H, Tq)
@@ -393,14 +406,16 @@ def test_weights(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)])
+@pytest.mark.parametrize(
+    ("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)]
+)
 def test_cross_attention(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
     """Cross-attention takes keys and values from other tokens"""
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected = reference(state, query, key, value, H)
+    expected = reference(state, H, query, key, value)
     expect_results(module(submission, state, H)(query, key, value), expected)
 
 
@@ -411,8 +426,8 @@ def test_arguments(submission: Any, rand: Rand) -> None:
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
     mask = padding([4, 6], Tk, query.device)
-    masked = reference(state, query, key, value, H, mask)
-    unmasked = reference(state, query, key, value, H)
+    masked = reference(state, H, query, key, value, mask)
+    unmasked = reference(state, H, query, key, value)
 
     mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
     load(mha, state)
@@ -430,7 +445,7 @@ def test_arguments(submission: Any, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
-    "B, Tq, Tk, D, H",
+    ("B", "Tq", "Tk", "D", "H"),
     [(1, 5, 5, 12, 3), (2, 1, 1, 12, 3), (2, 5, 1, 12, 3), (2, 5, 4, 12, 1), (2, 5, 4, 6, 6)],
     ids=["one sequence", "one token", "one key", "one head", "a head per feature"],
 )
@@ -438,7 +453,7 @@ def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H:
     """One sequence, one token, one key, one head, or a head per feature"""
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected = reference(state, query, key, value, H)
+    expected = reference(state, H, query, key, value)
     expect_results(module(submission, state, H)(query, key, value), expected)
 
 
@@ -471,7 +486,7 @@ def test_strided(submission: Any, rand: Rand) -> None:
     query = rand(Tq=Tq, B=B, D=D).transpose(0, 1)
     key = rand(B=B, D=D, Tk=Tk).transpose(1, 2)
     value = rand(B=B, Tk=2 * Tk, D=D)[:, ::2]
-    expected = reference(state, query, key, value, H)
+    expected = reference(state, H, query, key, value)
     expect_results(module(submission, state, H)(query, key, value), expected)
 
 
@@ -479,7 +494,7 @@ def test_strided(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, T, D, H", [(2, 5, 12, 3), (3, 6, 20, 4)])
+@pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 def test_causal(
     submission: Any, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
 ) -> None:
@@ -488,7 +503,7 @@ def test_causal(
     mha = module(submission, state, H)
     x = rand(B=B, T=T, D=D)
     mask = causal(T, device)
-    expected = reference(state, x, x, x, H, mask)
+    expected = reference(state, H, x, x, x, mask)
     output, weights = mha(x, x, x, mask=mask)
     expect_results((output, weights), expected)
     blocked = weights.cpu().masked_fill(mask.cpu(), 0)
@@ -508,9 +523,7 @@ def test_causal(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize(
-    "axes", ["Tq Tk", "B 1 1 Tk", "1 1 Tq Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"]
-)
+@pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"])
 def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
     """Masks of every shape that broadcasts to [B, H, Tq, Tk] hold"""
     sizes = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
@@ -522,7 +535,7 @@ def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
         for place, axis in enumerate(axes.split())
     }
     mask = scattered(rand, seed, **shape)
-    expected = reference(state, query, key, value, H, mask)
+    expected = reference(state, H, query, key, value, mask)
     results = module(submission, state, H)(query, key, value, mask=mask)
     expect_results(results, expected, f" for a mask [{', '.join(axes.split())}]")
 
@@ -535,7 +548,7 @@ def test_mask_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
     state = random_state(rand, D)
     x = rand(B=B, T=T, D=D)
     mask = padding([5, 2, 4], T, device).to(dtype)
-    expected = reference(state, x, x, x, H, mask)
+    expected = reference(state, H, x, x, x, mask)
     results = module(submission, state, H)(x, x, x, mask=mask)
     expect_results(results, expected, f" for a mask of {dtype}")
 
@@ -558,7 +571,7 @@ def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None
     row = torch.ones(T, T, dtype=torch.bool, device=device)
     row[T // 2] = False
     for mask in (blocked_rows(B, T, device), row):
-        expected = reference(state, x, x, x, H, mask)
+        expected = reference(state, H, x, x, x, mask)
         expect_results(mha(x, x, x, mask=mask), expected)
 
 
@@ -570,17 +583,17 @@ def test_blocked_gradients(submission: Any, rand: Rand, device: torch.device) ->
     trained = parameters(mha, D)
     query, key, value = (rand(B=B, T=T, D=D, grad=True) for _ in range(3))
     mask = blocked_rows(B, T, device)
-    expected, _ = reference(trained, query, key, value, H, mask)
+    expected, _ = reference(trained, H, query, key, value, mask)
     output, _ = mha(query, key, value, mask=mask)
     inputs = {"query": query, "key": key, "value": value, **trained}
-    expect_gradients_close(output, expected, inputs, axes=GRADIENT_AXES)
+    expect_gradients(output, expected, inputs)
 
 
 # --- gradients -------------------------------------------------------------------------------
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
+@pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
 def test_input_gradients(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
@@ -588,18 +601,18 @@ def test_input_gradients(
     state = random_state(rand, D)
     mha = module(submission, state, H)
     query, key, value = tokens(rand, B, Tq, Tk, D, grad=True)
-    expected, _ = reference(state, query, key, value, H)
+    expected, _ = reference(state, H, query, key, value)
     output, _ = mha(query, key, value)
-    expect_gradients_close(output, expected, {"query": query, "key": key, "value": value})
+    expect_gradients(output, expected, {"query": query, "key": key, "value": value})
 
     x = rand(B=B, T=Tq, D=D, grad=True)
-    expected, _ = reference(state, x, x, x, H)
+    expected, _ = reference(state, H, x, x, x)
     output, _ = mha(x, x, x)
-    expect_gradients_close(output, expected, {"x in self-attention": x})
+    expect_gradients(output, expected, {"x in self-attention": x})
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, Tq, Tk, D, H", [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
+@pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
 def test_parameter_gradients(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
@@ -608,28 +621,24 @@ def test_parameter_gradients(
     mha.train()
     trained = parameters(mha, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected, _ = reference(trained, query, key, value, H)
+    expected, _ = reference(trained, H, query, key, value)
     output, _ = mha(query, key, value)
-    expect_gradients_close(output, expected, trained, axes=GRADIENT_AXES)
+    expect_gradients(output, expected, trained)
 
 
 # --- parity with nn.MultiheadAttention -------------------------------------------------------
 
 
 def parity_case(
-    rand: Rand, kind: str, H: int, D: int, grad: bool = False
-) -> tuple[list[Tensor], dict[str, Tensor], dict[str, Tensor]]:
-    """The inputs, the learner's mask and the built-in's, which blocks where it is True."""
+    rand: Rand, kind: str, D: int, grad: bool = False
+) -> tuple[list[Tensor], Tensor | None]:
+    """Query, key and value, and a mask of this kind."""
     B, Tq, Tk = 3, 5, 7
     if kind == "causal":
         inputs = tokens(rand, B, Tq, Tq, D, grad)
-        mask = causal(Tq, inputs[0].device)
-        return inputs, {"mask": mask}, {"attn_mask": ~mask[0, 0]}
+        return inputs, causal(Tq, inputs[0].device)
     inputs = tokens(rand, B, Tq, Tk, D, grad)
-    if kind == "padding":
-        mask = padding([4, 7, 2], Tk, inputs[0].device)
-        return inputs, {"mask": mask}, {"key_padding_mask": ~mask[:, 0, 0]}
-    return inputs, {}, {}
+    return inputs, padding([4, 7, 2], Tk, inputs[0].device) if kind == "padding" else None
 
 
 @pytest.mark.points(2)
@@ -638,9 +647,10 @@ def test_builtin(submission: Any, rand: Rand, kind: str) -> None:
     """Given its weights it agrees with nn.MultiheadAttention"""
     D, H = 24, 4
     state = random_state(rand, D)
-    inputs, ours, theirs = parity_case(rand, kind, H, D)
-    expected = builtin(state, *inputs, H, **theirs)
-    expect_results(module(submission, state, H)(*inputs, **ours), expected, f" ({kind})")
+    (query, key, value), mask = parity_case(rand, kind, D)
+    expected = builtin(state, H, query, key, value, mask)
+    results = module(submission, state, H)(query, key, value, mask=mask)
+    expect_results(results, expected, f" ({kind})")
 
 
 @pytest.mark.points(1)
@@ -650,14 +660,14 @@ def test_builtin_gradients(submission: Any, rand: Rand, kind: str) -> None:
     D, H = 24, 4
     mha = module(submission, random_state(rand, D), H)
     trained = parameters(mha, D)
-    inputs, ours, theirs = parity_case(rand, kind, H, D, grad=True)
-    expected, _ = builtin(trained, *inputs, H, **theirs)
-    output, _ = mha(*inputs, **ours)
-    leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
-    expect_gradients_close(output, expected, leaves, axes=GRADIENT_AXES)
+    (query, key, value), mask = parity_case(rand, kind, D, grad=True)
+    expected, _ = builtin(trained, H, query, key, value, mask)
+    output, _ = mha(query, key, value, mask=mask)
+    leaves = {"query": query, "key": key, "value": value, **trained}
+    expect_gradients(output, expected, leaves)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, stand_in="builtin")
 def test_builtin_gpu(submission: Any, rand: Rand) -> None:
     """On a GPU too it agrees with nn.MultiheadAttention"""
     if not torch.cuda.is_available():
@@ -668,18 +678,17 @@ def test_builtin_gpu(submission: Any, rand: Rand) -> None:
     mha = module(submission, state, H)
     trained = parameters(mha, D)
     for kind in ("no mask", "causal", "padding"):
-        drawn, ours, theirs = parity_case(rand, kind, H, D)
-        inputs = [tensor.to(gpu).requires_grad_() for tensor in drawn]
-        ours = {name: mask.to(gpu) for name, mask in ours.items()}
-        theirs = {name: mask.to(gpu) for name, mask in theirs.items()}
-        expected = builtin(trained, *inputs, H, **theirs)
-        results = mha(*inputs, **ours)
+        drawn, drawn_mask = parity_case(rand, kind, D)
+        query, key, value = (tensor.to(gpu).requires_grad_() for tensor in drawn)
+        mask = None if drawn_mask is None else drawn_mask.to(gpu)
+        expected = builtin(trained, H, query, key, value, mask)
+        results = mha(query, key, value, mask=mask)
         for result in results:
             expect_device(result, gpu)
         expect_results(results, expected, f" on the GPU ({kind})")
-        leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
-        axes = {"query": OUTPUT, "key": "B Tk D", "value": "B Tk D"} | GRADIENT_AXES
-        expect_gradients_close(results[0], expected[0], leaves, axes=axes)
+        leaves = {"query": query, "key": key, "value": value, **trained}
+        axes = {"query": OUTPUT, "key": "B Tk D", "value": "B Tk D", **GRADIENT_AXES}
+        expect_gradients(results[0], expected[0], leaves, axes)
 
 
 # --- dropout ---------------------------------------------------------------------------------
@@ -702,7 +711,7 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) ->
     }
     query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    output, weights = reference(state, query, key, value, H)
+    output, weights = reference(state, H, query, key, value)
 
     mha = module(submission, state, H, dropout=p, bias=False)
     expect_close(mha(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
@@ -769,7 +778,7 @@ def test_modes(submission: Any, rand: Rand) -> None:
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
     mha = module(submission, state, H, dropout=0.5)
-    expected = reference(state, query, key, value, H)
+    expected = reference(state, H, query, key, value)
     for _ in range(2):
         expect_results(mha(query, key, value), expected, " after eval()")
         mha.train()
@@ -813,7 +822,7 @@ def test_calls_do_not_interact(submission: Any, rand: Rand, device: torch.device
         ("another value", [x, y, x], None),
     ]
     for number, (which, inputs, mask) in enumerate(calls, start=1):
-        expected = reference(state, *inputs, H, mask)
+        expected = reference(state, H, inputs[0], inputs[1], inputs[2], mask)
         results = mha(*inputs) if mask is None else mha(*inputs, mask=mask)
         expect_results(results, expected, f" of call {number} ({which})")
     after = mha.state_dict()
@@ -872,7 +881,7 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     # computed in float32 throughout is no mistake.
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     for mask in (None, causal(T, device)):
-        expected = reference(rounded, x, x, x, H, mask)
+        expected = reference(rounded, H, x, x, x, mask)
         results = mha(x, x, x, mask=mask)
         for result in results:
             expect_dtype(result, dtype)

@@ -54,7 +54,7 @@ def test_shape(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("B, H, Tq, Tk, d_k", SIZES)
+@pytest.mark.parametrize("B, H, Tq, Tk, d_k", [(1, 1, 2, 3, 2), *SIZES])
 def test_values(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int) -> None:
     """Row i, column j holds the scaled dot product of query i and key j"""
     q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -52,10 +53,13 @@ class Bench:
 
     def answer(self, request: Frame) -> Frame:
         """The reply to one request; an exception of the called code becomes an error reply."""
+        torch = sys.modules.get("torch")
         try:
-            if request.header.get("op") == "backward":
-                return self._backward(request)
-            return self._call(request)
+            # The asker may be in this very process, in the middle of an autograd function.
+            with contextlib.nullcontext() if torch is None else torch.enable_grad():
+                if request.header.get("op") == "backward":
+                    return self._backward(request)
+                return self._call(request)
         except BaseException as error:  # noqa: BLE001 - sys.exit and Ctrl-C are answers too
             return Frame({"error": describe(error, self._line)})
 

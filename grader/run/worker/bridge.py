@@ -1,4 +1,4 @@
-"""Calls across the wire that feel like calls: real tensors, and gradients that flow through them."""
+"""Calls across the wire that feel like calls: real tensors, and gradients that flow through."""
 
 from __future__ import annotations
 
@@ -142,10 +142,14 @@ class Caller:
 def _write_back(old: Any, new: Any) -> None:
     if isinstance(new, Opaque) or old.shape != new.shape or old.dtype != new.dtype:
         raise WireError("an argument changed its shape or its dtype")
-    if hasattr(old, "data_ptr"):
-        old.data.copy_(new)
-    else:
+    if not hasattr(old, "data_ptr"):
         old[...] = new
+        return
+    target = old.data
+    for axis, step in enumerate(target.stride()):
+        if step == 0:  # an expanded axis holds one value many times
+            target, new = target.narrow(axis, 0, 1), new.narrow(axis, 0, 1)
+    target.copy_(new)
 
 
 def _bridge(torch: Any) -> Any:

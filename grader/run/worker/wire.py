@@ -38,7 +38,7 @@ class DeadlineError(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """One message: `header` is plain JSON data, `data` the bytes of its arrays, one after another."""
+    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row."""
 
     header: dict[str, Any]
     data: bytes = b""

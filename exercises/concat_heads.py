@@ -1,0 +1,45 @@
+"""Stage 5: bring the heads together.
+
+After attention each head holds, for each token, d_k features of its own. The
+rest of a network expects one vector of D features a token. The paper writes
+Concat(head_1, ..., head_H) W_O; this stage is the Concat.
+
+It undoes split_heads exactly. It is also where a tensor that looks right in
+memory order and one that looks right by its axes part ways, which makes it a
+good place to understand views.
+"""
+
+import torch
+
+
+def concat_heads(x: torch.Tensor) -> torch.Tensor:
+    """Lay the heads of every token side by side again.
+
+        x (B, H, T, d_k)  ->  result (B, T, D)      D = H * d_k
+
+        result[b, t, h * d_k + j] = x[b, h, t, j]
+
+    Two heads of three tokens with two features (B = 1, H = 2, T = 3,
+    d_k = 2). Token 0 gets [0, 1] from head 0, then [2, 3] from head 1:
+
+    >>> x = torch.tensor([[[[0, 1], [4, 5], [8, 9]],
+    ...                    [[2, 3], [6, 7], [10, 11]]]])
+    >>> out = concat_heads(x)
+    >>> out.shape
+    torch.Size([1, 3, 4])
+    >>> out[0].tolist()
+    [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+    It is the exact inverse of the first stage: concat_heads(split_heads(x, H))
+    equals x, number for number.
+
+    Traps:
+    - Again the right shape is easy and the right order is not. A test with
+      one head or one token will not notice; the numbers above will.
+    - Swapping axes moves no number in memory; it only changes the strides by
+      which the numbers are found. `view` can merge two axes only if a single
+      stride walks through both, and says so with an error if not.
+      `contiguous` lays the numbers out anew. `reshape` returns a view where
+      that is possible and copies only where it must.
+    """
+    raise NotImplementedError("concat_heads is not written yet")

@@ -1,0 +1,158 @@
+"""Stage 6: the whole module.
+
+Your five stages become one nn.Module with four learnt layers:
+
+    query (B, Tq, D)     key (B, Tk, D)     value (B, Tk, D)
+          |                    |                   |
+         w_q                  w_k                 w_v
+          |                    |                   |
+     split_heads          split_heads         split_heads
+          | (B, H, Tq, d_k)    | (B, H, Tk, d_k)   | (B, H, Tk, d_k)
+          +--> scaled_scores <-+                   |
+                     | (B, H, Tq, Tk)              |
+     mask ----> apply_mask                         |
+                     |                             |
+             attention_weights                     |
+                     |                             |
+                  dropout                          |
+                     | (B, H, Tq, Tk)              |
+          +----------+--------> weighted sum <-----+
+          |                          | (B, H, Tq, d_k)
+          |                     concat_heads
+          |                          | (B, Tq, D)
+          |                         w_o
+          |                          |
+       weights                    output (B, Tq, D)
+
+Each head works in a small space of its own, with its own notion of what is
+relevant. In trained models some heads follow syntax (a verb and its subject),
+some look at neighbours, some reach far back to what a pronoun refers to.
+Nobody assigns these jobs; different starting weights and training do.
+
+Self-attention passes the same tensor three times: mha(x, x, x). In
+cross-attention the queries come from one sequence and keys and values from
+another, of any length: mha(query=decoder, key=encoder, value=encoder).
+"""
+
+import torch
+from torch import nn
+
+from concat_heads import concat_heads
+from masking import apply_mask
+from scaled_scores import scaled_scores
+from softmax import attention_weights
+from split_heads import split_heads
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention with H heads of size d_k = d_model / num_heads.
+
+        head_i = Attention(query W_i^Q, key W_i^K, value W_i^V)
+        output = Concat(head_1, ..., head_H) W^O
+
+    Four nn.Linear layers from D to D, named w_q, w_k, w_v and w_o, and no
+    other parameters: 4 D^2 + 4 D numbers, or 4 D^2 without biases. For D = 512
+    that is 1,050,624, whatever the number of heads.
+
+    >>> mha = MultiHeadAttention(d_model=512, num_heads=8)
+    >>> x = torch.randn(2, 10, 512)
+    >>> output, weights = mha(x, x, x)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 10, 512]), torch.Size([2, 8, 10, 10]))
+    >>> sum(p.numel() for p in mha.parameters())
+    1050624
+
+    Numbers to check by hand: two heads of size 2, all four layers set to the
+    identity. The query's only feature lies in head 0 and is chosen so that
+    its scores there are log 3 and 0. Head 0 therefore looks at the first key
+    three times as much as at the second; head 1 has no preference:
+
+    >>> small = MultiHeadAttention(d_model=4, num_heads=2)
+    >>> for layer in (small.w_q, small.w_k, small.w_v, small.w_o):
+    ...     _ = nn.init.eye_(layer.weight)
+    >>> query = torch.tensor([[[1.5537, 0.0, 0.0, 0.0]]])
+    >>> keys = torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]])
+    >>> output, weights = small(query, keys, keys)
+    >>> [[round(w, 3) for w in row] for row in weights[0, :, 0].tolist()]
+    [[0.75, 0.25], [0.5, 0.5]]
+    >>> [round(number, 3) for number in output[0, 0].tolist()]
+    [0.75, 0.25, 0.5, 0.5]
+
+    If you know nn.MultiheadAttention: given the same weights this module
+    computes the same output, but some habits differ.
+    - Ours is always batch first; the built-in expects (T, B, D) unless you
+      pass batch_first=True.
+    - In our masks True means allowed; in the built-in's boolean masks it
+      means blocked.
+    - We return the weights of each head; the built-in averages them over the
+      heads unless you pass average_attn_weights=False.
+    - We start each layer with Xavier. The built-in draws its three input
+      layers as one (3 D, D) matrix, which makes them smaller, and leaves its
+      output layer at nn.Linear's own default.
+    - A query with no allowed key gets zero weights here, NaN there.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        """Create the layers and give them their starting values.
+
+        Args:
+            d_model: D, the number of features of a token, in and out.
+            num_heads: H, the number of heads.
+            dropout: probability with which a weight is dropped in training.
+            bias: whether the four layers have a bias.
+
+        The weights of all four layers start with Xavier (Glorot) values, gain
+        1: for a D x D layer a standard deviation of 1 / sqrt(D), so that
+        signals neither grow nor fade on the way through. nn.Linear's own
+        default is smaller, 0.58 / sqrt(D). Biases, if any, start at 0.
+
+        Traps:
+        - nn.Module must be set up before you assign layers to it.
+        - With bias=False there is no bias to fill.
+        - The sizes are known now, so now is the time to refuse bad ones, not
+          at the first call. Use a real exception: `assert` is gone under
+          `python -O`.
+
+        Raises:
+            ValueError: d_model is not a multiple of num_heads.
+        """
+        raise NotImplementedError("MultiHeadAttention.__init__ is not written yet")
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Attend from the queries to the keys and fetch the values.
+
+            query (B, Tq, D), key (B, Tk, D), value (B, Tk, D),
+            mask broadcastable to (B, H, Tq, Tk), True or 1 = allowed, or None
+            ->  output (B, Tq, D), weights (B, H, Tq, Tk)
+
+        Typical masks: (1, 1, T, T) from causal_mask, (B, 1, 1, Tk) from
+        padding_mask, and both joined with `&`.
+
+        Dropout falls on the weights, once, in training mode only: weights
+        that stay are divided by 1 - dropout (for 0.2 they grow by 1.25), so
+        that the sum is right on average. The weights are returned as they
+        were used. Their rows need not sum to 1 while training; call
+        mha.eval() before you look at them.
+
+        The last layer w_o is not decoration. Up to there every head writes
+        only into its own d_k features of the output; w_o is where what the
+        heads have found is mixed.
+
+        Traps:
+        - Project first, then split. A head split off first could only ever
+          use its own slice of the input.
+        - query, key and value have a layer each, in this order, even when all
+          three are the same tensor.
+        - Take the number of query tokens from query and the number of key
+          tokens from key. A self-attention test never shows a mix-up.
+        - Two things are returned, as a tuple.
+        """
+        raise NotImplementedError("MultiHeadAttention.forward is not written yet")

@@ -1,0 +1,55 @@
+"""`grade stubs`: for authors: writes exercises/ from solutions/, never over a learner's work."""
+
+from __future__ import annotations
+
+import argparse
+
+from grader.read.course_file import locate_course
+from grader.read.stubs import StubState, stub_states, write_stubs
+
+_OUT_OF_STEP = {
+    StubState.ABSENT: "is not there",
+    StubState.OLD: "is an older stub",
+    StubState.BEGUN: "is not the stub: somebody has worked in it, or the solution's code changed",
+}
+_WRITTEN = {
+    StubState.ABSENT: "written",
+    StubState.OLD: "written anew",
+    StubState.BEGUN: "written over; a copy of the old one is in .grade/replaced/",
+}
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade stubs`."""
+    parser = commands.add_parser(
+        "stubs",
+        help="write exercises/ from solutions/ (for authors)",
+        description="Write the exercise files that are missing or outdated. A file that somebody "
+        "has worked in is left alone, and a copy of each file replaced is kept.",
+    )
+    parser.add_argument("--check", action="store_true", help="only say which are out of step")
+    parser.add_argument("--force", action="store_true", help="replace begun files too")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what was done to each file that was out of step; 1 if any is left so."""
+    course = locate_course(args.course)
+    states = stub_states(course) if args.check else write_stubs(course, force=args.force)
+    left = 0
+    for stage, state in states.items():
+        name = stage.exercise_file.relative_to(course.root).as_posix()
+        if state is StubState.IN_STEP:
+            continue
+        if args.check or (state is StubState.BEGUN and not args.force):
+            left += 1
+            print(f"{name}  {_OUT_OF_STEP[state]}")
+        else:
+            print(f"{name}  {_WRITTEN[state]}")
+    if args.check and left:
+        print("`grade stubs` writes what is missing or old.")
+    elif left:
+        print("--force replaces such a file and keeps a copy in .grade/replaced/.")
+    elif all(state is StubState.IN_STEP for state in states.values()):
+        print(f"All {len(states)} stubs are in step with their solutions.")
+    return 1 if left else 0

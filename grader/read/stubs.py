@@ -1,0 +1,192 @@
+"""solutions/<slug>.py -> exercises/<slug>.py: the solution taken out, all the rest as it was.
+
+`stub_of` and `same_but_for_words` are pure; `stub_states` reads, `write_stubs` writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+from grader.read.files import free_name, write_whole
+from grader.read.progress import make_memory_folder
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+_NEARLY = ("BEGIN SOLUTION", "END SOLUTION")
+
+
+class StubState(Enum):
+    """How the file in exercises/ stands to what its solution gives."""
+
+    IN_STEP = "in step"
+    ABSENT = "not there"
+    OLD = "an older stub"  # nothing but words differs, so nobody has begun to work in it
+    BEGUN = "begun"
+
+
+def stub_of(source: str, slug: str, place: str = "") -> str:
+    """`source` with a `raise NotImplementedError` that says what to write for each solution.
+
+    `place` is what an error calls the file. Raises CourseError for markers that are missing, nested
+    or unbalanced, and for a source that is not Python, naming the line.
+    """
+    place = place or f"{slug}.py"
+    source = source.replace("\r\n", "\n")
+    lines = source.split("\n")
+    tree = _parsed(source, place)
+    kept: list[str] = []
+    after = 0
+    for first, last in _solutions(lines, place):
+        indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+        name = _enclosing(tree, first + 1) or slug
+        kept += lines[after:first]
+        kept.append(f'{indent}raise NotImplementedError("{name} is not written yet")')
+        after = last + 1
+    stub = "\n".join([*kept, *lines[after:]]).rstrip() + "\n"
+    _parsed(stub, f"the stub of {place}")
+    return stub
+
+
+def same_but_for_words(one: str, other: str) -> bool:
+    """Whether two sources differ in docstrings, comments and what their errors say, or not at all.
+
+    A source that is not Python is the same as no other.
+    """
+    try:
+        return _bones(one) == _bones(other)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def stub_states(course: Course) -> dict[Stage, StubState]:
+    """How every stage's exercise file stands. Raises CourseError."""
+    return {stage: _state(stage, read_stub(stage)) for stage in course.stages}
+
+
+def read_stub(stage: Stage) -> str:
+    """The stub that the stage's solution gives. Raises CourseError."""
+    place = stage.solution_file.relative_to(stage.root).as_posix()
+    try:
+        source = stage.solution_file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CourseError(f"{place}: is not UTF-8") from None
+    return stub_of(source, stage.slug, place)
+
+
+def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState]:
+    """Write the stubs that are absent or old, with `force` also over work that was begun.
+
+    Every file that is replaced is kept in the folder that `replaced_folder` names. Returns how the
+    files stood before. Raises CourseError before anything is written, KitError where that fails.
+    """
+    stubs = {stage: read_stub(stage) for stage in course.stages}
+    states = {stage: _state(stage, stub) for stage, stub in stubs.items()}
+    try:
+        for stage, state in states.items():
+            if state is StubState.IN_STEP or (state is StubState.BEGUN and not force):
+                continue
+            file = stage.exercise_file
+            file.parent.mkdir(exist_ok=True)
+            if state is not StubState.ABSENT:
+                _keep_copy(file, course.root)
+            write_whole(file, stubs[stage])
+    except OSError as error:
+        raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+    return states
+
+
+def replaced_folder(root: Path) -> Path:
+    """Where a copy of every exercise file is kept that a stub has replaced. Makes it. OSError."""
+    folder = make_memory_folder(root) / "replaced"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _keep_copy(file: Path, root: Path) -> None:
+    copy = free_name(replaced_folder(root) / file.name)
+    with open(copy, "xb") as target:
+        target.write(file.read_bytes())
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _state(stage: Stage, stub: str) -> StubState:
+    try:
+        present = stage.exercise_file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return StubState.ABSENT
+    except (OSError, UnicodeDecodeError):
+        return StubState.BEGUN
+    if present == stub:
+        return StubState.IN_STEP
+    return StubState.OLD if same_but_for_words(present, stub) else StubState.BEGUN
+
+
+def _parsed(source: str, place: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise CourseError(f"{place}:{line}: is not Python: {error}") from None
+
+
+def _solutions(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
+    """The first and last line (from 0) of every solution, its markers included."""
+    opened: int | None = None
+    found = False
+    for number, line in enumerate(lines):
+        at, mark = f"{place}:{number + 1}", line.strip()
+        if mark == BEGIN:
+            if opened is not None:
+                raise CourseError(f"{at}: a solution begins inside the one of line {opened + 1}")
+            opened = number
+        elif mark == END:
+            if opened is None:
+                raise CourseError(f"{at}: a solution ends here, but none has begun")
+            if line.index(END) != lines[opened].index(BEGIN):
+                raise CourseError(
+                    f"{at}: this marker is not indented like that of line {opened + 1}"
+                )
+            yield opened, number
+            opened, found = None, True
+        elif line.lstrip().startswith("#") and any(nearly in line for nearly in _NEARLY):
+            raise CourseError(f"{at}: write exactly '{BEGIN}' or '{END}', not '{mark}'")
+    if opened is not None:
+        raise CourseError(f"{place}:{opened + 1}: this solution has no '{END}'")
+    if not found:
+        raise CourseError(f"{place}: has no '{BEGIN}': nothing would be left to write")
+
+
+def _enclosing(tree: ast.AST, line: int) -> str:
+    """The qualified name of the innermost function or class that `line` is in, or ""."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)) and node.lineno <= line <= _end(node):
+            inner = _enclosing(node, line)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                return f"{node.name}.{inner}" if inner else node.name
+            return inner
+    return ""
+
+
+def _end(node: ast.stmt | ast.ExceptHandler) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _bones(source: str) -> str:
+    """The syntax tree of `source` without docstrings and without the words of its errors."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:]
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc.args = []
+    return ast.dump(tree)

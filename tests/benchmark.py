@@ -1,0 +1,119 @@
+"""Prints how fast the grader is, beside what it is measured against.
+
+    python tests/benchmark.py [RUNS]
+
+Whole commands are timed in turn, RUNS times each (5 by default), and the median is shown with the
+ratio to its yardstick. The last part grades the solutions warm, in one process, as a class would
+be, and adds up the processor time of the checker and of the workers.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.read.course_file import read_course
+from grader.run.answers import WorkerAnswers
+from grader.run.remote import StageUnderCheck
+from grader.run.session import Checks, with_checks
+from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
+from grader.types.submission import Submission
+
+ROOT = Path(__file__).parents[1]
+PYTHON = sys.executable
+GRADE = (PYTHON, "-m", "grader")
+SUBMISSION = ("--submission", "solutions")
+# What is timed, and the yardstick with the most that the ratio may be.
+COMMANDS: dict[str, Sequence[str]] = {
+    "import rich.console": (PYTHON, "-c", "import rich.console"),
+    "import torch": (PYTHON, "-c", "import torch"),
+    "pytest, the same checks": (PYTHON, "-m", "pytest", "-q", "tests/checks"),
+    "grade": (*GRADE, *SUBMISSION),
+    "grade softmax": (*GRADE, "softmax", *SUBMISSION),
+    "grade --help": (*GRADE, "--help"),
+    "grade list": (*GRADE, "list"),
+    "grade hint": (*GRADE, "hint", "softmax", "--again"),
+}
+GOALS = {
+    "grade": ("import torch", 2.0),
+    "grade --help": ("import rich.console", 2.5),
+    "grade list": ("import rich.console", 2.5),
+    "grade hint": ("import rich.console", 2.5),
+}
+WARM_RUNS = 20
+
+
+def main(runs: int) -> None:
+    """Time everything and print it."""
+    print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {runs} runs, medians\n")
+    seconds = timed_in_turn(runs)
+    for name, value in seconds.items():
+        line = f"{name:<26}{value:8.3f} s"
+        if name in GOALS:
+            yardstick, most = GOALS[name]
+            line += f"   {value / seconds[yardstick]:5.2f} x {yardstick} (at most {most})"
+        print(line)
+    print()
+    warm()
+
+
+def timed_in_turn(runs: int) -> dict[str, float]:
+    """The median wall seconds of each command; one run of each first, to warm the disk."""
+    samples: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as home:
+        # A hint is remembered: not in the course's own folder.
+        environment = {**os.environ, "HOME": home, "PYTHONPATH": str(ROOT)}
+        for run in range(runs + 1):
+            for name, command in COMMANDS.items():
+                start = time.perf_counter()
+                done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True)
+                taken = time.perf_counter() - start
+                if done.returncode:
+                    raise SystemExit(f"{name}: {done.stdout.decode()}{done.stderr.decode()}")
+                if run:
+                    samples[name].append(taken)
+    return {name: statistics.median(taken) for name, taken in samples.items()}
+
+
+def warm() -> None:
+    """Grade the solutions again and again with the checks collected and torch imported once."""
+    course = read_course(ROOT / "course.toml")
+    submission = Submission("solutions", solution_files(course))
+
+    def body(checks: Checks) -> None:
+        for name in ("first", "warm"):
+            runs = 1 if name == "first" else WARM_RUNS
+            spent = {stage.slug: 0.0 for stage in course.stages}
+            start_cpu = time.process_time()
+            for seed in range(runs):
+                for stage in course.stages:
+                    start = time.perf_counter()
+                    answers = WorkerAnswers(interpreter, course, stage, submission)
+                    checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
+                    spent[stage.slug] += time.perf_counter() - start
+            checker = (time.process_time() - start_cpu) / runs
+            if name == "warm":
+                for slug, total in spent.items():
+                    print(f"warm {slug:<21}{1000 * total / runs:8.1f} ms")
+                print(f"warm, all stages          {1000 * sum(spent.values()) / runs:8.1f} ms")
+                print(f"processor time, checker   {1000 * checker:8.1f} ms a submission")
+
+    before = os.times()
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        with_checks(course, course.stages, body)
+    after = os.times()
+    children = after.children_user + after.children_system
+    children -= before.children_user + before.children_system
+    # The interpreter's own start is in it: it is shared by all the submissions.
+    print(f"processor time, workers   {1000 * children / (WARM_RUNS + 1):8.1f} ms a submission")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -1,0 +1,67 @@
+"""Runs the checks as ordinary pytest tests on code that is trusted, in this very process.
+
+    python -m pytest tests/checks --submission solutions
+
+For authors who debug a check, and for the benchmark. The grader itself never reads this file: it
+puts the same fixtures in its place, with the submission in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from grader.checking import draw
+from grader.read.course_file import find_course
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--submission", default="solutions", help="a folder with a file a stage")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "points(n, stand_in=None): what a check is worth")
+    sys.path.insert(0, str(Path(config.getoption("--submission")).resolve()))
+
+
+@pytest.fixture(scope="session")
+def submission() -> SimpleNamespace:
+    found = {}
+    for stage in find_course(Path(__file__).parent).stages:
+        module = importlib.import_module(stage.slug)
+        found.update({entry.name: getattr(module, entry.name) for entry in stage.entry_points})
+    return SimpleNamespace(**found)
+
+
+@pytest.fixture
+def device() -> torch.device:
+    return torch.device("cpu")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    return zlib.crc32(request.node.nodeid.encode())
+
+
+@pytest.fixture
+def rand(seed: int, device: torch.device) -> Callable[..., Any]:
+    generator = torch.Generator().manual_seed(seed)
+
+    def rand(
+        *,
+        dtype: torch.dtype = torch.float32,
+        grad: bool = False,
+        scale: float = 1.0,
+        **axes: int,
+    ) -> torch.Tensor:
+        return draw(generator, device, dtype, grad, scale, **axes)
+
+    return rand

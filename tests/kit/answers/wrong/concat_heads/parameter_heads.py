@@ -1,0 +1,3 @@
+# Wrong: the parameter is called heads.
+def concat_heads(heads):
+    return heads.transpose(1, 2).flatten(2)

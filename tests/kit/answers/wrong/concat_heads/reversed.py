@@ -1,0 +1,5 @@
+# Wrong: the last head comes first.
+import torch
+
+def concat_heads(x):
+    return torch.cat(x.unbind(1)[::-1], dim=-1)

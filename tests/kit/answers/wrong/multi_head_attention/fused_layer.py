@@ -1,0 +1,38 @@
+# Wrong: one layer of 3 D instead of three.
+import math
+
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError("d_model must be divisible by num_heads")
+        self.num_heads = num_heads
+        self.d_k = d_model // num_heads
+        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.w_qkv, self.w_o):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+    def split(self, x):
+        return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.d_k).transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        q = self.split(self.w_qkv(query).chunk(3, -1)[0])
+        k = self.split(self.w_qkv(key).chunk(3, -1)[1])
+        v = self.split(self.w_qkv(value).chunk(3, -1)[2])
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, float("-inf"))
+        blocked = torch.isneginf(scores).all(-1, keepdim=True)
+        weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+        weights = self.dropout(weights)
+        out = weights @ v
+        out = out.transpose(1, 2).reshape(query.shape)
+        return self.w_o(out), weights

@@ -1,0 +1,3 @@
+# Wrong: d_k instead of its square root.
+def scaled_scores(q, k):
+    return q @ k.transpose(-2, -1) / q.shape[-1]

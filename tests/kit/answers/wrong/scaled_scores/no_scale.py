@@ -1,0 +1,3 @@
+# Wrong: the scale is missing.
+def scaled_scores(q, k):
+    return q @ k.transpose(-2, -1)

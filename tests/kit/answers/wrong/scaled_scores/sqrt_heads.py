@@ -1,0 +1,3 @@
+# Wrong: the root of the number of heads.
+def scaled_scores(q, k):
+    return q @ k.transpose(-2, -1) / q.shape[1] ** 0.5

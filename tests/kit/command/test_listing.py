@@ -1,0 +1,46 @@
+"""`grade list`: what there is to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+
+
+def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown if line] == [
+        "Paper birds 2 stages, 100 points",
+        "1 fold Fold a sheet 40 points",
+        "write fold",
+        "2 wings Two wings 60 points",
+        "write left_wing, right_wing",
+        "needs fold",
+        "Bonus",
+        "3 nest A nest +5 points",
+        "write Nest",
+        "Check one: grade STAGE",
+        "For a hint: grade hint STAGE",
+    ]
+
+
+def test_from_a_folder_below_and_by_name(
+    birds: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(birds / "exercises")
+    assert main(["list"]) == 0
+    from_below = capsys.readouterr().out
+    monkeypatch.chdir("/")
+    assert main(["list", "--course", str(birds)]) == 0
+    assert capsys.readouterr().out == from_below
+
+
+def test_a_broken_course(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (birds / "course.toml").write_text("schema = 1\nnaem = 'x'\n", encoding="utf-8")
+    assert main(["list"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "grade: course.toml: unknown key 'naem' (did you mean 'name'?)\n"

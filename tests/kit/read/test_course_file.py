@@ -1,0 +1,224 @@
+"""course.toml: what is wrong with it is said in one line that names place and fault."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.read import course_file
+from grader.read.course_file import (
+    find_course,
+    find_stage,
+    locate_course,
+    parse_course,
+    read_course,
+)
+from grader.types.course import EntryPoint, Limits
+from grader.types.errors import CourseError, KitError
+
+ROOT = Path(__file__).parents[3]
+BIRDS: dict[str, Any] = {
+    "schema": 1,
+    "name": "paper-birds",
+    "title": "Paper birds",
+    "stages": [
+        {
+            "slug": "fold",
+            "title": "Fold a sheet",
+            "points": 40,
+            "entry_points": {"fold": "number"},
+        },
+        {
+            "slug": "bird",
+            "title": "The whole bird",
+            "points": 60.5,
+            "bonus": True,
+            "requires": ["fold"],
+            "entry_points": {"Bird": "module -> (tensor, any)", "wings": "(array)"},
+        },
+    ],
+}
+TOML = """
+schema = 1
+name = "paper-birds"
+title = "Paper birds"
+[[stages]]
+slug = "fold"
+title = "Fold a sheet"
+points = 100
+entry_points = { fold = "number" }
+"""
+
+Break = Callable[[dict[str, Any]], Any]
+
+
+def top(**keys: Any) -> Break:
+    return lambda data: data.update(keys)
+
+
+def fold(**keys: Any) -> Break:
+    return lambda data: data["stages"][0].update(keys)
+
+
+def bird(**keys: Any) -> Break:
+    return lambda data: data["stages"][1].update(keys)
+
+
+def no_fold(key: str) -> Break:
+    return lambda data: data["stages"][0].pop(key)
+
+
+def test_reads_everything() -> None:
+    course = parse_course(BIRDS, Path("/birds"))
+    assert (course.name, course.title, course.limits) == ("paper-birds", "Paper birds", Limits())
+    assert [stage.slug for stage in course.stages] == ["fold", "bird"]
+    first, second = course.stages
+    assert first.entry_points == (EntryPoint("fold", ("number",)),)
+    assert second.entry_points == (
+        EntryPoint("Bird", ("tensor", "any"), is_tuple=True, is_class=True),
+        EntryPoint("wings", ("array",), is_tuple=True),
+    )
+    assert (second.points, second.bonus, second.requires) == (60.5, True, ("fold",))
+    assert course.required(second) == (first,)
+    assert first.check_file == Path("/birds/tests/checks/test_fold.py")
+    assert first.misconceptions_file == Path("/birds/hints/misconceptions/fold.py")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "match"),
+    [
+        (top(shcema=1), "course.toml: unknown key 'shcema' (did you mean 'schema'?)"),
+        (top(schema=2), "course.toml: 'schema' must be 1, not 2"),
+        (lambda data: data.pop("schema"), "course.toml: 'schema' must be 1, not None"),
+        (lambda data: data.pop("title"), "course.toml: 'title' is missing"),
+        (top(name=7), "course.toml: 'name' must be str, not 7"),
+        (lambda data: data.pop("stages"), "course.toml: 'stages' is missing"),
+        (top(stages=[]), "course.toml: has no [[stages]]"),
+        (top(stages=["fold"]), "course.toml: stage 1 is not a table"),
+        (top(stages={"fold": {}}), "course.toml: 'stages' must be list"),
+        (top(preload="torch"), "course.toml: 'preload' must be list, not 'torch'"),
+        (top(preload=[1]), "course.toml: 'preload' must be a list of strings"),
+        (top(limits=5), "course.toml: 'limits' is not a table"),
+        (
+            top(limits={"call_second": 1}),
+            "course.toml: limits: unknown key 'call_second' (did you mean 'call_seconds'?)",
+        ),
+        (top(limits={"memory_mb": 0}), "course.toml: limits: 'memory_mb' must be more than 0"),
+        (top(limits={"file_mb": True}), "course.toml: limits: 'file_mb' must be more than 0"),
+        (no_fold("slug"), "course.toml: stage 1: 'slug' is missing"),
+        (
+            fold(pionts=3),
+            "course.toml: stage 'fold': unknown key 'pionts' (did you mean 'points'?)",
+        ),
+        (fold(slug="Fold"), "course.toml: stage 'Fold': a slug is a lower-case Python name"),
+        (fold(slug="hint"), "course.toml: stage 'hint': a slug is a lower-case Python name"),
+        (fold(slug="../fold"), "course.toml: stage '../fold': a slug is a lower-case"),
+        (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
+        (no_fold("points"), "course.toml: stage 'fold': 'points' is missing"),
+        (fold(points=0), "course.toml: stage 'fold': 'points' must be more than 0, not 0"),
+        (fold(points=True), "course.toml: stage 'fold': 'points' must be more than 0"),
+        (fold(points="3"), "course.toml: stage 'fold': 'points' must be int or float, not '3'"),
+        (fold(bonus=1), "course.toml: stage 'fold': 'bonus' must be bool, not 1"),
+        (
+            fold(requires=["bird"]),
+            "course.toml: stage 'fold': requires 'bird', which is no earlier stage",
+        ),
+        (fold(requires="bird"), "course.toml: stage 'fold': 'requires' must be list"),
+        (no_fold("entry_points"), "course.toml: stage 'fold': 'entry_points' is missing"),
+        (fold(entry_points={}), "course.toml: stage 'fold': 'entry_points' is empty"),
+        (fold(entry_points=["fold"]), "course.toml: stage 'fold': 'entry_points' must be dict"),
+        (
+            fold(entry_points={"fold": "tensr"}),
+            "entry point 'fold': unknown kind 'tensr' (did you mean 'tensor'?)",
+        ),
+        (fold(entry_points={"fold": ""}), "entry point 'fold': '' is not like 'tensor'"),
+        (fold(entry_points={"fold": 1}), "entry point 'fold': 1 is not like 'tensor'"),
+    ],
+)
+def test_says_what_is_wrong(spoil: Break, match: str) -> None:
+    data = copy.deepcopy(BIRDS)
+    spoil(data)
+    with pytest.raises(CourseError, match=re.escape(match)) as caught:
+        parse_course(data, Path("/birds"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [(b"schema = ", "is not TOML"), (b'name = "\xff"', "is not UTF-8")],
+)
+def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, match: str) -> None:
+    file = tmp_path / "course.toml"
+    file.write_bytes(content)
+    with pytest.raises(CourseError, match=match):
+        read_course(file)
+
+
+def test_the_course_of_this_repository() -> None:
+    course = read_course(ROOT / "course.toml")
+    assert sum(stage.points for stage in course.stages if not stage.bonus) == 100
+    for stage in course.stages:
+        for file in (stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file):
+            assert file.is_file()
+
+
+def test_finds_the_course_above(tmp_path: Path) -> None:
+    (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
+    below = tmp_path / "exercises" / "mine"
+    below.mkdir(parents=True)
+    assert find_course(below).root == tmp_path.resolve()
+
+
+def test_locates_by_folder_or_file(tmp_path: Path) -> None:
+    file = tmp_path / "course.toml"
+    file.write_text(TOML, encoding="utf-8")
+    assert locate_course(tmp_path).name == locate_course(file).name == "paper-birds"
+
+
+@pytest.mark.parametrize("name", ["", "nowhere", "other.toml"])
+def test_a_path_that_is_no_course(tmp_path: Path, name: str) -> None:
+    (tmp_path / "other.toml").write_text(TOML, encoding="utf-8")
+    with pytest.raises(KitError, match=r"there is no course\.toml"):
+        locate_course(tmp_path / name)
+
+
+def test_locates_the_nearest_course_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert locate_course(None).name == "paper-birds"
+
+
+def test_a_broken_course_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "course.toml").write_text("schema = 3", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CourseError, match="'schema' must be 1"):
+        locate_course(None)
+
+
+def test_elsewhere_it_is_the_course_beside_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "checkout" / "grader" / "read" / "course_file.py"
+    monkeypatch.setattr(course_file, "__file__", str(package))
+    with pytest.raises(KitError, match=r"no course\.toml in .* name it with --course"):
+        locate_course(None)
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout" / "course.toml").write_text(TOML, encoding="utf-8")
+    assert locate_course(None).name == "paper-birds"
+
+
+def test_finds_a_stage_or_the_one_that_comes_close() -> None:
+    course = parse_course(BIRDS, Path("/birds"))
+    assert find_stage(course, "bird").title == "The whole bird"
+    with pytest.raises(KitError, match=r"there is no stage 'birds'; did you mean 'bird'\?"):
+        find_stage(course, "birds")
+    with pytest.raises(KitError, match=r"there is no stage 'xyz'; `grade list` shows them all"):
+        find_stage(course, "xyz")

@@ -1,0 +1,225 @@
+"""exercises/ is what solutions/ gives, and no work of a learner is ever lost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.read.course_file import parse_course, read_course
+from grader.read.stubs import (
+    StubState,
+    read_stub,
+    same_but_for_words,
+    stub_of,
+    stub_states,
+    write_stubs,
+)
+from grader.types.course import Course
+from grader.types.errors import CourseError
+
+ROOT = Path(__file__).parents[3]
+SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
+
+SOLUTION = '''"""Paper birds."""
+
+import math
+
+
+def fold(sheet: int) -> int:
+    """Halve the sheet."""
+    ### BEGIN SOLUTION
+    half = sheet // 2
+
+    return half
+    ### END SOLUTION
+
+
+SIZE = 4  # given
+
+
+class Bird:
+    def fly(self) -> str:
+        if SIZE:
+            ### BEGIN SOLUTION
+            return "up"
+            ### END SOLUTION
+        return "down"
+'''
+STUB = '''"""Paper birds."""
+
+import math
+
+
+def fold(sheet: int) -> int:
+    """Halve the sheet."""
+    raise NotImplementedError("fold is not written yet")
+
+
+SIZE = 4  # given
+
+
+class Bird:
+    def fly(self) -> str:
+        if SIZE:
+            raise NotImplementedError("Bird.fly is not written yet")
+        return "down"
+'''
+HALF_A_BRANCH = """def f(x):
+    if x:
+        pass
+    ### BEGIN SOLUTION
+    elif not x:
+        pass
+    ### END SOLUTION
+    else:
+        pass
+"""
+MINE = STUB.replace('raise NotImplementedError("fold is not written yet")', "return sheet >> 1")
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    stage = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
+    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [stage]}
+    course = parse_course(data, tmp_path)
+    (tmp_path / "solutions").mkdir()
+    course.stages[0].solution_file.write_text(SOLUTION, encoding="utf-8")
+    return course
+
+
+def replaced(course: Course) -> dict[str, str]:
+    folder = course.root / ".grade" / "replaced"
+    return {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*")}
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_committed_stubs_are_in_step(slug: str) -> None:
+    stage = read_course(ROOT / "course.toml").stage(slug)
+    assert stage.exercise_file.read_text(encoding="utf-8") == read_stub(stage), "run: grade stubs"
+
+
+def test_takes_out_the_solution_and_nothing_else() -> None:
+    assert stub_of(SOLUTION, "fold") == STUB
+    assert stub_of(SOLUTION.replace("\n", "\r\n"), "fold") == STUB
+    assert stub_of(SOLUTION.rstrip(), "fold") == STUB
+
+
+def test_outside_a_function_it_is_the_stage_that_is_not_written() -> None:
+    source = "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
+    assert stub_of(source, "fold") == 'raise NotImplementedError("fold is not written yet")\n'
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        ("def f():\n    return 1\n", "f.py: has no '### BEGIN SOLUTION'"),
+        ("def f():\n    ### BEGIN SOLUTION\n    return 1\n", "f.py:2: this solution has no"),
+        ("def f():\n    return 1\n    ### END SOLUTION\n", "f.py:3: a solution ends here"),
+        (
+            SOLUTION.replace("    half =", "    ### BEGIN SOLUTION\n    half ="),
+            "f.py:9: a solution",
+        ),
+        (SOLUTION.replace("    ### END", "### END", 1), "f.py:12: this marker is not indented"),
+        (SOLUTION.replace("### BEGIN", "## BEGIN"), "f.py:8: write exactly '### BEGIN SOLUTION'"),
+        (SOLUTION.replace("END SOLUTION", "END SOLUTION."), "f.py:12: write exactly"),
+        (SOLUTION.replace("def fold(", "def fold"), "f.py:6: is not Python"),
+        (
+            HALF_A_BRANCH,
+            "the stub of f.py:5: is not Python",
+        ),
+    ],
+)
+def test_says_what_is_wrong(source: str, match: str) -> None:
+    with pytest.raises(CourseError, match=re.escape(match)) as caught:
+        stub_of(source, "f")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_solution_that_is_not_there_names_its_file(course: Course) -> None:
+    course.stages[0].solution_file.unlink()
+    with pytest.raises(CourseError, match=r"^solutions/fold\.py: cannot be read"):
+        write_stubs(course)
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (STUB, True),
+        (STUB.replace("Halve", "Cut"), True),
+        (STUB.replace("fold is not", "fold() is not"), True),
+        (STUB.replace("# given", "# yours"), True),
+        (MINE, False),
+        (STUB.replace("SIZE = 4", "SIZE = 5"), False),
+        (STUB.replace("sheet: int", "paper: int"), False),
+        (STUB + "\n\ndef my_helper(): ...\n", False),
+        (STUB + "\nif", False),
+    ],
+)
+def test_words_are_no_work(other: str, same: bool) -> None:
+    assert same_but_for_words(STUB, other) is same
+
+
+def test_writes_what_is_absent_then_nothing(course: Course) -> None:
+    (stage,) = course.stages
+    assert write_stubs(course) == {stage: StubState.ABSENT}
+    assert stage.exercise_file.read_bytes() == STUB.encode()
+    assert write_stubs(course) == {stage: StubState.IN_STEP}
+    assert [file.name for file in stage.exercise_file.parent.iterdir()] == ["fold.py"]
+    assert not (course.root / ".grade").exists()
+
+
+def test_an_older_stub_is_replaced_and_kept(course: Course) -> None:
+    (stage,) = course.stages
+    old = STUB.replace("Halve", "Note to self: halve")
+    write_stubs(course)
+    stage.exercise_file.write_text(old, encoding="utf-8")
+    assert write_stubs(course) == {stage: StubState.OLD}
+    assert stage.exercise_file.read_text(encoding="utf-8") == STUB
+    assert replaced(course) == {"fold.py-1": old}
+
+
+def test_work_is_left_alone(course: Course) -> None:
+    (stage,) = course.stages
+    write_stubs(course)
+    stage.exercise_file.write_text(MINE, encoding="utf-8")
+    assert stub_states(course) == {stage: StubState.BEGUN}
+    assert write_stubs(course) == {stage: StubState.BEGUN}
+    assert stage.exercise_file.read_text(encoding="utf-8") == MINE
+
+
+def test_force_replaces_work_and_keeps_every_copy(course: Course) -> None:
+    (stage,) = course.stages
+    for work in (MINE, MINE + "\nif", MINE):
+        stage.exercise_file.parent.mkdir(exist_ok=True)
+        stage.exercise_file.write_text(work, encoding="utf-8")
+        assert write_stubs(course, force=True) == {stage: StubState.BEGUN}
+        assert stage.exercise_file.read_text(encoding="utf-8") == STUB
+    assert replaced(course) == {
+        "fold.py-1": MINE,
+        "fold.py-2": MINE + "\nif",
+        "fold.py-3": MINE,
+    }
+
+
+@pytest.mark.parametrize(
+    "content", [STUB.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + STUB.encode()]
+)
+def test_an_editor_s_line_ends_are_no_work(course: Course, content: bytes) -> None:
+    write_stubs(course)
+    course.stages[0].exercise_file.write_bytes(content)
+    assert set(stub_states(course).values()) == {StubState.IN_STEP}
+
+
+def test_what_cannot_be_read_is_taken_for_work(course: Course) -> None:
+    write_stubs(course)
+    course.stages[0].exercise_file.write_bytes(b"\xff\xfe\x00")
+    assert set(write_stubs(course).values()) == {StubState.BEGUN}
+
+
+def test_nothing_is_written_if_a_solution_is_wrong(course: Course) -> None:
+    course.stages[0].solution_file.write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(CourseError, match=r"^solutions/fold\.py: has no"):
+        write_stubs(course)
+    assert not course.exercises.exists()

@@ -1,0 +1,429 @@
+"""Each situation a learner can be in, compared exactly with the screen in goldens/.
+
+REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    draws all of them anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console, Group, RenderableType
+
+from grader.show import terminal
+from grader.show.terminal import Listed
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+
+GOLDENS = Path(__file__).parent / "goldens"
+NEXT = "exercises/fold_paper.py"
+
+# A course of its own: paper birds. Nothing that draws may know what is taught.
+PLAN = (
+    ("fold_paper", "Fold a sheet", 12.0),
+    ("crease", "Crease along the line", 18.0),
+    ("wings", "Two equal wings", 36.0),
+    ("paper_bird_that_flies", "The whole bird", 34.0),
+)
+UNEVEN = Diagnosis(
+    "uneven_fold", "You fold at `width / 3`. Both halves are **equal**: which width is that?"
+)
+
+
+def check(
+    name: str = "values", outcome: Outcome = Outcome.PASSED, points: float = 3.0, **more: Any
+) -> CheckResult:
+    score = points if outcome in (Outcome.PASSED, Outcome.SKIPPED) else 0.0
+    title = more.pop("title", f"The {name.replace('_', ' ')} are those of a folded sheet")
+    return CheckResult(name, title, outcome, score, points, **more)
+
+
+def stage(index: int, status: Status, *checks: CheckResult, **more: Any) -> StageResult:
+    slug, title, points = PLAN[index]
+    if status is Status.PASSED:
+        score = points
+    else:
+        score = max(
+            0.0, points - sum(each.max_score - each.score for each in checks) if checks else 0
+        )
+    return replace(StageResult(slug, title, status, score, points, False, checks), **more)
+
+
+def report(*stages: StageResult, **more: Any) -> Report:
+    core = [each for each in stages if not each.bonus]
+    totals = Report(
+        course="Paper birds",
+        submission="exercises",
+        device="cpu",
+        score=sum(each.score for each in core),
+        max_score=sum(each.max_score for each in core),
+        bonus=sum(each.score for each in stages if each.bonus),
+        stages=stages,
+    )
+    return replace(totals, **more)
+
+
+def stages(*statuses: Status) -> tuple[StageResult, ...]:
+    return tuple(stage(index, status) for index, status in enumerate(statuses))
+
+
+P, F, N, E = Status.PASSED, Status.FAILED, Status.NOT_STARTED, Status.ERROR
+
+WRONG_SHAPE = """\
+fold_paper(sheet [B=2, T=3, D=8], 2)
+  expected shape  [B=2, H=2, T=3, d_k=4]
+  got             [B=2, T=3, H=2, d_k=4]"""
+WRONG_VALUE = """\
+fold_paper(sheet [B=2, T=3, D=8], 2)
+  first difference at [b=0, h=1, t=0, i=0]
+  expected   0.4967
+  got       -0.1383"""
+CRASH = """\
+exercises/fold_paper.py, line 14, in fold_paper
+    return sheet.view(batch, tokens, num_folds, width)
+SyntaxError: invalid syntax"""
+
+FAILING = stage(
+    0,
+    F,
+    check("shapes", Outcome.FAILED, message=WRONG_SHAPE, diagnosis=UNEVEN),
+    check(
+        "values",
+        Outcome.FAILED,
+        message=WRONG_VALUE,
+        diagnosis=UNEVEN,
+        title="Every half lies in its own layer, whatever the number of sheets or folds",
+    ),
+    check("edges"),
+    check("device", Outcome.SKIPPED, message="no GPU on this machine"),
+    printed="sheet (2, 3, 8)\nhalves (2, 3, 4)\n",
+)
+MANY = stage(
+    2,
+    F,
+    *(
+        check(
+            f"wing_{number}", Outcome.FAILED, 3, message=f"wing {number} is too long by {number} cm"
+        )
+        for number in range(1, 8)
+    ),
+    printed="\n".join(f"step {number}" for number in range(1, 31)),
+)
+BROKEN = stage(0, F, *(check(f"check_{n}", Outcome.FAILED, 2, message=CRASH) for n in range(6)))
+HALF_BROKEN = stage(
+    0,
+    F,
+    check("shapes"),
+    *(check(f"check_{n}", Outcome.FAILED, 1.5, message=CRASH) for n in range(6)),
+)
+WAITING = stage(
+    3,
+    F,
+    check("outputs", Outcome.FAILED, 20, message="got NaN at [b=0, t=0]"),
+    check("weights", Outcome.FAILED, 14, message="got NaN at [b=0, t=0]"),
+    caused_by="fold_paper",
+)
+SLOW = stage(
+    0,
+    F,
+    check("shapes"),
+    check(
+        "values",
+        Outcome.TIMEOUT,
+        5,
+        message="fold_paper(sheet [2, 3, 8], 2) gave no answer within 10 s.",
+    ),
+    check("edges", Outcome.FAILED, 4, message=WRONG_VALUE),
+)
+OUR_FAULT = stage(
+    0,
+    E,
+    check("shapes"),
+    check("values", Outcome.ERROR, 5, message="RuntimeError in the check itself: no such file"),
+)
+HOSTILE = stage(
+    0,
+    F,
+    check(
+        "values",
+        Outcome.FAILED,
+        title="[bold]Values[/] are kept",
+        message="[red]ValueError[/red]: [/] \x1b[2J\x1b]0;gone\x07 \u202etxt.exe\u202c "
+        ":smile: \ud800\nx = '[link=http://example.org]here[/link]'\r\n\ttabbed\rover",
+        diagnosis=Diagnosis("x", "You wrote [blink] and `\x1b[31m`"),
+    ),
+    printed="✓ fold_paper passed 12 / 12\n\x1b[1A\x1b[2K100 of 100 points\n[bold red]PASSED[/]\n",
+    title="Fold [red]a sheet\nof paper",
+)
+LONG = stage(
+    0,
+    F,
+    check(
+        "values",
+        Outcome.FAILED,
+        title="A title that is as long as titles may be, seventy-two characters, yes",
+        message="fold_paper(sheet [B=2, T=3, D=8], 2) gave a list of 3 sheets of which the second "
+        "one has a width that is not the half of the sheet it was folded from\n"
+        "    indented: " + "word " * 40 + "\n" + "x" * 200,
+    ),
+    check(
+        "tower",
+        Outcome.FAILED,
+        message="\n".join(f"line {number} of a very tall message" for number in range(1, 61)),
+    ),
+    printed="y" * 1000,
+)
+RICH = (
+    *stages(P, P, P, P),
+    StageResult("kite", "A kite", P, 6, 6, True, (), None, ""),
+    StageResult("boat", "A boat that floats", N, 0, 6.5, True, (), None, ""),
+)
+FAILED_BONUS = (
+    *RICH[:4],
+    replace(
+        RICH[4],
+        status=F,
+        score=2.5,
+        checks=(check("tail", Outcome.FAILED, 3.5, message="the tail is too short"),),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One report and how it is asked for."""
+
+    report: Report
+    every: bool = False
+    next_file: str | None = None
+
+
+SITUATIONS = {
+    "untouched": Situation(report(*stages(N, N, N, N)), next_file=NEXT),
+    "untouched_no_file": Situation(report(*stages(N, N, N, N))),
+    "all_pass": Situation(report(*stages(P, P, P, P), notes=("seed 20260114",))),
+    "one_stage_passes": Situation(report(*stages(P))),
+    "next_stage": Situation(report(*stages(P, P, N, N)), next_file="exercises/wings.py"),
+    "failing": Situation(report(FAILING, *stages(N, N, N, N)[1:])),
+    "failing_every": Situation(
+        report(FAILING, stage(1, P, printed="creased\n"), MANY, WAITING), True
+    ),
+    "many_failing": Situation(report(*stages(P, P), MANY, stage(3, N))),
+    "same_message": Situation(report(BROKEN, *stages(N, N, N, N)[1:])),
+    "same_message_some": Situation(report(HALF_BROKEN)),
+    "caused_by": Situation(report(*stages(N, P, P), WAITING)),
+    "caused_by_alone": Situation(report(WAITING)),
+    "caused_by_later": Situation(report(FAILING, *stages(P, P, P)[1:], WAITING)),
+    "timeout": Situation(report(SLOW, *stages(N, N, N, N)[1:])),
+    "error": Situation(report(OUR_FAULT, *stages(P, P, P, P)[1:])),
+    "error_without_checks": Situation(report(stage(0, E))),
+    "hostile": Situation(report(HOSTILE, *stages(N, N)[1:], submission="[red]\x1b[31m/\u202etmp")),
+    "long": Situation(report(LONG)),
+    "bonus": Situation(report(*RICH)),
+    "bonus_failing": Situation(report(*FAILED_BONUS)),
+    "no_stages": Situation(report()),
+}
+
+LADDER = """\
+Look at the **two** halves of `sheet` first.
+What is the width of each?
+
+1. Fold once: `sheet.fold(2)`
+   and look at the result.
+2. Fold *again*, then compare 2 * 3 * 4 with [red]this[/red].
+   - a nested point that is long enough to be wrapped on a terminal of eighty columns
+
+## And then
+
+```python
+half = sheet.width // 2  # (B, T, d_k)
+    ### not a heading, **not bold**
+```
+
+    indented code
+"""
+COURSE = [
+    Listed("fold_paper", "Fold a sheet", 12, ("fold_paper",)),
+    Listed("crease", "Crease along the line", 1, ("crease", "uncrease"), ("fold_paper",)),
+    Listed(
+        "paper_bird_that_flies",
+        "The whole bird",
+        87,
+        ("PaperBird",),
+        ("fold_paper", "crease", "wings", "tail", "beak", "a_very_long_name_of_a_stage"),
+    ),
+    Listed("kite", "A kite", 6.5, ("kite",), bonus=True),
+]
+
+
+def screen(situation: Situation) -> RenderableType:
+    shown = situation.report
+    return Group(
+        terminal.scoreboard(shown),
+        terminal.explanation(shown, every=situation.every, next_file=situation.next_file),
+        terminal.footnotes(shown),
+    )
+
+
+def draw(renderable: RenderableType, width: int = 80, **options: Any) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, **{"force_terminal": False, "_environ": {}, **options}).print(
+        renderable, end=""
+    )
+    return file.getvalue()
+
+
+def draw_encoded(renderable: RenderableType, encoding: str, width: int = 80) -> str:
+    """Drawn on a console that knows only `encoding`; raises where a letter does not exist in it."""
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    Console(file=file, width=width, force_terminal=False, _environ={}).print(renderable, end="")
+    file.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def compare(name: str, drawn: str) -> None:
+    path = GOLDENS / f"{name}.txt"
+    if os.environ.get("REWRITE_GOLDENS") == "1":
+        path.write_text(drawn, encoding="utf-8", newline="\n")
+    assert drawn == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_screen(name: str) -> None:
+    compare(name, draw(screen(SITUATIONS[name])))
+
+
+@pytest.mark.parametrize("width", [60, 120])
+@pytest.mark.parametrize("name", ["untouched", "failing", "bonus"])
+def test_other_widths(name: str, width: int) -> None:
+    compare(f"{name}_{width}", draw(screen(SITUATIONS[name]), width))
+
+
+@pytest.mark.parametrize("name", ["untouched", "failing_every"])
+def test_in_colour(name: str) -> None:
+    drawn = draw(screen(SITUATIONS[name]), force_terminal=True, color_system="standard")
+    compare(f"{name}_colour", drawn)
+
+
+def test_no_color_is_respected() -> None:
+    drawn = draw(
+        screen(SITUATIONS["failing"]),
+        force_terminal=True,
+        _environ={"NO_COLOR": "1", "TERM": "xterm"},
+    )
+    assert "\x1b[31" not in drawn and "\x1b[36" not in drawn
+    assert "`width / 3`" in drawn  # without colour the ticks say what is code
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
+@pytest.mark.parametrize("name", ["failing_every", "hostile", "long"])
+def test_other_alphabets(name: str, encoding: str) -> None:
+    drawn = draw_encoded(screen(SITUATIONS[name]), encoding)
+    if encoding == "ascii":
+        compare(f"{name}_ascii", drawn)
+    assert drawn == draw_encoded(screen(SITUATIONS[name]), "ascii")
+
+
+def test_letters_that_a_console_lacks() -> None:
+    broken = check("values", Outcome.FAILED, message="q kᵀ / √d_k → größer ≥ 1 × 2, 注")
+    drawn = draw_encoded(screen(Situation(report(stage(0, F, broken)))), "cp1252")
+    assert "q k^T / sqrt d_k -> größer >= 1 x 2, \\u6ce8" in drawn
+
+
+@pytest.mark.parametrize("width", [*range(20, 130, 7), 80])
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_nothing_is_wider_than_the_console(name: str, width: int) -> None:
+    lines = draw(screen(SITUATIONS[name]), width).split("\n")
+    assert all(len(line) <= width for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_no_text_of_a_learner_reaches_the_terminal_raw(coloured: bool) -> None:
+    drawn = draw(
+        screen(SITUATIONS["hostile"]),
+        force_terminal=coloured,
+        color_system="standard" if coloured else None,
+    )
+    for raw in ("\x1b[2J", "\x1b]", "\x1b[1A", "\x07", "\r", "\u202e", "\ud800"):
+        assert raw not in drawn
+    assert "\x1b" in drawn if coloured else "\x1b" not in drawn
+    for literal in (
+        "\\x1b[2J",
+        "\\x1b]0;gone\\x07",
+        "\\u202etxt.exe",
+        ":smile:",
+        "\\ud800",
+        "\\x0dover",
+    ):
+        assert literal in drawn
+
+
+def test_a_megabyte_of_message_is_drawn_at_once() -> None:
+    shown = report(
+        stage(
+            0, F, check("values", Outcome.FAILED, message="z" * 1_000_000), printed="w \n" * 300_000
+        )
+    )
+    drawn = draw(screen(Situation(shown)))
+    assert len(drawn.split("\n")) < 60
+
+
+def test_a_bar_is_full_only_for_full_points() -> None:
+    almost = replace(stage(0, F, check("values", Outcome.FAILED, 0.1)), score=11.9)
+    barely = replace(stage(1, F, check("values", Outcome.FAILED, 17.9)), score=0.1)
+    almost_line, barely_line = draw(terminal.scoreboard(report(almost, barely))).split("\n")[3:5]
+    assert "━·" in almost_line and "11.9 / 12" in almost_line
+    assert "━·" in barely_line and "0.1 / 18" in barely_line
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_list(width: int) -> None:
+    compare(f"list_{width}", draw(terminal.listing("Paper birds", COURSE), width))
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("hint", lambda: terminal.hint("Fold a sheet", 2, 5, LADDER, slug="fold_paper")),
+        ("hint_last", lambda: terminal.hint("Fold a sheet", 5, 5, "The line is `a = b`.")),
+    ],
+)
+def test_hint(name: str, make: Callable[[], RenderableType]) -> None:
+    compare(name, draw(make()))
+    compare(f"{name}_colour", draw(make(), force_terminal=True, color_system="standard"))
+
+
+def test_no_golden_is_left_over() -> None:
+    """Every file in goldens/ is still drawn by a test above."""
+    names = {
+        *SITUATIONS,
+        *(f"{name}_{width}" for name in ("untouched", "failing", "bonus") for width in (60, 120)),
+        *(f"{name}_colour" for name in ("untouched", "failing_every", "hint", "hint_last")),
+        *(f"{name}_ascii" for name in ("failing_every", "hostile", "long")),
+        *("hint", "hint_last", "list_60", "list_80"),
+    }
+    assert {path.stem for path in GOLDENS.iterdir()} == names
+
+
+def test_import_stays_small() -> None:
+    """`grade hint` pays for rich.console and rich.text; the heavy parts of rich stay out."""
+    heavy = (
+        "torch",
+        "numpy",
+        "rich.markdown",
+        "rich.syntax",
+        "pygments",
+        "markdown_it",
+        "rich.table",
+    )
+    code = f"import sys, grader.show.terminal; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

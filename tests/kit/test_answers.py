@@ -1,0 +1,69 @@
+"""Answers that the checks were not written against: right ones pass, wrong ones do not.
+
+answers/right/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
+styles. The first line of a wrong one says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.judge.verdict import judge_stage
+from grader.read.course_file import read_course
+from grader.run.answers import WorkerAnswers
+from grader.run.remote import StageUnderCheck
+from grader.run.session import Checks, with_checks
+from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
+from grader.types.report import StageResult, Status
+from grader.types.submission import Submission
+
+ROOT = Path(__file__).parents[2]
+ANSWERS = Path(__file__).parent / "answers"
+COURSE = read_course(ROOT / "course.toml")
+RIGHT = sorted(ANSWERS.glob("right/*/*.py"))
+WRONG = sorted(ANSWERS.glob("wrong/*/*.py"))
+SEED = 20
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[Path, StageResult]:
+    """The verdict on each answer's stage, all from one set of collected checks."""
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        return with_checks(
+            COURSE, COURSE.stages, lambda checks: dict(_graded(interpreter, checks))
+        )
+
+
+def _graded(interpreter: Interpreter, checks: Checks) -> Iterator[tuple[Path, StageResult]]:
+    solutions = solution_files(COURSE)
+    for answer in RIGHT + WRONG:
+        stage = COURSE.stage(answer.parent.name)
+        files = {**solutions, stage.file_name: answer.read_bytes()}
+        answers = WorkerAnswers(interpreter, COURSE, stage, Submission(answer.stem, files))
+        facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
+        yield answer, judge_stage(stage, facts)
+
+
+def _name(answer: Path) -> str:
+    return f"{answer.parent.name}-{answer.stem}"
+
+
+@pytest.mark.parametrize("answer", RIGHT, ids=_name)
+def test_a_right_answer_in_another_style_gets_full_marks(
+    verdicts: dict[Path, StageResult], answer: Path
+) -> None:
+    result = verdicts[answer]
+    failed = [f"{c.id}: {c.message}" for c in result.checks if c.score < c.max_score]
+    assert not failed
+    assert result.status is Status.PASSED
+
+
+@pytest.mark.parametrize("answer", WRONG, ids=_name)
+def test_a_wrong_answer_loses_points(verdicts: dict[Path, StageResult], answer: Path) -> None:
+    result = verdicts[answer]
+    assert result.status is Status.FAILED, answer.read_text(errors="replace").splitlines()[0]
+    assert result.score < result.max_score

@@ -1,0 +1,60 @@
+"""The rooms of grader/: imports point one way along them, and none knows what is taught."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.read.course_file import read_course
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "grader").rglob("*.py"))
+# A module may import from its own room and those before it. `misconceptions` and `checking` are
+# what an author's files import; `engine` and `verify` put the rooms together.
+ROOMS = (
+    *("types", "misconceptions", "checking", "read", "run", "judge", "show"),
+    *("engine", "verify", "command", "__main__"),
+)
+
+
+def room(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield from (
+                f"{module}.{alias.name}" if module == "grader" else module for alias in node.names
+            )
+
+
+@pytest.mark.parametrize(
+    "file", FILES, ids=[file.relative_to(ROOT / "grader").as_posix() for file in FILES]
+)
+def test_imports_point_one_way(file: Path) -> None:
+    here = file.relative_to(ROOT).with_suffix("").parts
+    if here == ("grader", "__init__"):
+        return
+    before = ROOMS[: ROOMS.index(here[1]) + 1]
+    wrong = [
+        name for name in imported(file) if name.startswith("grader.") and room(name) not in before
+    ]
+    assert wrong == []
+
+
+def test_the_engine_does_not_know_what_is_taught() -> None:
+    course = read_course(ROOT / "course.toml")
+    slugs = {stage.slug for stage in course.stages}
+    functions = {entry.name for stage in course.stages for entry in stage.entry_points}
+    taught = re.compile(rf"\b({'|'.join(slugs - {'softmax'} | functions)}|attention)\b")
+    for file in FILES:
+        text = file.read_text(encoding="utf-8").replace("attention-course-kit", "")
+        assert taught.search(text) is None, file

@@ -1,0 +1,59 @@
+"""What is hidden becomes visible, what is visible stays as it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from grader.types.text import safe
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("plain text, twice\n\tand indented", "plain text, twice\n\tand indented"),
+        ("[red]not markup[/red]", "[red]not markup[/red]"),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\x1b]8;;http://example.org\x07link", "\\x1b]8;;http://example.org\\x07link"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("bell\a null\0 delete\x7f", "bell\\x07 null\\x00 delete\\x7f"),
+        ("\x9b31m, the eight-bit escape", "\\x9b31m, the eight-bit escape"),
+        ("next line\x85", "next line\\x85"),
+        ("a Windows line\r\nand another\r\n", "a Windows line\nand another\n"),
+        ("user\u202etxt.exe", "user\\u202etxt.exe"),
+        ("\u2066isolated\u2069", "\\u2066isolated\\u2069"),
+        (
+            "zero\u200bwidth, \ufeffmark, soft\xadhyphen",
+            "zero\\u200bwidth, \\ufeffmark, soft\\xadhyphen",
+        ),
+        ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+        ("lone \udc80 and \ud83d", "lone \\udc80 and \\ud83d"),
+        ("q kᵀ / √d_k → größer, 注意, 🙂", "q kᵀ / √d_k → größer, 注意, 🙂"),
+    ],
+)
+def test_shows(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+def test_every_control_character() -> None:
+    controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"]
+    assert all(safe(letter) == f"\\x{ord(letter):02x}" for letter in controls)
+
+
+def test_every_result_is_visible_and_encodes() -> None:
+    everything = "".join(map(chr, range(0x110000)))
+    shown = safe(everything)
+    shown.encode("utf-8")
+    assert safe(shown) == shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("piece", ["a plain line of text\n", "\x1b[31m", "ünï→ \u202e"])
+def test_quick_on_a_megabyte(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    start = time.process_time()
+    safe(text)
+    assert time.process_time() - start < 1.0
