@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
+MARK = "__misconception__"
+
 
 @dataclass(frozen=True)
 class Misconception:
@@ -26,11 +28,7 @@ def misconception(
     """Mark a function or class as the misconception `id` of the entry point `replaces`."""
 
     def mark(implementation: Implementation) -> Implementation:
-        setattr(
-            implementation,
-            "__misconception__",
-            Misconception(id, replaces, says, hint, implementation),
-        )
+        setattr(implementation, MARK, Misconception(id, replaces, says, hint, implementation))
         return implementation
 
     return mark

@@ -52,7 +52,7 @@ def _file_problems(stage: Stage) -> list[str]:
     try:
         stub = stub_of(stage.solution_file.read_text(encoding="utf-8"), stage.slug)
         if not stage.exercise_file.is_file():
-            problems.append(f"there is no {stage.exercise_file.name} in exercises/: run grade stubs")
+            problems.append("there is no stub in exercises/: run grade stubs")
         elif stage.exercise_file.read_text(encoding="utf-8") != stub:
             problems.append("the stub is not in step with the solution: run grade stubs")
     except CourseError as error:
@@ -93,7 +93,7 @@ class _Proof:
         planned = self._checks.planned[stage.slug]
         total = sum(check.points for check in planned)
         if total != stage.points:
-            found.append(f"the checks are worth {total:g} points, course.toml says {stage.points:g}")
+            found.append(f"the checks are worth {total:g} points, not {stage.points:g}")
         self._progress(f"{stage.slug}: the solution")
         found += self._solution_problems()
         self._progress(f"{stage.slug}: the stub")

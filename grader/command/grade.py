@@ -7,12 +7,15 @@ import difflib
 import json
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from grader.read.course_file import locate_course
+from grader.read.progress import update_progress
 from grader.read.submission import read_submission
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError
+from grader.types.errors import KitError, ProgressError
+from grader.types.progress import Progress
 from grader.types.report import Report, Status, to_json
 
 _DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -43,17 +46,20 @@ def run(args: argparse.Namespace) -> int:
     path = args.submission or course.exercises
     request = Request(
         course=course,
-        submission=read_submission(path),
+        submission=replace(read_submission(path), name=_short(path)),
         stages=chosen_stages(course, args.stages),
         device=args.device,
         seed=secrets.randbelow(1 << 31) if args.seed is None else args.seed,
     )
     report = grade(request)
+    trouble = _remember(course, report) if args.submission is None else ""
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
         _show(report, args.all, next_file=_next_file(course, report, path))
+    if trouble:
+        print(f"grade: {trouble}", file=sys.stderr)
     return 0 if report.passed else 1
 
 
@@ -66,6 +72,20 @@ def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
             hint = f"did you mean {close[0]}?" if close else "`grade list` shows them all"
             raise KitError(f"there is no stage '{slug}'; {hint}")
     return tuple(stage for stage in course.stages if not slugs or stage.slug in slugs)
+
+
+def _remember(course: Course, report: Report) -> str:
+    """Remember where each stage of the learner's own folder stands; what went wrong."""
+
+    def with_statuses(progress: Progress) -> Progress:
+        for stage in report.stages:
+            progress = progress.with_status(stage.slug, stage.status)
+        return progress
+
+    try:
+        return update_progress(course.root, with_statuses).note
+    except ProgressError as error:
+        return str(error)
 
 
 def _show(report: Report, every: bool, next_file: str | None) -> None:

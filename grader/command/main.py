@@ -59,4 +59,3 @@ def _parser() -> argparse.ArgumentParser:
             help="the course's folder (default: found from here)",
         )
     return parser
-

@@ -1,4 +1,4 @@
-"""`grade verify [STAGE ...]`: prove that stubs fail, solutions pass and known mistakes are caught."""
+"""`grade verify [STAGE ...]`: proof that stubs fail, solutions pass and mistakes are caught."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def explanations(
     misconceptions: Sequence[Misconception],
     solution: Callable[[str], Any],
 ) -> dict[str, dict[str, int]]:
-    """For each misconception that nothing contradicts: how many wrong answers of each check it gives.
+    """For each misconception that nothing contradicts: the wrong answers of each check it gives.
 
     To be quick the suspects are first sought in one failing case of each check, and only they are
     then held against the whole stage.
@@ -220,9 +220,10 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
     own = dict(module.named_parameters())
     with torch.no_grad():
         for pair in named:
-            if isinstance(pair, tuple) and len(pair) == 2 and pair[0] in own:
-                if own[pair[0]].shape == getattr(pair[1], "shape", None):
-                    own[pair[0]].copy_(pair[1])
+            if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in own:
+                continue
+            if own[pair[0]].shape == getattr(pair[1], "shape", None):
+                own[pair[0]].copy_(pair[1])
 
 
 def _same(exchange: Exchange, answer: Frame, expects_error: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from grader.misconceptions import Misconception
+from grader.misconceptions import MARK, Misconception
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 
@@ -26,9 +26,7 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     except Exception as error:
         raise CourseError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
     marked = [
-        vars(value).get("__misconception__")
-        for value in list(vars(module).values())
-        if hasattr(value, "__dict__")
+        vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
     ]
     found = tuple(mark for mark in marked if isinstance(mark, Misconception))
     names = {entry.name for entry in stage.entry_points}

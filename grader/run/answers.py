@@ -240,9 +240,10 @@ def _strings(value: Any) -> list[str]:
 
 
 def submission_error(error: dict[str, Any]) -> SubmissionError:
+    """The exception that stands for the one that an error reply describes."""
     bases = _strings(error.get("bases"))
     mixed = next((kind for base in bases for kind in _MIXED_IN if kind.__name__ == base), None)
-    kind = SubmissionError
+    kind: type[SubmissionError] = SubmissionError
     if mixed is not None:
         kind = type(mixed.__name__, (SubmissionError, mixed), {})
     failure = kind(_told(error))

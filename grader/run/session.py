@@ -102,7 +102,8 @@ class Checks:
         if self._call is None or (self._call.excinfo is None and call.when != "teardown"):
             self._call = call
         outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
-        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
+        when: Any = call.when
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, when)
 
     @pytest.fixture(name="submission")
     def _submission_fixture(self) -> RemoteSubmission:
@@ -198,9 +199,9 @@ def _no_options_from_outside() -> Iterator[None]:
         os.environ.update({name: value for name, value in kept.items() if value is not None})
 
 
-def _planned(stage: Stage, items: Sequence[pytest.Item]) -> Iterator[PlannedCheck]:
+def _planned(stage: Stage, items: Sequence[Any]) -> Iterator[PlannedCheck]:
     cases: dict[str, list[Case]] = {}
-    first: dict[str, pytest.Item] = {}
+    first: dict[str, Any] = {}
     for item in items:
         case = _case(stage, item)
         cases.setdefault(case.check, []).append(case)

@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib import metadata, resources
 from types import TracebackType
 
@@ -169,7 +170,7 @@ def how_it_ended(status: int | None) -> str:
     return "Your code ended its Python process (os._exit or the like) instead of returning"
 
 
-def _launch(setup: dict[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:
     folder = resources.files("grader.run.worker")
     sources = {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in _SOURCES}
     bootstrap = (folder / "bootstrap.py").read_text(encoding="utf-8")

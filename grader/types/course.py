@@ -11,7 +11,7 @@ from pathlib import Path
 class Limits:
     """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's."""
 
-    call_seconds: float = 5.0
+    call_seconds: float = 3.0
     load_seconds: float = 10.0
     cpu_seconds: int = 120
     memory_mb: int = 2048

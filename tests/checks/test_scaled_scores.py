@@ -74,12 +74,12 @@ def test_scale(submission: Any, device: torch.device, d_k: int) -> None:
 def test_batches_and_heads_apart(submission: Any, rand: Rand) -> None:
     """Other keys in one head of one batch change no score anywhere else"""
     q, k = rand(B=3, H=2, Tq=4, d_k=5), rand(B=3, H=2, Tk=6, d_k=5)
-    before = submission.scaled_scores(q, k)
+    before = submission.scaled_scores(q.clone(), k.clone())
     expect_shape(before, B=3, H=2, Tq=4, Tk=6)
     for batch, head in ((0, 1), (2, 0)):
         other = k.clone()
         other[batch, head] = rand(Tk=6, d_k=5)
-        after = submission.scaled_scores(q, other)
+        after = submission.scaled_scores(q.clone(), other)
         expect_shape(after, B=3, H=2, Tq=4, Tk=6)
         expected = before.detach().clone()
         expected[batch, head] = after.detach()[batch, head]

@@ -33,9 +33,7 @@ SEED = 20
 def verdicts() -> dict[Path, StageResult]:
     """The verdict on each answer's stage, all from one set of collected checks."""
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-        return with_checks(
-            COURSE, COURSE.stages, lambda checks: dict(_graded(interpreter, checks))
-        )
+        return with_checks(COURSE, COURSE.stages, lambda checks: dict(_graded(interpreter, checks)))
 
 
 def _graded(interpreter: Interpreter, checks: Checks) -> Iterator[tuple[Path, StageResult]]:

@@ -33,7 +33,7 @@ def read(count: int) -> bytes:
 setup = json.loads(read(struct.unpack("<I", read(4))[0]))
 for name in ("grader", "grader.run", "grader.run.worker"):
     sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = []  # type: ignore[attr-defined]
+    sys.modules[name].__path__ = []
 for name, source in setup.pop("sources").items():
     module = types.ModuleType(f"grader.run.worker.{name}")
     sys.modules[module.__name__] = module

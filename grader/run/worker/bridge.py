@@ -165,7 +165,7 @@ def _bridge(torch: Any) -> Any:
             return tuple(tensors)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
+        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
             return None, None, *ctx.remote_backward(gradients)
 

@@ -179,7 +179,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             importlib.import_module(name)
         if "torch" in sys.modules:
             _warm_torch()
-    except Exception as error:  # whatever an import may raise, the checker tells it
+    except Exception as error:  # noqa: BLE001 - whatever an import may raise, the checker tells
         channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
         return
     lock = prepare(

@@ -332,10 +332,10 @@ def _opaque(type_name: str, why: str = "") -> dict[str, Any]:
 
 
 _SIZES = {
-    **{name: 1 for name in ("bool", "uint8", "int8")},
-    **{name: 2 for name in ("uint16", "int16", "float16", "bfloat16")},
-    **{name: 4 for name in ("uint32", "int32", "float32")},
-    **{name: 8 for name in ("uint64", "int64", "float64", "complex64")},
+    **dict.fromkeys(("bool", "uint8", "int8"), 1),
+    **dict.fromkeys(("uint16", "int16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("uint32", "int32", "float32"), 4),
+    **dict.fromkeys(("uint64", "int64", "float64", "complex64"), 8),
     "complex128": 16,
 }
 
@@ -347,7 +347,8 @@ def _buffers(entries: list[Any], data: bytes) -> Iterator[bytearray]:
     for entry in entries:
         if not isinstance(entry, dict):
             raise WireError("an array's entry is not an object")
-        shape, dtype = entry.get("shape"), entry.get("dtype")
+        shape: Any = entry.get("shape")
+        dtype = entry.get("dtype")
         if not _is_shape(shape) or not isinstance(dtype, str) or dtype not in _SIZES:
             raise WireError("an array has no shape or an unknown dtype")
         end = start + math.prod(shape) * _SIZES[dtype]
@@ -422,7 +423,7 @@ def _torch_device(name: Any) -> Any:
         raise WireError("a tensor's device is not a device") from None
     if device.type == "cpu":
         return torch.device("cpu")
-    accelerator = getattr(torch, device.type, None)
+    accelerator: Any = getattr(torch, device.type, None)
     if device.type not in ("cuda", "mps") or not accelerator.is_available():
         raise WireError("a tensor's device is not on this machine")
     if (device.index or 0) >= accelerator.device_count():
