@@ -6,24 +6,28 @@ named axes and the first position that differs. It never tells how the right ans
 
 Two fixtures belong to the language too: `rand(B=2, T=3, D=8)` draws an input (see `draw`) and
 `submission` holds the learner's functions; the engine provides both.
+
+torch is imported by those who need it: a course of plain Python or numpy never waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 # (rtol, atol) by the dtype of the answer. Half precision admits answers computed in it throughout.
-TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
-    torch.float64: (1e-9, 1e-10),
-    torch.float32: (1e-4, 1e-5),
-    torch.float16: (4e-3, 4e-3),
-    torch.bfloat16: (2e-2, 2e-2),
+TOLERANCES = {
+    "torch.float64": (1e-9, 1e-10),
+    "torch.float32": (1e-4, 1e-5),
+    "torch.float16": (4e-3, 4e-3),
+    "torch.bfloat16": (2e-2, 2e-2),
 }
 EXACT = (0.0, 0.0)
 COTANGENT_SEED = 1729
@@ -100,6 +104,8 @@ def expect_gradients_close(
     did not draw it. `where` says of an input at which positions its gradient is compared; at the
     others any finite number will do.
     """
+    import torch
+
     if actual.shape != expected.shape:
         raise CheckFailed(
             _contrast("The shape is wrong", _sizes(expected.shape), _sizes(actual.shape))
@@ -171,14 +177,14 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
 
 def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
     """Skip the rest of a check where the run's device lacks the dtype (Apple's has no float64)."""
-    if device.type == "mps" and dtype == torch.float64:
+    if device.type == "mps" and str(dtype) == "torch.float64":
         pytest.skip("this GPU has no float64")
 
 
 def draw(
     generator: torch.Generator,
     device: torch.device,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
     grad: bool = False,
     scale: float = 1.0,
     /,
@@ -188,6 +194,9 @@ def draw(
 
     The values are drawn on the CPU, so a seed gives the same input on every device.
     """
+    import torch
+
+    dtype = dtype or torch.float32
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     values = torch.randn(tuple(axes.values()), generator=generator, dtype=wide) * scale
     tensor = values.to(dtype).to(device).requires_grad_(grad)
@@ -200,6 +209,8 @@ def draw(
 
 def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
     """The gradient of each input for one fixed random cotangent, None where none arrives."""
+    import torch
+
     if not output.requires_grad:
         return (None,) * len(inputs)
     generator = torch.Generator().manual_seed(COTANGENT_SEED)
@@ -211,7 +222,7 @@ def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | N
 
 
 def _tolerance(dtype: torch.dtype, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    default_rtol, default_atol = TOLERANCES.get(dtype, EXACT)
+    default_rtol, default_atol = TOLERANCES.get(str(dtype), EXACT)
     return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
 
 
@@ -223,6 +234,8 @@ def _compare(
     what: str,
 ) -> None:
     """Raise CheckFailed at the first position where `actual` is not `expected`."""
+    import torch
+
     if actual.shape != expected.shape:
         raise CheckFailed(
             _contrast(

@@ -9,6 +9,7 @@ named: an unknown mistake must never get a wrong name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,17 @@ _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
 _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
-_CHECKS_TO_START_FROM = 8
+_CHECKS_TO_START_FROM = 4
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A reply, unpacked: an error, or a value, the changed arguments and who requires grad."""
+
+    error: dict[str, Any] | None = None
+    value: Any = None
+    changed: Any = None
+    grads: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,8 @@ class _Step:
     """One recorded request, what the learner answered and what the solution answers."""
 
     exchange: Exchange
-    solution: Frame
+    learner: _Read
+    solution: _Read
     random: bool  # the solution's own answer changes with the seed
     deviates: bool  # the learner's answer is not the solution's
 
@@ -74,11 +86,12 @@ def explanations(
 ) -> dict[str, dict[str, int]]:
     """For each misconception that nothing contradicts: the wrong answers of each check it gives.
 
-    To be quick the suspects are first sought in one failing case of each check, and only they are
-    then held against the whole stage.
+    To be quick the suspects are sought in one failing case of a few checks, and only they are then
+    held against the whole stage.
     """
     failed = _failed(facts)
-    if not failed or not misconceptions:
+    exchanges = [exchange for fact in facts.cases for exchange in fact.exchanges]
+    if not failed or not misconceptions or not all(map(_is_readable, exchanges)):
         return {}
     steps: dict[str, list[_Step]] = {}
 
@@ -87,17 +100,19 @@ def explanations(
             steps[fact.case.id] = list(_against_solution(fact, solution))
         return steps[fact.case.id]
 
-    suspects: dict[str, Misconception] = {}
+    explained: dict[str, dict[str, int]] = {}
+    held: set[str] = set()
     first_of_check = {fact.case.check: fact for fact in reversed(failed)}
     for fact in list(reversed(first_of_check.values()))[:_CHECKS_TO_START_FROM]:
+        if any(by_check.get(fact.case.check) for by_check in explained.values()):
+            continue
         for suspect in misconceptions:
-            if suspect.id not in suspects and _explained(recorded(fact), suspect, solution):
-                suspects[suspect.id] = suspect
-    explained = {}
-    for suspect in suspects.values():
-        by_check = _agreement(facts.cases, recorded, suspect, solution)
-        if by_check is not None:
-            explained[suspect.id] = by_check
+            if suspect.id in held or not _explained(recorded(fact), suspect, solution):
+                continue
+            held.add(suspect.id)
+            by_check = _agreement(facts.cases, recorded, suspect, solution)
+            if by_check is not None:
+                explained[suspect.id] = by_check
     return explained
 
 
@@ -144,18 +159,15 @@ def _explained(
     count = 0
     answers = _replay([step.exchange for step in steps], find)
     for step, answer in zip(steps, answers, strict=True):
-        own = step.exchange.request.header
-        function = (own.get("target") or {}).get("function", suspect.replaces)
-        if function != suspect.replaces:
+        target = step.exchange.request.header.get("target") or {}
+        if target.get("function", suspect.replaces) != suspect.replaces:
             continue
-        expects_error = "error" in step.solution.header
-        as_learner = _same(step.exchange, answer, expects_error)
-        if as_learner and step.deviates:
-            count += 1
-        elif not as_learner and not step.random:
-            as_solution = _same(Exchange(step.exchange.request, step.solution), answer, False)
-            if not as_solution:
-                return None
+        suspected = _read(answer)
+        method = target.get("method")
+        if _same(method, step.learner, suspected, step.solution.error is not None):
+            count += step.deviates
+        elif not step.random and not _same(method, step.solution, suspected, False):
+            return None
     return count
 
 
@@ -163,11 +175,13 @@ def _against_solution(fact: CaseFact, solution: Callable[[str], Any]) -> Iterato
     exchanges = fact.exchanges
     answers = list(_replay(exchanges, solution))
     others = list(_replay(exchanges, solution, seed_shift=1))
-    for exchange, answer, other in zip(exchanges, answers, others, strict=True):
+    for exchange, answer, other in zip(exchanges, map(_read, answers), others, strict=True):
+        method = (exchange.request.header.get("target") or {}).get("method")
         at_call = exchange.request.header.get("op") == "call"
-        random = at_call and not _same(Exchange(exchange.request, other), answer, False)
-        deviates = not _same(exchange, answer, "error" in answer.header)
-        yield _Step(exchange, answer, random, deviates)
+        learner = _read(exchange.reply)
+        random = at_call and not _same(method, answer, _read(other), False)
+        deviates = not _same(method, learner, answer, answer.error is not None)
+        yield _Step(exchange, learner, answer, random, deviates)
 
 
 def _replay(
@@ -204,6 +218,15 @@ def _replay(
             _copy_parameters(exchange.reply, bench, target["object"])
 
 
+def _is_readable(exchange: Exchange) -> bool:
+    """Whether a reply is built like ours; what only a hostile worker sends fits no suspect."""
+    header = exchange.reply.header
+    numbers = header.get("call"), _handle(header)
+    return isinstance(header.get("error"), (dict, type(None))) and all(
+        isinstance(number, (int, type(None))) for number in numbers
+    )
+
+
 def _handle(header: dict[str, Any]) -> Any:
     value = header.get("value")
     return value.get("handle") if isinstance(value, dict) else None
@@ -213,51 +236,50 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
     """Load what `named_parameters` gave for the learner's module into the replayed one."""
     import torch
 
-    named = _value(reply)
+    named = _read(reply).value
     module = bench.held(number)
     if module is None or not isinstance(named, list):
         return
     own = dict(module.named_parameters())
     with torch.no_grad():
-        for pair in named:
-            if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in own:
-                continue
-            if own[pair[0]].shape == getattr(pair[1], "shape", None):
-                own[pair[0]].copy_(pair[1])
+        for name, tensor in filter(_is_named_tensor, named):
+            if name in own and own[name].shape == tensor.shape:
+                own[name].copy_(tensor)
 
 
-def _same(exchange: Exchange, answer: Frame, expects_error: bool) -> bool:
-    """Whether a reply and another answer to the same request are the same.
+def _same(method: str | None, one: _Read, other: _Read, expects_error: bool) -> bool:
+    """Whether two answers to the same request are the same.
 
     Where an error was due, any two errors of one type are; elsewhere their texts must agree too.
     """
-    reply = exchange.reply.header
-    error, other = reply.get("error"), answer.header.get("error")
-    if error is not None or other is not None:
-        if error is None or other is None or error.get("type") != other.get("type"):
+    if one.error is not None or other.error is not None:
+        if one.error is None or other.error is None:
             return False
-        return expects_error or error.get("message") == other.get("message")
-    try:
-        mine, yours = Unpacker(exchange.reply), Unpacker(answer)
-        value, other_value = (
-            mine.unpack(reply.get("value")),
-            yours.unpack(answer.header.get("value")),
-        )
-        changed = mine.unpack(reply.get("changed")), yours.unpack(answer.header.get("changed"))
-    except WireError:
-        return False
-    method = (exchange.request.header.get("target") or {}).get("method")
+        if one.error.get("type") != other.error.get("type"):
+            return False
+        return expects_error or one.error.get("message") == other.error.get("message")
     if method == "named_parameters":
-        return _alike(value, other_value)
-    grads = [[bool(e.get("grad")) for e in u.frame.header.get("arrays", [])] for u in (mine, yours)]
-    return grads[0] == grads[1] and _equal(value, other_value) and _equal(*changed)
+        return _alike(one.value, other.value)
+    same_grads = one.grads == other.grads
+    return same_grads and _equal(one.value, other.value) and _equal(one.changed, other.changed)
 
 
-def _value(reply: Frame) -> Any:
+def _read(reply: Frame) -> _Read:
+    """Unpack a reply; one that is not of the protocol is an error like any other."""
+    header = reply.header
+    error = header.get("error")
+    if error is not None:
+        return _Read(error=error if isinstance(error, dict) else {})
     try:
-        return Unpacker(reply).unpack(reply.header.get("value"))
-    except WireError:
-        return None
+        unpacker = Unpacker(reply)
+        value, changed = (
+            unpacker.unpack(header.get("value")),
+            unpacker.unpack(header.get("changed")),
+        )
+    except WireError as failure:
+        return _Read(error={"type": "WireError", "message": str(failure)})
+    entries = header.get("arrays", [])
+    return _Read(None, value, changed, tuple(bool(entry.get("grad")) for entry in entries))
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -268,6 +290,9 @@ def _equal(one: Any, other: Any) -> bool:
         return one.type_name == other.type_name
     if isinstance(one, (list, tuple)) and type(one) is type(other):
         return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        close = math.isclose(one, other, rel_tol=_ROOM["float64"][0], abs_tol=_ROOM["float64"][1])
+        return close or (math.isnan(one) and math.isnan(other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if hasattr(one, "dtype") and hasattr(other, "dtype"):
@@ -296,6 +321,8 @@ def _alike(one: Any, other: Any) -> bool:
     """Whether two lists of fresh parameters have the same names, shapes and spread."""
     if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
         return False
+    if not all(map(_is_named_tensor, [*one, *other])):
+        return False
     for (name, tensor), (other_name, other_tensor) in zip(one, other, strict=True):
         if name != other_name or tensor.shape != other_tensor.shape:
             return False
@@ -305,6 +332,14 @@ def _alike(one: Any, other: Any) -> bool:
             return False
         if tensor.numel() >= _MANY:
             spread, other_spread = float(tensor.std()), float(other_tensor.std())
-            if abs(spread - other_spread) > _SPREAD_ROOM * max(spread, other_spread):
-                return False
+            if not abs(spread - other_spread) <= _SPREAD_ROOM * max(spread, other_spread):
+                return False  # which NaN is too
     return True
+
+
+def _is_named_tensor(pair: Any) -> bool:
+    import torch
+
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], str) and isinstance(pair[1], torch.Tensor)

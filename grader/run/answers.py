@@ -27,6 +27,9 @@ _MIXED_IN = (
 class AnswerError(Exception):
     """The learner's code gave no answer that a check could look at."""
 
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""  # a KeyError's own would quote it
+
 
 class SubmissionError(AnswerError):
     """An exception of the learner's code, raised in the check.

@@ -18,6 +18,7 @@ import pytest
 from grader.run.answers import AnswerError, Crash, Timeout
 from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 
@@ -245,6 +246,8 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.CRASHED, str(error)
     if isinstance(error, AnswerError):
         return Ending.RAISED, _with_call(str(error), stage)
+    if isinstance(error, WireError):  # in a backward pass, which no entry point is called for
+        return Ending.RAISED, f"A backward pass gave an answer that makes no sense: {error}"
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
     return Ending.BROKEN, f"{type(error).__name__}: {error}"

@@ -141,7 +141,8 @@ def describe(
     `stub` is true when the exception is the NotImplementedError of an untouched stub: raised in the
     very function that was called, by the learner's file and not by a library underneath.
     """
-    names = [base.__name__ for base in type(error).__mro__ if hasattr(builtins, base.__name__)]
+    bases = type(error).__mro__
+    names = [base.__name__ for base in bases if getattr(builtins, base.__name__, None) is base]
     try:
         message = str(error)[:_MESSAGE_CAP]
     except BaseException:  # noqa: BLE001 - a hostile __str__
@@ -179,12 +180,14 @@ def describe(
 
 
 def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
-    """The arguments whose values are no longer those that came, with their new values."""
+    """The arguments whose values or shapes are no longer those that came, with their new values."""
     changed = []
     for index, (array, sent) in enumerate(zip(unpacker.arrays, unpacker.buffers, strict=True)):
         packer = Packer()
         packer.pack(array)
-        if packer.frame({}).data != sent:
+        now = packer.frame({})
+        shapes = [entry["shape"] for entry in now.header["arrays"]]
+        if now.data != sent or shapes != [unpacker.frame.header["arrays"][index]["shape"]]:
             changed.append((index, array))
     return changed
 

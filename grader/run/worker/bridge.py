@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.wire import Frame, Handle, Opaque, Packer, Unpacker, WireError
+from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError
 
 Transport = Callable[[Frame], Frame]
 
@@ -79,7 +79,7 @@ class Caller:
             reply = self._unpacker(self._transport(request))
             unpacker.append(reply)
             self._finish(reply, arrays)
-            entries = reply.frame.header["arrays"]
+            entries = reply.frame.header.get("arrays", [])
             for index, array in enumerate(reply.arrays):
                 if isinstance(array, torch.Tensor):
                     indices.append(index)
@@ -102,7 +102,7 @@ class Caller:
         results = function.apply(forward, backward, *inputs)
         for index, tensor in zip(indices, results, strict=True):
             unpacker[0].arrays[index] = tensor
-        return unpacker[0].unpack(unpacker[0].frame.header["value"])
+        return unpacker[0].unpack(unpacker[0].frame.header.get("value"))
 
     def _gradients(
         self, call: Any, given: list[tuple[int, Any]], inputs: list[Any], torch: Any
@@ -132,7 +132,12 @@ class Caller:
         """Write changed arguments back and return the value."""
         header = reply.frame.header
         changed = reply.unpack(header.get("changed"))
-        for index, new in changed or []:
+        if not isinstance(changed, (list, type(None))):
+            raise WireError("the changed arguments are not a list")
+        for entry in changed or []:
+            if not isinstance(entry, tuple) or len(entry) != 2:
+                raise WireError("a changed argument is not a number and a value")
+            index, new = entry
             if type(index) is not int or not 0 <= index < len(arrays):
                 raise WireError("a changed argument was not among the arguments")
             _write_back(arrays[index], new)
@@ -140,9 +145,12 @@ class Caller:
 
 
 def _write_back(old: Any, new: Any) -> None:
-    if isinstance(new, Opaque) or old.shape != new.shape or old.dtype != new.dtype:
+    is_tensor = hasattr(old, "data_ptr")
+    if not hasattr(new, "dtype") or hasattr(new, "data_ptr") != is_tensor:
+        raise WireError("a changed argument is not of its kind any more")
+    if old.shape != new.shape or old.dtype != new.dtype:
         raise WireError("an argument changed its shape or its dtype")
-    if not hasattr(old, "data_ptr"):
+    if not is_tensor:
         old[...] = new
         return
     target = old.data

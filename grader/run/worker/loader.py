@@ -72,7 +72,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         patch = self._patches.get(module.__name__)
         try:
             exec(self._compile(file, self._files[file]), module.__dict__)
-        except Exception:
+        except BaseException:  # sys.exit too: the patch stands for what the module failed to do
             if patch is None:
                 raise
         if patch is not None:
@@ -110,7 +110,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             text = source if isinstance(source, str) else importlib.util.decode_source(source)
         except (SyntaxError, UnicodeDecodeError):
             text = bytes(source).decode("latin-1") if isinstance(source, bytes) else source
-        self._lines[file] = text.splitlines() or [""]
+        self._lines[file] = text.split("\n")  # not splitlines: a form feed ends no line
         linecache.cache[file] = (len(text), None, [line + "\n" for line in self._lines[file]], file)
         return compile(source, file, "exec", dont_inherit=True)
 
@@ -133,15 +133,19 @@ def without_magics(cell: str) -> str:
             number = (error.lineno or 0) - 1
             if not 0 <= number < len(lines) or not _MAGIC.match(lines[number]):
                 break
+            following = number
+            while lines[following].endswith("\\") and following + 1 < len(lines):
+                following += 1
             indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
             assigned = _ASSIGNED_MAGIC.match(lines[number])
+            lines[number + 1 : following + 1] = [""] * (following - number)
             lines[number] = f"{assigned[1]}= None" if assigned else f"{indent}pass"
         except (ValueError, RecursionError, MemoryError):
             break
     return "\n".join(lines)
 
 
-_MAGIC = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!])|.*\?\s*$")
+_MAGIC = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!]|[\w.*]+\?\??\s*$)")
 _ASSIGNED_MAGIC = re.compile(r"(\s*[\w, ]+)=\s*[%!]")
 
 

@@ -24,7 +24,7 @@ from grader.run.worker.bench import Bench, describe
 from grader.run.worker.bridge import Caller
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
-from grader.run.worker.wire import Channel, Closed, Frame
+from grader.run.worker.wire import Channel, Closed, Frame, WireError
 
 _PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
 
@@ -83,7 +83,10 @@ class Worker:
             printed = self._tap.drain()
             if printed:
                 reply.header["printed"] = printed
-            self._channel.send(reply)
+            try:
+                self._channel.send(reply)
+            except WireError as error:  # too many values: nothing was sent yet
+                self._channel.send(Frame({"error": describe(error)}))
 
     def _answer(self, request: Frame) -> Frame:
         op = request.header.get("op")

@@ -207,9 +207,11 @@ class Packer:
     def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
         if id(tensor) in self._index:
             return {"tensor": self._index[id(tensor)]}
-        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
+        if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta:
             return _opaque("torch.Tensor", f"layout {tensor.layout}, device {tensor.device.type}")
         dtype = str(tensor.dtype).removeprefix("torch.")
+        if dtype not in _SIZES:
+            return _opaque("torch.Tensor", f"dtype {tensor.dtype}")
         size = tensor.numel() * tensor.element_size()
         if size + self._size > ARRAYS_CAP:
             return _opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
@@ -230,7 +232,7 @@ class Packer:
     def _pack_ndarray(self, array: Any, numpy: Any) -> Any:
         if id(array) in self._index:
             return {"ndarray": self._index[id(array)]}
-        if array.dtype.kind not in "biufc":
+        if array.dtype.kind not in "biufc" or str(array.dtype) not in _SIZES:
             return _opaque("numpy.ndarray", f"dtype {array.dtype}")
         if array.size * array.itemsize + self._size > ARRAYS_CAP:
             return _opaque("numpy.ndarray", f"shape {list(array.shape)} is too large")
@@ -288,10 +290,10 @@ class Unpacker:
                 return _torch_dtype(content)
             if tag == "device":
                 return _torch_device(content)
-            if tag == "handle" and isinstance(content, int):
-                return self.handle(content, str(data.get("type", ""))[:200])
+            if tag == "handle" and type(content) is int:
+                return self.handle(content, _short(data.get("type", "")))
             if tag == "opaque":
-                return Opaque(str(content)[:200], str(data.get("why", ""))[:200])
+                return Opaque(_short(content), _short(data.get("why", "")))
             break
         raise WireError("a value is not of the protocol")
 
@@ -325,6 +327,12 @@ def _type_name(value: Any) -> str:
     module = getattr(kind, "__module__", "")
     name = getattr(kind, "__qualname__", "object")
     return name if module in ("builtins", "", None) else f"{module}.{name}"
+
+
+def _short(text: Any) -> str:
+    if not isinstance(text, str):
+        raise WireError("a description is not text")
+    return text[:200]
 
 
 def _opaque(type_name: str, why: str = "") -> dict[str, Any]:
@@ -365,6 +373,7 @@ def _is_shape(shape: Any) -> bool:
         isinstance(shape, list)
         and len(shape) <= 16
         and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
+        and math.prod(max(1, size) for size in shape) < 1 << 48  # strides must fit, even when empty
     )
 
 
@@ -410,7 +419,8 @@ def _ndarray(entry: dict[str, Any], buffer: bytearray, strided: bool, leaves: bo
 def _torch_dtype(name: Any) -> Any:
     import torch
 
-    dtype = getattr(torch, name, None) if isinstance(name, str) else None
+    # Not getattr: torch imports some of its parts when their names are asked for.
+    dtype = vars(torch).get(name) if isinstance(name, str) else None
     return dtype if isinstance(dtype, torch.dtype) else Opaque("torch.dtype", str(name)[:40])
 
 
@@ -419,7 +429,7 @@ def _torch_device(name: Any) -> Any:
 
     try:
         device = torch.device(name)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
         raise WireError("a tensor's device is not a device") from None
     if device.type == "cpu":
         return torch.device("cpu")

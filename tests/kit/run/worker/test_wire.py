@@ -1,0 +1,559 @@
+"""Frames and values: what travels comes back as it was, and nothing hostile gets through."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+import threading
+import time
+from collections import OrderedDict, UserDict, namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from grader.run.worker import wire
+from grader.run.worker.wire import (
+    Channel,
+    Closed,
+    DeadlineError,
+    Frame,
+    Handle,
+    Opaque,
+    Packer,
+    Unpacker,
+    WireError,
+)
+
+Pair = namedtuple("Pair", ["one", "other"])
+
+
+def there(value: Any, **how: Any) -> Any:
+    """`value` after a journey: packed, as bytes, and unpacked."""
+    packer = Packer()
+    frame = packer.frame({"value": packer.pack(value)})
+    header = json.loads(json.dumps(frame.header))
+    return Unpacker(Frame(header, frame.data), **how).unpack(header["value"])
+
+
+# --- values ----------------------------------------------------------------------------------
+
+PLAIN = {
+    "none": None,
+    "true": True,
+    "zero": 0,
+    "negative": -7,
+    "large int": 1 << 1000,
+    "float": 0.1,
+    "minus zero": -0.0,
+    "infinity": -math.inf,
+    "empty text": "",
+    "text": 'quotes " and \n newlines, ü, \U0001f600',
+    "half a surrogate": "\ud800",
+    "empty list": [],
+    "empty tuple": (),
+    "nested": [1, (2.0, [None, {"a": (True, "x")}]), {}],
+    "keys": {"a": 1, 2: "b", None: 3, 2.5: 4},
+    "dtype": torch.bfloat16,
+    "device": torch.device("cpu"),
+}
+
+
+@pytest.mark.parametrize("value", PLAIN.values(), ids=PLAIN)
+def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
+    back = there(value)
+    assert back == value and type(back) is type(value)
+
+
+def test_nan_stays_nan_and_minus_zero_keeps_its_sign() -> None:
+    assert math.isnan(there(math.nan))
+    assert math.copysign(1, there(-0.0)) == -1
+
+
+@pytest.mark.parametrize(
+    "value, back",
+    [
+        (Pair(1, 2), (1, 2)),
+        (torch.Size([2, 3]), (2, 3)),
+        (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+        (UserDict({"a": 1}), {"a": 1}),
+        ((number for number in range(3)), [0, 1, 2]),
+        (zip("ab", (1, 2), strict=True), [("a", 1), ("b", 2)]),
+        ({(1, 2): 3}, {Opaque("tuple"): 3}),
+    ],
+)
+def test_a_relative_of_a_plain_value_comes_back_as_the_plain_one(value: Any, back: Any) -> None:
+    assert there(value) == back
+
+
+def test_a_dictionary_keeps_its_order() -> None:
+    assert list(there({"z": 1, "a": 2, "m": 3})) == ["z", "a", "m"]
+
+
+def opaque(type_name: str, why: str = "") -> Opaque:
+    return Opaque(type_name, why)
+
+
+OPAQUE: dict[str, tuple[Any, Opaque]] = {
+    "an object": (object(), opaque("object")),
+    "a set": ({1}, opaque("set")),
+    "bytes": (b"x", opaque("bytes")),
+    "a complex number": (1j, opaque("complex")),
+    "a class": (Packer, opaque("type")),
+    "a numpy number": (np.float32(1), opaque("numpy.float32")),
+    "too large an int": (1 << 1024, opaque("int", "too large")),
+    "too long a text": ("x" * 20_001, opaque("str", "too long")),
+    "an opaque thing": (Opaque("Thing", "why"), opaque("Thing", "why")),
+    "a sparse tensor": (
+        torch.eye(2).to_sparse(),
+        opaque("torch.Tensor", "layout torch.sparse_coo, device cpu"),
+    ),
+    "a tensor without data": (
+        torch.empty(2, device="meta"),
+        opaque("torch.Tensor", "layout torch.strided, device meta"),
+    ),
+    "a tensor of a rare dtype": (
+        torch.zeros(2, dtype=torch.float8_e4m3fn),
+        opaque("torch.Tensor", "dtype torch.float8_e4m3fn"),
+    ),
+    "an array of objects": (np.array([None]), opaque("numpy.ndarray", "dtype object")),
+    "an array of texts": (np.array(["a"]), opaque("numpy.ndarray", "dtype <U1")),
+    "an array of the other byte order": (
+        np.zeros(2, ">f4"),
+        opaque("numpy.ndarray", "dtype >f4"),
+    ),
+}
+
+
+@pytest.mark.parametrize("value, back", OPAQUE.values(), ids=OPAQUE)
+def test_what_cannot_travel_arrives_by_its_name(value: Any, back: Opaque) -> None:
+    assert there(value) == back
+    assert there([value, 1]) == [back, 1]
+
+
+def nest(depth: int) -> Any:
+    value: Any = "bottom"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_too_deeply_is_cut_off_at_the_bottom() -> None:
+    assert there(nest(17)) == nest(17)
+    text = str(there(nest(18)))
+    assert "bottom" not in text and "nested too deeply" in text
+    loop: list[Any] = []
+    loop.append(loop)
+    assert "nested too deeply" in str(there(loop))
+
+
+def test_no_container_is_read_without_end() -> None:
+    def endless() -> Iterator[int]:
+        while True:
+            yield 0
+
+    assert len(there(endless())) == 10_000
+    assert len(there(list(range(10_001)))) == 10_000
+
+
+def test_arrays_larger_than_a_frame_stay_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "ARRAYS_CAP", 64)
+    small, large = torch.zeros(8), torch.zeros(17)
+    assert there(large) == Opaque("torch.Tensor", "shape [17] is too large")
+    assert there(large.numpy()) == Opaque("numpy.ndarray", "shape [17] is too large")
+    first, second, third = there([small, small.clone(), small.clone()])
+    assert isinstance(first, Tensor) and isinstance(second, Tensor)
+    assert isinstance(third, Opaque), "together they are too large"
+
+
+# --- tensors and arrays ----------------------------------------------------------------------
+
+DTYPES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64),
+    torch.complex128,
+)
+
+
+def bits(tensor: Tensor) -> bytes:
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    return plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0, 3), (2, 3), (1, 2, 3, 4)], ids=str)
+def test_a_tensor_keeps_dtype_shape_and_every_bit(
+    dtype: torch.dtype, shape: tuple[int, ...]
+) -> None:
+    tensor = torch.randn(shape).mul(3).to(dtype)
+    back = there(tensor)
+    assert back.dtype == dtype and back.shape == tensor.shape
+    assert bits(back) == bits(tensor)
+
+
+def test_values_that_are_no_numbers_keep_their_places() -> None:
+    tensor = torch.tensor([math.nan, math.inf, -math.inf, -0.0, 1e-45])
+    assert bits(there(tensor)) == bits(tensor)
+
+
+def base() -> Tensor:
+    return torch.arange(24.0).reshape(2, 3, 4)
+
+
+VIEWS = {
+    "plain": base(),
+    "transposed": base().transpose(1, 2),
+    "permuted": base().permute(2, 0, 1),
+    "every other": base()[:, :, ::2],
+    "a column": base()[:, :, 1],
+    "expanded": torch.arange(3.0).expand(4, 3),
+    "expanded inside": torch.arange(6.0).reshape(2, 1, 3).expand(2, 5, 3),
+    "expanded and transposed": torch.arange(6.0).reshape(2, 1, 3).expand(2, 5, 3).mT,
+    "one number expanded": torch.tensor(2.0).expand(3, 4),
+    "windows": torch.arange(6.0).unfold(0, 3, 1),
+    "channels last": torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    "conjugated": torch.tensor([[1 + 2j, 3 - 1j]]).conj(),
+    "imaginary part": torch.tensor([1 + 2j, 3 - 1j]).conj().imag,
+}
+
+
+@pytest.mark.parametrize("tensor", VIEWS.values(), ids=VIEWS)
+def test_a_view_keeps_its_values_and_when_asked_its_strides(tensor: Tensor) -> None:
+    assert torch.equal(there(tensor), tensor)
+    back = there(tensor, strided=True)
+    assert torch.equal(back, tensor)
+    assert back.stride() == tensor.stride()
+    assert back.is_contiguous() == tensor.is_contiguous()
+
+
+def test_an_expanded_axis_is_one_piece_of_memory_there_too() -> None:
+    back = there(torch.zeros(1, 3).expand(4, 3), strided=True)
+    back[0].fill_(7)
+    assert bool((back == 7).all())
+
+
+def test_strides_from_the_worker_are_not_followed() -> None:
+    frame = Frame(
+        {"arrays": [{"dtype": "float32", "shape": [2], "stride": [1 << 60], "device": "cpu"}]},
+        b"\0" * 8,
+    )
+    assert Unpacker(frame).unpack({"tensor": 0}).stride() == (1,)
+
+
+def test_a_leaf_is_a_leaf_again_only_when_asked() -> None:
+    leaf = torch.ones(2, requires_grad=True)
+    assert not there(leaf).requires_grad
+    inner = there(leaf * 2, leaves=True)
+    assert inner.requires_grad and inner.is_leaf
+    assert not there(torch.ones(2), leaves=True).requires_grad
+    assert type(there(torch.nn.Parameter(torch.ones(2)))) is Tensor
+
+
+def test_the_same_tensor_is_the_same_there() -> None:
+    x, equal = torch.ones(2), torch.ones(2)
+    one, other, third, mapping = there((x, x, equal, {"x": x}))
+    assert one is other and mapping["x"] is one
+    assert third is not one
+    array = np.ones(2)
+    first, again = there([array, array])
+    assert first is again
+
+
+def test_what_arrives_can_be_written_to() -> None:
+    x = torch.ones(2)
+    there(x).add_(1)
+    array = np.ones(2)
+    there(array)[0] = 5
+    assert x.tolist() == [1, 1] and array.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.float64(3).reshape(()),
+        np.zeros((0, 3), np.int16),
+        np.array([True, False]),
+        np.arange(6, dtype=np.float16).reshape(2, 3).T,
+        np.arange(5)[::-1],
+        np.array([1 + 2j], np.complex64),
+        np.array([7], np.uint64),
+    ],
+    ids=lambda array: f"{array.dtype}{list(array.shape)}",
+)
+def test_a_numpy_array_comes_back_as_one(array: np.ndarray[Any, Any]) -> None:
+    back = there(array)
+    assert isinstance(back, np.ndarray)
+    assert back.dtype == array.dtype and back.shape == array.shape
+    assert np.array_equal(back, array)
+
+
+def test_an_object_that_stays_behind_is_a_handle_there() -> None:
+    thing = object()
+    packer = Packer(lambda value: Handle(3, "Thing") if value is thing else None)
+    frame = packer.frame({})
+    data = packer.pack([thing, 1])
+    assert Unpacker(frame).unpack(data) == [Handle(3, "Thing"), 1]
+    assert Unpacker(frame, handle=lambda id, kind: (id, kind)).unpack(data) == [(3, "Thing"), 1]
+
+
+# --- hostile values --------------------------------------------------------------------------
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    return {"dtype": "float32", "shape": [2], "stride": [1], "device": "cpu"} | changes
+
+
+HOSTILE_ARRAYS: dict[str, tuple[Any, bytes]] = {
+    "not a list": ({}, b""),
+    "an entry that is not an object": ([5], b""),
+    "more bytes than arrays": ([entry()], b"\0" * 9),
+    "fewer bytes than arrays": ([entry()], b"\0" * 7),
+    "two arrays on the same bytes": ([entry(), entry()], b"\0" * 8),
+    "bytes and no array": ([], b"\0"),
+    "no shape": ([{"dtype": "float32"}], b""),
+    "a shape that is a number": ([entry(shape=2)], b"\0" * 8),
+    "a negative size": ([entry(shape=[-2])], b"\0" * 8),
+    "two negative sizes": ([entry(shape=[-1, -2])], b"\0" * 8),
+    "a huge size": ([entry(shape=[1 << 40])], b"\0" * 8),
+    "a size beyond 64 bits": ([entry(shape=[1 << 70])], b"\0" * 8),
+    "huge sizes beside none": ([entry(shape=[0, 1 << 39, 1 << 39])], b""),
+    "a product beyond 64 bits": ([entry(shape=[1 << 39] * 9)], b"\0" * 8),
+    "a size that is true": ([entry(shape=[True, 2])], b"\0" * 8),
+    "a size that is 2.0": ([entry(shape=[2.0])], b"\0" * 8),
+    "a size that is text": ([entry(shape=["2"])], b"\0" * 8),
+    "too many axes": ([entry(shape=[1] * 17)], b"\0" * 4),
+    "an unknown dtype": ([entry(dtype="float31")], b"\0" * 8),
+    "a name of torch that is no dtype": ([entry(dtype="load")], b"\0" * 8),
+    "a dtype of objects": ([entry(dtype="object")], b"\0" * 8),
+    "a dtype that is a list": ([entry(dtype=["float32"])], b"\0" * 8),
+}
+
+
+@pytest.mark.parametrize("arrays, data", HOSTILE_ARRAYS.values(), ids=HOSTILE_ARRAYS)
+def test_arrays_that_do_not_fit_their_frame_are_refused(arrays: Any, data: bytes) -> None:
+    with pytest.raises(WireError):
+        Unpacker(Frame({"arrays": arrays}, data))
+
+
+DEVICES = (
+    *("cuda:99", "mps:7", "meta", "xla:0", "nonsense", "", "\ud800", "cpu:-3"),
+    *(None, -1, 1 << 70, 1.5, [], {}),
+)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=ascii)
+def test_a_device_that_is_not_here_is_refused(device: Any) -> None:
+    unpacker = Unpacker(Frame({"arrays": [entry(device=device)]}, b"\0" * 8))
+    with pytest.raises(WireError):
+        unpacker.unpack({"tensor": 0})
+    with pytest.raises(WireError):
+        unpacker.unpack({"device": device})
+
+
+HOSTILE_VALUES: dict[str, Any] = {
+    "a bare list": [1],
+    "an empty object": {},
+    "an unknown tag": {"pickle": "gASVAAAAAAAAAA=="},
+    "an unknown tag before a known one": {"x": 1, "list": []},
+    "a list that is none": {"list": 3},
+    "a tuple that is an object": {"tuple": {}},
+    "a dictionary that is an object": {"dict": {"a": 1}},
+    "a pair that is none": {"dict": [1]},
+    "a pair of three": {"dict": [[1, 2, 3]]},
+    "a key that is a bare list": {"dict": [[[], 1]]},
+    "an index past the end": {"tensor": 1},
+    "an index before the start": {"tensor": -1},
+    "an index that is true": {"tensor": True},
+    "an index that is text": {"ndarray": "0"},
+    "a numpy array of bfloat16": {"ndarray": 0},
+    "a handle that is text": {"handle": "0"},
+    "a handle that is true": {"handle": True},
+    "a handle whose type is a list": {"handle": 0, "type": []},
+    "an opaque thing without a name": {"opaque": ["x"]},
+    "an opaque thing whose reason is none": {"opaque": "x", "why": {}},
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
+def test_a_value_that_no_packer_makes_is_refused(data: Any) -> None:
+    frame = Frame({"arrays": [entry(dtype="bfloat16")]}, b"\0" * 4)
+    with pytest.raises(WireError):
+        Unpacker(frame).unpack(data)
+    with pytest.raises(WireError):
+        Unpacker(frame).unpack({"list": [data]})
+
+
+def test_a_value_nested_deeper_than_any_packer_does_is_refused() -> None:
+    data: Any = None
+    for _ in range(100):
+        data = {"list": [data]}
+    with pytest.raises(WireError):
+        Unpacker(Frame({})).unpack(data)
+
+
+def test_an_unknown_dtype_as_a_value_arrives_by_its_name() -> None:
+    back = Unpacker(Frame({})).unpack({"dtype": "load"})
+    assert back == Opaque("torch.dtype", "load")
+
+
+def test_texts_from_the_worker_are_cut() -> None:
+    unpacker = Unpacker(Frame({}))
+    assert len(unpacker.unpack("x" * 100_000)) == 20_000
+    thing = unpacker.unpack({"opaque": "x" * 1000, "why": "y" * 1000})
+    assert (len(thing.type_name), len(thing.why)) == (200, 200)
+
+
+# --- frames ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, socket.socket]]:
+    """A channel and the bare other end of its socket."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield Channel(ours), theirs
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 16) - 1, 1 << 16, 3 << 20])
+def test_a_frame_arrives_as_it_was_sent(ends: tuple[Channel, socket.socket], size: int) -> None:
+    channel, other_end = ends
+    frame = Frame({"op": "call", "n": [1, 2]}, bytes(range(256)) * (size // 256) + b"x" * size)
+    sender = threading.Thread(target=Channel(other_end).send, args=(frame, soon()))
+    sender.start()
+    assert channel.receive(soon()) == frame
+    sender.join()
+
+
+def test_frames_do_not_run_into_each_other(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other_end = ends
+    for number in range(3):
+        Channel(other_end).send(Frame({"n": number}, bytes(number)))
+    assert [channel.receive(soon()).header["n"] for _ in range(3)] == [0, 1, 2]
+
+
+def raw(header: bytes, data: bytes = b"") -> bytes:
+    return struct.pack("<II", len(header), len(data)) + header + data
+
+
+HOSTILE_BYTES = {
+    "a header beyond its cap": struct.pack("<II", wire.HEADER_CAP + 1, 0),
+    "arrays beyond their cap": struct.pack("<II", 2, wire.ARRAYS_CAP + 1),
+    "the largest lengths": struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
+    "text that is no frame": b"HTTP/1.1 200 OK\r\n\r\n",
+    "an empty header": raw(b""),
+    "a header that is not JSON": raw(b"{]"),
+    "a pickle": raw(b"\x80\x04\x95\x00"),
+    "a header that is not text": raw(b"\xff\xfe\xfd"),
+    "a list": raw(b"[]"),
+    "a number": raw(b"5"),
+    "null": raw(b"null"),
+    "two objects": raw(b"{}{}"),
+    "brackets without end": raw(b"[" * 200_000),
+    "objects without end": raw(b'{"a":' * 200_000),
+    "a number of many digits": raw(b'{"a":' + b"9" * 100_000 + b"}"),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE_BYTES.values(), ids=HOSTILE_BYTES)
+def test_bytes_that_are_no_frame_are_refused(
+    ends: tuple[Channel, socket.socket], data: bytes
+) -> None:
+    channel, other_end = ends
+    sender = threading.Thread(target=lambda: other_end.sendall(data))
+    sender.start()
+    with pytest.raises(WireError):
+        channel.receive(soon())
+    sender.join()
+
+
+def test_a_frame_beyond_the_caps_is_not_sent_at_all(
+    ends: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, other_end = ends
+    monkeypatch.setattr(wire, "HEADER_CAP", 100)
+    monkeypatch.setattr(wire, "ARRAYS_CAP", 100)
+    for frame in (Frame({"a": "x" * 100}), Frame({}, b"x" * 101)):
+        with pytest.raises(WireError, match="too large to send"):
+            channel.send(frame)
+    channel.send(Frame({"still": "in step"}))
+    assert Channel(other_end).receive(soon()).header == {"still": "in step"}
+
+
+def test_a_silent_peer_meets_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
+    channel, _ = ends
+    with pytest.raises(DeadlineError):
+        channel.receive(time.monotonic() + 0.05)
+    with pytest.raises(DeadlineError):
+        channel.receive(time.monotonic() - 1)
+
+
+def test_a_peer_that_dribbles_bytes_meets_the_same_deadline(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, other_end = ends
+    stop = threading.Event()
+
+    def dribble() -> None:
+        for byte in raw(b'{"op":"' + b"x" * 1000 + b'"}'):
+            other_end.sendall(bytes([byte]))
+            if stop.wait(0.02):
+                return
+
+    sender = threading.Thread(target=dribble)
+    sender.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(DeadlineError):
+            channel.receive(start + 0.2)
+        assert 0.2 <= time.monotonic() - start < 5  # the whole frame would take 20 seconds
+    finally:
+        stop.set()
+        sender.join()
+
+
+def test_a_peer_that_never_reads_meets_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
+    channel, _ = ends
+    start = time.monotonic()
+    with pytest.raises(DeadlineError):
+        channel.send(Frame({}, bytes(16 << 20)), start + 0.2)
+    assert 0.2 <= time.monotonic() - start < 5
+
+
+def test_a_peer_that_is_gone_is_told_from_one_that_is_slow(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, other_end = ends
+    other_end.close()
+    with pytest.raises(Closed):
+        channel.receive(soon())
+    with pytest.raises(Closed):
+        channel.send(Frame({}, bytes(1 << 20)), soon())
+
+
+@pytest.mark.parametrize("sent", [1, 7, 8, 9, 12], ids=str)
+def test_a_frame_that_stops_halfway_is_the_end(
+    ends: tuple[Channel, socket.socket], sent: int
+) -> None:
+    channel, other_end = ends
+    other_end.sendall(raw(b'{"a":1}', b"xy")[:sent])
+    other_end.close()
+    with pytest.raises(Closed):
+        channel.receive(soon())
+
+
+def test_a_closed_channel_is_the_end_for_the_other_side(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, other_end = ends
+    channel.close()
+    with pytest.raises(Closed):
+        Channel(other_end).receive(soon())

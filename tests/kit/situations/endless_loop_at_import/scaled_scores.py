@@ -1,0 +1,10 @@
+from itertools import count
+
+for number in count():
+    pass
+
+import math
+
+
+def scaled_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])

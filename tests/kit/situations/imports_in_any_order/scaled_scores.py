@@ -1,0 +1,8 @@
+from tools.numbers import root
+
+from concat_heads import concat_heads  # a later stage, which imports this one
+
+
+def scaled_scores(q, k):
+    assert concat_heads is not None
+    return q @ k.transpose(-2, -1) / root(q.shape[-1])

