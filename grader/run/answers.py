@@ -151,7 +151,8 @@ class WorkerAnswers:
         if self._worker is not None:
             self._worker.release()
             self._worker = None
-        return safe(self._printed).strip()
+        more = "\n... and more" if len(self._printed) > _PRINT_CAP else ""
+        return safe(self._printed[:_PRINT_CAP]).strip() + more
 
     def need(self, name: str) -> None:
         """Have a worker that holds the entry point `name`. Raises AnswerError if there is none."""
@@ -221,8 +222,9 @@ class WorkerAnswers:
         except DeadlineError:
             self._drop()
             self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
+            plural = "" if seconds == 1 else "s"
             raise Timeout(
-                f"No answer within {seconds:g} seconds: is there an endless loop?"
+                f"No answer within {seconds:g} second{plural}: is there an endless loop?"
             ) from None
         except Closed:
             raise Crash(how_it_ended(self._drop(_GRACE))) from None
@@ -264,12 +266,21 @@ def _told(error: dict[str, Any]) -> str:
     return first + _frames(error)
 
 
+_REPEATED = "\n    ... and again from there, over and over"
+
+
 def _frames(error: dict[str, Any]) -> str:
+    """The frames, one that repeats itself (a recursion without end) only once."""
     lines = ""
+    before = None
     frames = error.get("frames")
     for frame in frames if isinstance(frames, list) else []:
         if not isinstance(frame, dict):
             continue
+        if frame == before:
+            lines = lines.removesuffix(_REPEATED) + _REPEATED
+            continue
+        before = frame
         where = safe(str(frame.get("file", ""))[:200])
         function = safe(str(frame.get("function", ""))[:100])
         inside = f", in {function}" if function and function != "<module>" else ""

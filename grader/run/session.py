@@ -59,12 +59,12 @@ class Checks:
         given_up: set[str] = set()
         items = self._items[stage.slug]
         self._current, self._device = remote, device
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item in items:
             case = _case(stage, item)
             if case.check in given_up:
                 facts.append(CaseFact(case, Ending.NOT_RUN))
                 continue
-            fact = self._run_case(case, item, following, remote, seed)
+            fact = self._run_case(case, item, remote, seed)
             if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
                 given_up.add(case.check)
             facts.append(fact)
@@ -74,7 +74,6 @@ class Checks:
         self,
         case: Case,
         item: pytest.Item,
-        following: pytest.Item | None,
         remote: StageUnderCheck,
         seed: int,
     ) -> CaseFact:
@@ -82,12 +81,15 @@ class Checks:
         self._call = None
         remote.begin(self._seed)
         start = time.perf_counter()
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        # No next item: which case comes next, if any, depends on how this one ends.
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         seconds = time.perf_counter() - start
         error = self._call.excinfo.value if self._call and self._call.excinfo else None
         if self._call is None:
             error = RuntimeError("pytest did not run the check")
         ending, message = _ending(error, remote)
+        if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
+            ending = Ending.BROKEN  # the check itself had not begun
         return CaseFact(case, ending, message, seconds, remote.end())
 
     # What follows are pytest's hooks and fixtures; they only hand things over.

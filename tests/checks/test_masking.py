@@ -142,7 +142,9 @@ def test_blocked_and_allowed(
 ) -> None:
     """Blocked scores become exactly -inf, allowed scores stay as they are"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=3.0)
-    expect_masked(submission, scores, some_mask(rand, device, B, H, Tq, Tk))
+    everything = torch.ones(B, H, Tq, Tk, dtype=torch.bool, device=device)
+    for mask in (some_mask(rand, device, B, H, Tq, Tk), everything, ~everything):
+        expect_masked(submission, scores, mask)
 
 
 @pytest.mark.points(2)

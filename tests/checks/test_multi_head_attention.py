@@ -415,8 +415,10 @@ def test_cross_attention(
     """Cross-attention takes keys and values from other tokens"""
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected = reference(state, H, query, key, value)
-    expect_results(module(submission, state, H)(query, key, value), expected)
+    mha = module(submission, state, H)
+    for inputs in ((query, key, value), (key, key, value), (query, key, key)):
+        expected = reference(state, H, *inputs)
+        expect_results(mha(*inputs), expected)
 
 
 @pytest.mark.points(1)
@@ -453,8 +455,10 @@ def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H:
     """One sequence, one token, one key, one head, or a head per feature"""
     state = random_state(rand, D)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected = reference(state, H, query, key, value)
-    expect_results(module(submission, state, H)(query, key, value), expected)
+    mha = module(submission, state, H)
+    for inputs in ((query, key, value), (key, key, value), (query, key, key)):
+        expected = reference(state, H, *inputs)
+        expect_results(mha(*inputs), expected)
 
 
 @pytest.mark.points(1)
@@ -570,7 +574,8 @@ def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None
     x = rand(B=B, T=T, D=D)
     row = torch.ones(T, T, dtype=torch.bool, device=device)
     row[T // 2] = False
-    for mask in (blocked_rows(B, T, device), row):
+    nothing = torch.zeros(T, T, dtype=torch.bool, device=device)
+    for mask in (blocked_rows(B, T, device), row, nothing):
         expected = reference(state, H, x, x, x, mask)
         expect_results(mha(x, x, x, mask=mask), expected)
 
@@ -855,7 +860,10 @@ def test_state_dict(submission: Any, rand: Rand) -> None:
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     inputs = tokens(rand, B, Tq, Tk, D)
     one, other = (module(submission, random_state(rand, D), H) for _ in range(2))
-    expected = [result.detach().clone() for result in one(*inputs)]
+    output, weights = one(*inputs)
+    expect_sizes(output, "the output", B=B, Tq=Tq, D=D)
+    expect_sizes(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
+    expected = [output.detach().clone(), weights.detach().clone()]
     other(*inputs)  # whatever it may remember of its old state must go
     saved = {name: tensor.clone() for name, tensor in one.state_dict().items()}
     expect_layers(saved, D, bias=True)

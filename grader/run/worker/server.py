@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -74,6 +75,7 @@ class Worker:
     def serve(self) -> None:
         """Answer requests until the other side closes."""
         sys.stdout = sys.stderr = self._tap
+        warnings.formatwarning = self._warning
         while True:
             try:
                 request = self._channel.receive()
@@ -87,6 +89,19 @@ class Worker:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing was sent yet
                 self._channel.send(Frame({"error": describe(error)}))
+
+    def _warning(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        """A warning as the learner sees it: the place is told where it is a line of theirs."""
+        text = self._line(filename, lineno)
+        place = "" if text is None else f"{filename}, line {lineno}: "
+        return f"{place}{category.__name__}: {message}\n"
 
     def _answer(self, request: Frame) -> Frame:
         op = request.header.get("op")

@@ -163,8 +163,8 @@ class Packer:
         kind = type(value)
         if kind is int:
             return value if value.bit_length() < 1024 else _opaque("int", "too large")
-        if kind is float:
-            return value
+        if isinstance(value, float):
+            return float(value)  # numpy.float64 is one too
         if kind is str:
             return value if len(value) <= _TEXT_CAP else _opaque("str", "too long")
         if depth > _DEPTH_CAP:
