@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,7 +44,8 @@ def grade(request: Request, progress: Callable[[StageResult], None] | None = Non
     course that is wrong. Whatever the submission does is part of the report.
     """
     course = request.course
-    with Interpreter(course.preload, course.limits, gpu=_may_use_gpu(request.device)) as it:
+    gpu = _may_use_gpu(request.device)
+    with Interpreter(course.preload, course.limits, gpu=gpu) as it, _no_garbage_collection():
         from grader.run.session import with_checks
 
         device = _device(request)
@@ -73,6 +76,18 @@ def _device(request: Request) -> str:
     if not present[wanted]:
         raise KitError(f"--device {wanted}: torch finds no such device here; try --device cpu")
     return wanted
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A tenth of the time that torch takes to import goes to looking for garbage in it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _may_use_gpu(device: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from grader.misconceptions import Misconception
 from grader.read.hints import read_hints
 from grader.read.misconceptions import read_misconceptions
-from grader.read.stubs import stub_of
+from grader.read.stubs import read_stub
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -50,7 +50,7 @@ def _file_problems(stage: Stage) -> list[str]:
         raise CourseError(f"stage '{stage.slug}': there is no {missing[0]}")
     problems = []
     try:
-        stub = stub_of(stage.solution_file.read_text(encoding="utf-8"), stage.slug)
+        stub = read_stub(stage)
         if not stage.exercise_file.is_file():
             problems.append("there is no stub in exercises/: run grade stubs")
         elif stage.exercise_file.read_text(encoding="utf-8") != stub:
@@ -120,10 +120,7 @@ class _Proof:
         return problems
 
     def _stub_problems(self) -> list[str]:
-        files = {}
-        for stage in self._course.stages:
-            source = stage.solution_file.read_text(encoding="utf-8")
-            files[stage.file_name] = stub_of(source, stage.slug).encode()
+        files = {stage.file_name: read_stub(stage).encode() for stage in self._course.stages}
         result = self._graded(Submission("stubs", files), SEEDS[0])
         if result.status is Status.NOT_STARTED and result.score == 0:
             return []

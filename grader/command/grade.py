@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from grader.read.course_file import locate_course
+from grader.read.course_file import find_stage, locate_course
 from grader.read.progress import update_progress
 from grader.read.submission import read_submission
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, ProgressError
+from grader.types.errors import ProgressError
 from grader.types.progress import Progress
 from grader.types.report import Report, Status, to_json
 
@@ -65,13 +64,8 @@ def run(args: argparse.Namespace) -> int:
 
 def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
     """The stages of these slugs in the course's order, all if none is named. Raises KitError."""
-    known = [stage.slug for stage in course.stages]
-    for slug in slugs:
-        if slug not in known:
-            close = difflib.get_close_matches(slug, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "`grade list` shows them all"
-            raise KitError(f"there is no stage '{slug}'; {hint}")
-    return tuple(stage for stage in course.stages if not slugs or stage.slug in slugs)
+    chosen = {find_stage(course, slug) for slug in slugs}
+    return tuple(stage for stage in course.stages if not chosen or stage in chosen)
 
 
 def _remember(course: Course, report: Report) -> str:

@@ -75,7 +75,7 @@ class StageUnderCheck:
 
 
 class RemoteSubmission:
-    """The `submission` fixture: `submission.split_heads(x, 4)` calls the learner's function."""
+    """The `submission` fixture: `submission.f(x)` calls the learner's function `f`."""
 
     def __init__(self, stage: StageUnderCheck) -> None:
         self._stage = stage
@@ -118,8 +118,8 @@ class RemoteModule:
         self._entry = entry
         self._caller = Caller(stage.request, stage.fail, _handle_of)
         self._parameters: dict[str, Any] = {}
+        self._stale = True
         self.training = True
-        self._read_parameters()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the module's forward returns; a backward pass reaches inputs and parameters."""
@@ -129,17 +129,19 @@ class RemoteModule:
             args,
             kwargs,
             target={"object": self.handle.id},
-            parameters={n: p for n, p in self._parameters.items() if p.requires_grad},
+            parameters={n: p for n, p in self.named_parameters() if p.requires_grad},
         )
         return checked(value, self._entry, f"Calling {self._entry.name}(...)")
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
         """Names and local leaf tensors that stand for the parameters and take their gradients."""
+        if self._stale:
+            self._read_parameters()
         return iter(self._parameters.items())
 
     def parameters(self) -> Iterator[Any]:
         """The tensors of `named_parameters`."""
-        return iter(self._parameters.values())
+        return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Any]]:
         """Names and values of the buffers."""
@@ -152,7 +154,7 @@ class RemoteModule:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Copy these values into the module's parameters and buffers."""
         self._method("load_state_dict", dict(state), strict=strict)
-        self._read_parameters()
+        self._stale = True
 
     def train(self, mode: bool = True) -> RemoteModule:
         """Switch to training mode."""
@@ -169,7 +171,7 @@ class RemoteModule:
     def to(self, *args: Any) -> RemoteModule:
         """Move to a device or cast to a dtype."""
         self._method("to", *args)
-        self._read_parameters()
+        self._stale = True
         return self
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -190,6 +192,7 @@ class RemoteModule:
                 leaf.data = tensor.detach()
                 leaf.grad = None
             self._parameters[name] = leaf.requires_grad_(leaf.is_floating_point())
+        self._stale = False
 
 
 def checked(value: Any, entry: EntryPoint, call: str) -> Any:
@@ -272,7 +275,9 @@ def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:
     for item in named:
         if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[1], torch.Tensor):
             raise WrongReturn(f"{what} holds {described(item)}, not a name and a tensor")
-    return [(str(name), tensor) for name, tensor in named]
+        if not isinstance(item[0], str):
+            raise WrongReturn(f"{what} holds a tensor whose name is {described(item[0])}")
+    return named
 
 
 def _arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:

@@ -146,6 +146,7 @@ class _Loop:
         self._checks = checks
         self._body = body
         self.result: Any = None
+        self.finished = False
         self.error: BaseException | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -161,12 +162,18 @@ class _Loop:
             reason = report.longreprtext.strip().splitlines()[-1:]
             self.error = CourseError(f"{report.nodeid}: cannot be collected: {' '.join(reason)}")
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Remember Ctrl-C while the checks are collected, of which pytest makes an exit code."""
+        if self.error is None and isinstance(excinfo.value, KeyboardInterrupt):
+            self.error = excinfo.value
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run `body` in place of pytest's own loop."""
         if self.error is None:
             try:
                 self._checks.plan(session.items)
                 self.result = self._body(self._checks)
+                self.finished = True
             except BaseException as error:  # noqa: BLE001 - raised again outside pytest
                 self.error = error
         return True
@@ -185,10 +192,13 @@ def with_checks(
     checks = Checks(stages)
     loop = _Loop(checks, body)
     files = [str(stage.check_file) for stage in stages]
+    words = [*_OPTIONS, "--rootdir", str(course.root), *files]
     with _no_options_from_outside():
-        pytest.main([*_OPTIONS, "--rootdir", str(course.root), *files], plugins=[checks, loop])
+        code = pytest.main(words, plugins=[checks, loop])
     if loop.error is not None:
         raise loop.error
+    if not loop.finished:
+        raise CourseError(f"pytest cannot collect the checks: it ended with exit code {code}")
     return loop.result  # type: ignore[no-any-return]
 
 

@@ -90,8 +90,7 @@ class Interpreter:
         traceback: TracebackType | None,
     ) -> None:
         self._control.close()
-        if not _CAN_FORK:
-            self._process.kill()
+        self._process.kill()  # it may be importing still; its workers end with it
         self._process.wait()
         shutil.rmtree(self._scratch_root, ignore_errors=True)
 

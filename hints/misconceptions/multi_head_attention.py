@@ -1023,14 +1023,3 @@ class NoValueErrorDefaultInit(NoValueError, DefaultInit):
 )
 class OutputOnlyNoBiases(OutputOnly, BiasNever):
     pass
-
-
-@misconception(
-    "mha_output_only_dropout_on_output",
-    replaces="MultiHeadAttention",
-    says="Two things at once: you return the output alone, and dropout acts on it instead of on "
-    "the weights. Return the pair; drop weights, before they meet the values.",
-    hint=5,
-)
-class OutputOnlyDropoutOnOutput(OutputOnly, DropoutOnOutput):
-    pass

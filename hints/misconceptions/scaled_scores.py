@@ -199,17 +199,6 @@ def scores_float32(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
-    "scores_no_transpose_no_scale",
-    replaces="scaled_scores",
-    says="Two things at once: k's last two axes are not turned around, and nothing is scaled. "
-    "Let features meet features, then divide by the root of their number.",
-    hint=3,
-)
-def scores_no_transpose_no_scale(q: Tensor, k: Tensor) -> Tensor:
-    return torch.matmul(q, k)
-
-
-@misconception(
     "scores_key_reshaped_no_scale",
     replaces="scaled_scores",
     says="Two things at once: reshaping k mixes its tokens with its features, and nothing is "

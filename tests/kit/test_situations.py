@@ -72,7 +72,7 @@ TABLE = (
         "endless_loop_in_a_function",
         MASKING,
         ("No answer within 1 second:", "is there an endless loop?", "No answer within 0.5 seconds"),
-        keeps=("padding_mask", "apply_mask"),
+        keeps=("padding_values", "numbers"),
         **LOOP,
     ),
     Situation(
@@ -100,7 +100,7 @@ TABLE = (
     Situation("wrong_arity", says=("takes 1 positional argument but 2 were given",)),
     Situation(
         "wrong_parameter_name",
-        says=("unexpected keyword argument 'q'",),
+        says=("unexpected keyword argument 'k'", "scaled_scores(k=["),
         keeps=("shape", "values"),
     ),
     Situation("returns_none", says=("returned None: is a `return` missing?", "a torch.Tensor")),
@@ -115,7 +115,7 @@ TABLE = (
         "error_in_a_helper",
         says=("IndexError", "scaled_scores.py, line 5", "helpers.py, line 2", "helpers.py, line 6"),
     ),
-    Situation("prints_10_mb", prints=("scores scores", "..."), **PASSES),
+    Situation("prints_10_mb", prints=("scores scores", "\n... and more"), **PASSES),
     Situation(
         "prints_markup_and_escapes",
         prints=("[bold red]red[/bold red]", r"\x1b[31m", r"\u202egnp.exe", r"\u200b"),
@@ -128,14 +128,16 @@ TABLE = (
     Situation("fork_bomb", says=("PermissionError", "scaled_scores.py, line 6"), **BOMB),
     Situation("thread_bomb", says=("can't start new thread", "scaled_scores.py, line 7"), **BOMB),
     Situation("memory_bomb", says=("can't allocate memory", "scaled_scores.py, line 5"), **BOMB),
-    Situation("memory_bomb_in_steps", says=("MemoryError", "scaled_scores.py, line 4"), **BOMB),
-    Situation("endless_recursion", says=("RecursionError", "scaled_scores.py, line 2")),
+    Situation("memory_bomb_in_python", says=("MemoryError", "scaled_scores.py, line 2"), **BOMB),
+    Situation(
+        "endless_recursion", says=("RecursionError", "scaled_scores.py, line 2", "over and over")
+    ),
     Situation("big_file", says=("File too large", "scaled_scores.py, line 7"), **BOMB),
     Situation("deletes_files", **BOMB, **PASSES),
     Situation(
         "notebook",
         ("concat_heads", "split_heads", "scaled_scores"),
-        says=("concat_heads is not defined", "SyntaxError", "cell 9"),
+        says=("concat_heads is not defined", "SyntaxError", "cell 8"),
         prints=("working on it",),
         alone="attention.ipynb",
     ),
@@ -148,7 +150,15 @@ TABLE = (
     Situation("dataclass_in_a_submission", **PASSES),
     Situation("imports_in_any_order", **PASSES),
     Situation("prints_at_import", prints=("hello from the module",), **PASSES),
-    Situation("warnings", prints=("an old way of doing things", "scores may be large"), **PASSES),
+    Situation(
+        "warnings",
+        prints=(
+            "scaled_scores.py, line 6: FutureWarning: an old way of doing things",
+            "UserWarning: scores may be large",
+            "scaled_scores.py, line 11: UserWarning: The use of `x.T`",
+        ),
+        **PASSES,
+    ),
     Situation("patches_torch_softmax", ("scaled_scores", "softmax"), **PASSES),
     Situation("replaces_tensor_eq", says=("is wrong at B=0",), keeps=("shape",)),
     Situation("misspelt_forward", MODULE, ('missing the required "forward" function',)),
@@ -280,7 +290,9 @@ def test_nothing_of_ours_is_told(graded: Mapping[str, Graded], situation: Situat
     _skip_elsewhere(situation)
     for stage in graded[situation.name].report.stages:
         for text in [stage.printed, *(check.message for check in stage.checks)]:
-            assert not re.search(r"site-packages|grader|tests/|<string>|test_\w+\.py|/solutions", text)
+            assert not re.search(
+                r"site-packages|grader|tests/|<string>|test_\w+\.py|/solutions", text
+            )
             assert re.search(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u202e]", text) is None
             assert len(text) < 5000
 

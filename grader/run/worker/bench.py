@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError
+from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, tensor_bytes
 
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12
@@ -184,12 +184,10 @@ def describe(
 def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
     """The arguments whose values or shapes are no longer those that came, with their new values."""
     changed = []
+    entries = unpacker.frame.header.get("arrays", [])
     for index, (array, sent) in enumerate(zip(unpacker.arrays, unpacker.buffers, strict=True)):
-        packer = Packer()
-        packer.pack(array)
-        now = packer.frame({})
-        shapes = [entry["shape"] for entry in now.header["arrays"]]
-        if now.data != sent or shapes != [unpacker.frame.header["arrays"][index]["shape"]]:
+        now = tensor_bytes(array) if hasattr(array, "data_ptr") else array.tobytes()
+        if now != sent or list(array.shape) != entries[index]["shape"]:
             changed.append((index, array))
     return changed
 

@@ -215,11 +215,7 @@ class Packer:
         size = tensor.numel() * tensor.element_size()
         if size + self._size > ARRAYS_CAP:
             return _opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
-        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
-        plain = plain.clone(
-            memory_format=torch.contiguous_format
-        )  # one element may have any stride
-        data = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+        data = tensor_bytes(tensor)
         entry = {
             "dtype": dtype,
             "shape": list(tensor.shape),
@@ -261,7 +257,7 @@ class Unpacker:
     strided: bool = False
     leaves: bool = False
     arrays: list[Any] = field(init=False)
-    buffers: list[bytearray] = field(init=False)
+    buffers: list[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         entries = self.frame.header.get("arrays", [])
@@ -315,6 +311,17 @@ class Unpacker:
         return self.arrays[index]
 
 
+def tensor_bytes(tensor: Any) -> bytes:
+    """A strided tensor's values in row-major order."""
+    plain = tensor.detach()
+    if plain.device.type != "cpu" or plain.is_conj() or plain.is_neg():
+        plain = plain.cpu().resolve_conj().resolve_neg()
+    if str(plain.dtype) == "torch.bfloat16":  # which numpy does not have
+        plain = plain.view(sys.modules["torch"].int16)
+    data: bytes = plain.numpy().tobytes()
+    return data
+
+
 def _capped(values: Any) -> Iterator[Any]:
     for count, value in enumerate(values):
         if count >= _ITEMS_CAP:
@@ -348,7 +355,7 @@ _SIZES = {
 }
 
 
-def _buffers(entries: list[Any], data: bytes) -> Iterator[bytearray]:
+def _buffers(entries: list[Any], data: bytes) -> Iterator[bytes]:
     """Each array's bytes; WireError unless shapes, dtypes and lengths fit together exactly."""
     start = 0
     view = memoryview(data)
@@ -362,7 +369,7 @@ def _buffers(entries: list[Any], data: bytes) -> Iterator[bytearray]:
         end = start + math.prod(shape) * _SIZES[dtype]
         if end > len(data):
             raise WireError("an array is longer than its frame")
-        yield bytearray(view[start:end])
+        yield bytes(view[start:end])
         start = end
     if start != len(data):
         raise WireError("a frame is longer than its arrays")
@@ -377,7 +384,7 @@ def _is_shape(shape: Any) -> bool:
     )
 
 
-def _tensor(entry: dict[str, Any], buffer: bytearray, strided: bool, leaves: bool) -> Any:
+def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -> Any:
     import torch
 
     dtype = getattr(torch, entry["dtype"])
@@ -408,7 +415,7 @@ def _with_strides(tensor: Any, stride: Sequence[int], torch: Any) -> Any:
     return laid_out.copy_(base).expand(tensor.shape)
 
 
-def _ndarray(entry: dict[str, Any], buffer: bytearray, strided: bool, leaves: bool) -> Any:
+def _ndarray(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -> Any:
     import numpy
 
     if entry["dtype"] == "bfloat16":

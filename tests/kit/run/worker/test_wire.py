@@ -80,6 +80,7 @@ def test_nan_stays_nan_and_minus_zero_keeps_its_sign() -> None:
     [
         (Pair(1, 2), (1, 2)),
         (torch.Size([2, 3]), (2, 3)),
+        (np.float64(0.1), 0.1),
         (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
         (UserDict({"a": 1}), {"a": 1}),
         ((number for number in range(3)), [0, 1, 2]),
@@ -275,7 +276,7 @@ def test_what_arrives_can_be_written_to() -> None:
 @pytest.mark.parametrize(
     "array",
     [
-        np.float64(3).reshape(()),
+        np.array(3.0),
         np.zeros((0, 3), np.int16),
         np.array([True, False]),
         np.arange(6, dtype=np.float16).reshape(2, 3).T,

@@ -1,6 +1,6 @@
 from tools.numbers import root
 
-from concat_heads import concat_heads  # a later stage, which imports this one
+from concat_heads import concat_heads  # a later stage
 
 
 def scaled_scores(q, k):

@@ -3,7 +3,7 @@ import warnings
 
 import torch
 
-warnings.warn("an old way of doing things", DeprecationWarning, stacklevel=1)
+warnings.warn("an old way of doing things", FutureWarning, stacklevel=1)
 
 
 def scaled_scores(q, k):

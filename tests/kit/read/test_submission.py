@@ -1,0 +1,344 @@
+"""Reading submissions: what is taken, what is left out and what is refused, whatever lies there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.read import submission
+from grader.read.submission import FILE_CAP, parse_cells, read_submission
+from grader.types.errors import SubmissionFileError
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def notebook(*cells: Any, **changes: Any) -> bytes:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4} | changes).encode()
+
+
+def code(source: Any) -> dict[str, Any]:
+    return {"cell_type": "code", "source": source, "outputs": [], "metadata": {}}
+
+
+# --- folders ---------------------------------------------------------------------------------
+
+
+def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "b.py": "b",
+            "a.py": "a",
+            "package/__init__.py": "",
+            "package/deep/c.py": "c",
+            "notes.txt": "no",
+            "data.pyc": "no",
+            "A.PY": "no",
+            "README": "no",
+        },
+    )
+    read = read_submission(tmp_path)
+    assert read.files == {
+        "a.py": b"a",
+        "b.py": b"b",
+        "package/__init__.py": b"",
+        "package/deep/c.py": b"c",
+    }
+    assert read.is_folder and read.script is None and read.cells is None
+    assert read.name == str(tmp_path)
+
+
+def test_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
+    sources: dict[str, str | bytes] = {
+        "crlf.py": b"x = 1\r\n",
+        "bom.py": b"\xef\xbb\xbfx = 1",
+        "latin.py": b"# coding: latin-1\nx = '\xfc'",
+        "binary.py": bytes(range(256)),
+    }
+    assert read_submission(write(tmp_path, sources)).files == sources
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("__pycache__/a.py", ".ipynb_checkpoints/a.py", ".git/hooks/a.py", ".venv/lib/a.py"),
+        *("venv/a.py", "node_modules/a.py", ".hidden/a.py", "package/__pycache__/a.py"),
+    ],
+)
+def test_folders_that_no_one_hands_in_are_left_out(tmp_path: Path, name: str) -> None:
+    assert read_submission(write(tmp_path, {name: "x", "a.py": "mine"})).files == {"a.py": b"mine"}
+
+
+@pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py", "..py"])
+def test_odd_names_do_no_harm(tmp_path: Path, name: str) -> None:
+    assert read_submission(write(tmp_path, {name: "x"})).files == {name: b"x"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", [b"new\nline.py", b"esc\x1b[31m.py", b"not-utf8-\xff.py"])
+def test_names_that_are_no_text_can_be_read_and_sent(tmp_path: Path, name: bytes) -> None:
+    try:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(b"x")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    read = read_submission(tmp_path)
+    assert list(read.files.values()) == [b"x"]
+    assert json.loads(json.dumps(list(read.files))) == list(read.files)
+
+
+def test_an_empty_folder_is_a_submission_without_files(tmp_path: Path) -> None:
+    assert read_submission(tmp_path).files == {}
+
+
+# --- links, pipes and the like ---------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file outside the submission's folder."""
+    (tmp_path / "work").mkdir()
+    file = tmp_path / "secret.py"
+    file.write_text("secret")
+    return file
+
+
+def link(path: Path, target: Path) -> None:
+    try:
+        path.symlink_to(target)
+    except OSError:
+        pytest.skip("links cannot be made here")
+
+
+def test_links_in_a_folder_are_not_followed(secret: Path) -> None:
+    folder = write(secret.parent / "work", {"a.py": "mine"})
+    link(folder / "file.py", secret)
+    link(folder / "inside.py", folder / "a.py")
+    link(folder / "folder", secret.parent)
+    link(folder / "loop", folder)
+    link(folder / "gone.py", folder / "nothing.py")
+    assert read_submission(folder).files == {"a.py": b"mine"}
+
+
+@pytest.mark.parametrize("name", ["file.py", "file.ipynb"])
+def test_a_submission_that_is_a_link_to_a_file_is_refused(secret: Path, name: str) -> None:
+    path = secret.parent / "work" / name
+    link(path, secret)
+    with pytest.raises(SubmissionFileError, match="cannot be read"):
+        read_submission(path)
+
+
+def test_a_submission_that_is_a_link_to_a_folder_is_that_folder(secret: Path) -> None:
+    folder = secret.parent / "linked"
+    link(folder, secret.parent / "work")
+    write(secret.parent / "work", {"a.py": "mine"})
+    assert read_submission(folder).files == {"a.py": b"mine"}
+
+
+def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
+    secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(secret.parent / "work", {"a.py": "mine"})
+    before = (folder / "a.py").lstat()
+    (folder / "a.py").unlink()
+    link(folder / "a.py", secret)
+    monkeypatch.setattr(Path, "lstat", lambda self: before)
+    with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read"):
+        read_submission(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_pipes_are_left_out_of_a_folder_and_refused_alone(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"a.py": "mine"})
+    os.mkfifo(folder / "pipe.py")
+    os.mkfifo(folder / "pipe.ipynb")
+    assert read_submission(folder).files == {"a.py": b"mine"}
+    for name in ("pipe.py", "pipe.ipynb"):
+        with pytest.raises(SubmissionFileError, match="is not a regular file"):
+            read_submission(folder / name)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no devices here")
+def test_a_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionFileError):
+        read_submission(Path("/dev/zero"))
+    link(tmp_path / "zero.py", Path("/dev/zero"))
+    with pytest.raises(SubmissionFileError):
+        read_submission(tmp_path / "zero.py")
+
+
+def test_a_folder_of_a_file_name_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, {"folder.py/inner.py": "inner", "a.py": "mine"})
+    assert read_submission(tmp_path).files == {"a.py": b"mine", "folder.py/inner.py": b"inner"}
+
+
+# --- too large, too many ---------------------------------------------------------------------
+
+
+def test_a_file_may_be_as_large_as_the_cap_and_no_larger(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"#" * FILE_CAP)
+    assert len(read_submission(path).files["a.py"]) == FILE_CAP
+    path.write_bytes(b"#" * (FILE_CAP + 1))
+    for submitted in (path, tmp_path):
+        with pytest.raises(SubmissionFileError, match=r"a\.py: is larger than 1 MiB"):
+            read_submission(submitted)
+
+
+def test_a_file_of_terabytes_is_not_read_to_its_end(tmp_path: Path) -> None:
+    for name in ("a.py", "a.ipynb"):
+        path = tmp_path / name
+        with open(path, "wb") as file:
+            try:
+                file.truncate(1 << 40)
+            except OSError:
+                pytest.skip("this file system has no files with holes")
+        with pytest.raises(SubmissionFileError, match="is larger than"):
+            read_submission(path)
+
+
+def test_a_notebook_has_a_cap_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(notebook(code("x = 1"), pictures="x" * FILE_CAP))
+    assert read_submission(path).cells == ("x = 1",)
+    monkeypatch.setattr(submission, "NOTEBOOK_CAP", FILE_CAP)
+    with pytest.raises(SubmissionFileError, match="is larger than"):
+        read_submission(path)
+
+
+def test_a_folder_of_too_many_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submission, "FILES_CAP", 3)
+    write(tmp_path, {"a.py": "", "b.py": "", "in/c.py": "", "notes.txt": "", "more.txt": ""})
+    assert len(read_submission(tmp_path).files) == 3
+    write(tmp_path, {"in/d.py": ""})
+    with pytest.raises(SubmissionFileError, match=r"more than 3 \.py files"):
+        read_submission(tmp_path)
+
+
+# --- one file --------------------------------------------------------------------------------
+
+
+def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
+    read = read_submission(
+        write(tmp_path, {"in/my work.py": "x = 1", "in/b.py": ""}) / "in/my work.py"
+    )
+    assert (read.files, read.script, read.is_folder) == (
+        {"my work.py": b"x = 1"},
+        "my work.py",
+        False,
+    )
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "py", "a.py.zip", "a.IPYNB"])
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SubmissionFileError, match=r"a folder of \.py files, a \.py or an \.ipynb"):
+        read_submission(write(tmp_path, {name: "x"}) / name)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionFileError, match=r"nowhere: cannot be read: No such file"):
+        read_submission(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read it")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a.py": "x"}) / "a.py"
+    path.chmod(0)
+    with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read: Permission denied"):
+        read_submission(path)
+
+
+# --- notebooks -------------------------------------------------------------------------------
+
+
+def test_a_notebook_gives_its_code_cells_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "work.ipynb"
+    path.write_bytes(
+        notebook(
+            {"cell_type": "markdown", "source": "# x = 0"},
+            code("x = 1"),
+            {"cell_type": "raw", "source": "x = 2"},
+            code(["x = 3\n", "y = 4"]),
+        )
+    )
+    read = read_submission(path)
+    assert read.cells == ("x = 1", "x = 3\ny = 4")
+    assert read.files == {} and not read.is_folder and read.script is None
+
+
+CELLS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "a text": (code("x = 1"), ("x = 1",)),
+    "lines": (code(["a\n", "b"]), ("a\nb",)),
+    "no lines": (code([]), ("",)),
+    "an empty text": (code(""), ("",)),
+    "CRLF": (code("a\r\nb"), ("a\r\nb",)),
+    "no source": ({"cell_type": "code"}, ("",)),
+    "a source that is null": (code(None), ("",)),
+    "a source that is a number": (code(5), ("",)),
+    "a source that is an object": (code({"a": 1}), ("",)),
+    "a line that is no text": (code(["a\n", 5, None, "b"]), ("a\nb",)),
+    "no kind": ({"source": "x = 1"}, ()),
+    "a kind that is a list": ({"cell_type": ["code"], "source": "x"}, ()),
+    "a kind of another case": ({"cell_type": "Code", "source": "x"}, ()),
+    "a cell that is a text": ("x = 1", ()),
+    "a cell that is null": (None, ()),
+}
+
+
+@pytest.mark.parametrize("cell, sources", CELLS.values(), ids=CELLS)
+def test_a_cell_of_any_form_is_read(cell: Any, sources: tuple[str, ...]) -> None:
+    data = notebook(code("first"), cell, code("last"))
+    assert parse_cells(data, "n") == ("first", *sources, "last")
+
+
+def test_a_notebook_needs_nothing_but_its_cells() -> None:
+    assert parse_cells(b'{"cells": []}', "n") == ()
+    assert parse_cells(b'\xef\xbb\xbf{"cells": []}', "n") == ()
+    assert parse_cells(notebook(code("ü\u2028你好")), "n") == ("ü\u2028你好",)
+
+
+NOT_JSON = {
+    "nothing": b"",
+    "text": b"x = 1\n",
+    "half of it": notebook(code("x = 1"))[:-5],
+    "another encoding": notebook(code("x")).decode().encode("utf-16"),
+    "bytes": bytes(range(128, 256)),
+    "brackets without end": b"[" * 200_000,
+    "a number of many digits": b"9" * 100_000,
+}
+
+
+@pytest.mark.parametrize("data", NOT_JSON.values(), ids=NOT_JSON)
+def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
+    with pytest.raises(SubmissionFileError, match=r"^work\.ipynb: is not a notebook"):
+        parse_cells(data, "work.ipynb")
+
+
+OTHER_FORMATS: dict[str, Any] = {
+    "version 3": {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "x"}]}]},
+    "no cells": {"nbformat": 4},
+    "cells that are an object": {"cells": {}},
+    "cells that are text": {"cells": "x = 1"},
+    "cells that are null": {"cells": None},
+    "a list": [code("x")],
+    "a text": "x = 1",
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("data", OTHER_FORMATS.values(), ids=OTHER_FORMATS)
+def test_json_of_another_form_is_told_from_format_4(data: Any) -> None:
+    with pytest.raises(SubmissionFileError, match="is not a notebook of format 4"):
+        parse_cells(json.dumps(data).encode(), "work.ipynb")

@@ -1,0 +1,469 @@
+"""What a check holds in place of the learner's code, with local functions in a worker's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from grader.checking import draw
+from grader.run.answers import (
+    _MIXED_IN,
+    AnswerError,
+    LoadError,
+    LocalAnswers,
+    SubmissionError,
+    WrongReturn,
+    submission_error,
+)
+from grader.run.remote import RemoteModule, RemoteSubmission, StageUnderCheck, checked, described
+from grader.run.worker.wire import Frame, Handle, Opaque
+from grader.types.course import EntryPoint, Stage
+
+TENSOR = EntryPoint("f", ("tensor",))
+PAIR = EntryPoint("f", ("tensor", "number"), is_tuple=True)
+CLASS = EntryPoint("Layer", ("tensor",), is_class=True)
+
+
+def stage_of(*entries: EntryPoint) -> Stage:
+    return Stage("stage", "A stage", 10, False, (), entries, Path())
+
+
+def under_check(entry: EntryPoint, find: Callable[[str], Any]) -> StageUnderCheck:
+    stage = StageUnderCheck(stage_of(entry), LocalAnswers(find))
+    stage.begin(seed=5)
+    return stage
+
+
+def submission(function: Callable[..., Any], entry: EntryPoint = TENSOR) -> RemoteSubmission:
+    return RemoteSubmission(under_check(entry, lambda name: function))
+
+
+# --- what is given back ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry, value",
+    [
+        (TENSOR, torch.ones(2)),
+        (EntryPoint("f", ("array",)), np.ones(2)),
+        (EntryPoint("f", ("number",)), 3),
+        (EntryPoint("f", ("number",)), 2.5),
+        (EntryPoint("f", ("any",)), None),
+        (EntryPoint("f", ("any",)), Opaque("Own")),
+        (PAIR, (torch.ones(2), 1)),
+        (EntryPoint("f", ("tensor", "any"), is_tuple=True), (torch.ones(2), None)),
+    ],
+)
+def test_what_is_of_its_type_is_handed_on(entry: EntryPoint, value: Any) -> None:
+    assert checked(value, entry, "f(...)") is value
+
+
+WRONG = {
+    "None": (
+        TENSOR,
+        None,
+        "f(...) returned None: is a `return` missing?\n  expected  a torch.Tensor",
+    ),
+    "a list": (TENSOR, [1, 2], "f(...) returned a list of 2\n  expected  a torch.Tensor"),
+    "a number": (TENSOR, 2.5, "f(...) returned float 2.5\n  expected  a torch.Tensor"),
+    "a text": (TENSOR, "x" * 99, f"f(...) returned str '{'x' * 59}\n  expected  a torch.Tensor"),
+    "an array": (
+        TENSOR,
+        np.zeros((2, 3)),
+        "f(...) returned a numpy array of shape [2, 3]\n  expected  a torch.Tensor",
+    ),
+    "a tuple": (
+        TENSOR,
+        (torch.ones(1),),
+        "f(...) returned a tuple of 1\n  expected  a torch.Tensor",
+    ),
+    "something opaque": (
+        TENSOR,
+        Opaque("torch.Tensor", "too large"),
+        "f(...) returned torch.Tensor (too large)\n  expected  a torch.Tensor",
+    ),
+    "a module": (
+        TENSOR,
+        Handle(0, "Linear"),
+        "f(...) returned a module of class Linear\n  expected  a torch.Tensor",
+    ),
+    "a tensor for an array": (
+        EntryPoint("f", ("array",)),
+        torch.ones(2),
+        "f(...) returned a torch.Tensor of shape [2]\n  expected  a numpy array",
+    ),
+    "True for a number": (
+        EntryPoint("f", ("number",)),
+        True,
+        "f(...) returned bool True\n  expected  a number",
+    ),
+    "a tensor for a tuple": (
+        PAIR,
+        torch.ones(2),
+        "f(...) returned a torch.Tensor of shape [2]\n  expected  a tuple of 2: (tensor, number)",
+    ),
+    "a list for a tuple": (
+        PAIR,
+        [torch.ones(2), 1],
+        "f(...) returned a list of 2\n  expected  a tuple of 2: (tensor, number)",
+    ),
+    "too long a tuple": (
+        PAIR,
+        (1, 2, 3),
+        "f(...) returned a tuple of 3\n  expected  a tuple of 2: (tensor, number)",
+    ),
+    "None for a tuple": (
+        PAIR,
+        None,
+        "f(...) returned None\n  expected  a tuple of 2: (tensor, number)",
+    ),
+    "a wrong second value": (
+        PAIR,
+        (torch.ones(2), None),
+        "f(...) returned None as value 2 of 2\n  expected  a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("entry, value, message", WRONG.values(), ids=WRONG)
+def test_what_is_not_of_its_type_is_told_with_what_was_due(
+    entry: EntryPoint, value: Any, message: str
+) -> None:
+    with pytest.raises(WrongReturn) as caught:
+        checked(value, entry, "f(...)")
+    assert str(caught.value) == message
+
+
+def test_names_from_the_worker_are_made_safe_to_show() -> None:
+    for value in (Opaque("\x1b[31mx", "\x1b"), Handle(0, "\x1b"), "\x1b\u202e"):
+        assert "\x1b" not in described(value) and "\u202e" not in described(value)
+
+
+class Pair(NamedTuple):
+    one: Tensor
+    other: int
+
+
+def test_a_named_tuple_is_a_tuple() -> None:
+    one, other = submission(lambda x: Pair(x, 2), PAIR).f(torch.ones(2))
+    assert torch.equal(one, torch.ones(2)) and other == 2
+
+
+def test_an_answer_of_a_wrong_type_is_told_through_the_whole_way() -> None:
+    for value, words in ((None, "None"), ({1}, "set"), (torch.eye(2).to_sparse(), "sparse")):
+        with pytest.raises(WrongReturn, match=words):
+            submission(lambda value=value: value).f()
+
+
+def test_an_answer_that_makes_no_sense_is_the_learners_fault_not_the_graders() -> None:
+    class Hostile(LocalAnswers):
+        def answer(self, request: Frame) -> Frame:
+            return Frame({"value": {"pickle": ""}})
+
+    stage = StageUnderCheck(stage_of(TENSOR), Hostile(lambda name: None))
+    with pytest.raises(WrongReturn, match="makes no sense"):
+        RemoteSubmission(stage).f()
+
+
+# --- errors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", _MIXED_IN, ids=lambda kind: kind.__name__)
+def test_an_exception_is_the_builtin_one_too_and_reads_the_same(kind: type[Exception]) -> None:
+    error = {"type": "Own", "bases": ["Own", kind.__name__, "Exception"], "message": "it's \x1b"}
+    raised = submission_error(error)
+    assert isinstance(raised, kind) and isinstance(raised, SubmissionError)
+    assert str(raised) == "Own: it's \\x1b"
+    assert not raised.not_written
+
+
+@pytest.mark.parametrize(
+    "error",
+    [{}, {"bases": 5}, {"bases": [5, {}], "frames": 7, "message": []}, {"frames": [5, {}]}],
+)
+def test_an_error_of_any_form_can_be_told(error: dict[str, Any]) -> None:
+    assert str(submission_error(error)).startswith("Exception")
+
+
+def test_an_exception_of_the_learners_code_can_be_caught_by_its_type() -> None:
+    def f() -> None:
+        raise KeyError("it's missing")
+
+    with pytest.raises(KeyError) as caught:
+        submission(f).f()
+    assert str(caught.value) == '''KeyError: "it's missing"'''
+
+
+def test_the_frames_of_an_error_are_shown_and_sys_exit_is_explained() -> None:
+    frame = {"file": "a.py", "line": 3, "function": "f", "text": "return q @ k"}
+    error = submission_error({"type": "RuntimeError", "message": "sizes", "frames": [frame]})
+    assert str(error) == "RuntimeError: sizes\n  a.py, line 3, in f\n    return q @ k"
+    assert "sys.exit()" in str(submission_error({"type": "SystemExit", "message": "3"}))
+
+
+def test_the_error_of_a_stub_marks_the_case_until_the_next_begins() -> None:
+    stage = under_check(TENSOR, lambda name: None)
+    error = stage.fail({"type": "NotImplementedError", "bases": [], "stub": True})
+    assert isinstance(error, SubmissionError) and error.not_written and stage.not_written
+    stage.begin(seed=1)
+    assert not stage.not_written
+    stage.fail({"type": "NotImplementedError", "bases": [], "stub": "yes"})
+    assert not stage.not_written
+
+
+# --- calls -----------------------------------------------------------------------------------
+
+
+def test_a_name_that_is_no_entry_point_is_the_checks_own_mistake() -> None:
+    remote = submission(lambda: 1)
+    with pytest.raises(AttributeError, match="g is no entry point of stage stage") as caught:
+        _ = remote.g
+    assert not isinstance(caught.value, AnswerError)
+
+
+def test_an_entry_point_that_is_not_there_is_told_before_any_call() -> None:
+    class Empty(LocalAnswers):
+        def need(self, name: str) -> None:
+            raise LoadError(f"{name} is missing")
+
+    stage = StageUnderCheck(stage_of(TENSOR), Empty(lambda name: pytest.fail("called")))
+    with pytest.raises(LoadError, match="f is missing"):
+        RemoteSubmission(stage).f()
+    assert stage.end() == ()
+
+
+def named(**axes: int) -> Tensor:
+    return draw(torch.Generator(), torch.device("cpu"), **axes)
+
+
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "nothing": ((), {}, "f()"),
+    "plain values": ((2, 0.5), {"bias": True, "mask": None}, "f(2, 0.5, bias=True, mask=None)"),
+    "text": (("a",), {}, "f('a')"),
+    "a tensor": ((torch.ones(2, 3),), {}, "f([2, 3])"),
+    "one number": ((torch.tensor(1.0),), {}, "f([])"),
+    "named axes": ((named(B=2, T=3),), {"k": named(D=4)}, "f([B=2, T=3], k=[D=4])"),
+    "another dtype": ((torch.ones(2).bool(),), {}, "f([2] bool)"),
+    "an array": ((np.ones(2),), {}, "f([2] float64)"),
+    "a list": (([1, 2],), {}, "f(a list of 2)"),
+}
+
+
+@pytest.mark.parametrize("args, kwargs, text", CALLS.values(), ids=CALLS)
+def test_the_last_call_reads_like_a_call(args: Any, kwargs: Any, text: str) -> None:
+    stage = under_check(TENSOR, lambda name: lambda *args, **kwargs: torch.ones(1))
+    RemoteSubmission(stage).f(*args, **kwargs)
+    assert stage.last_call == text
+    stage.begin(seed=1)
+    assert stage.last_call == ""
+
+
+def test_every_call_has_its_own_seed_and_a_case_can_be_repeated() -> None:
+    stage = under_check(TENSOR, lambda name: lambda: torch.rand(3))
+    remote = RemoteSubmission(stage)
+    first, second = remote.f(), remote.f()
+    assert not torch.equal(first, second)
+    stage.begin(seed=5)
+    assert torch.equal(remote.f(), first)
+    stage.begin(seed=6)
+    assert torch.equal(remote.f(), second), "seeds follow on each other"
+    stage.begin(seed=7)
+    assert not torch.equal(remote.f(), first)
+
+
+def test_what_passed_is_on_record_for_one_case() -> None:
+    stage = under_check(TENSOR, lambda name: lambda x: x * 2)
+    x = torch.ones(2, requires_grad=True)
+    RemoteSubmission(stage).f(x).sum().backward()
+    assert [exchange.request.header["op"] for exchange in stage.end()] == ["call", "backward"]
+    stage.begin(seed=1)
+    assert stage.end() == ()
+
+
+# --- modules ---------------------------------------------------------------------------------
+
+
+class Layer(nn.Module):
+    """A small real module, with all that a remote one has to show."""
+
+    def __init__(self, size: int = 3, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, size)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("kept", torch.arange(2.0))
+        self.register_buffer("passing", torch.ones(1), persistent=False)
+
+    def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:
+        return self.dropout(self.linear(x)) * scale
+
+
+class Made(NamedTuple):
+    """A remote module, the real one behind it and their stage."""
+
+    remote: RemoteModule
+    real: Layer
+    stage: StageUnderCheck
+
+
+@pytest.fixture
+def made() -> Made:
+    kept: list[Layer] = []
+
+    def make(*args: Any, **kwargs: Any) -> Layer:
+        kept.append(Layer(*args, **kwargs))
+        return kept[-1]
+
+    stage = under_check(CLASS, lambda name: make)
+    remote = RemoteSubmission(stage).Layer(3, dropout=0.5)
+    assert isinstance(remote, RemoteModule)
+    return Made(remote, kept[0], stage)
+
+
+def test_a_class_whose_objects_are_no_modules_is_told() -> None:
+    for value in (3, None, object()):
+        with pytest.raises(WrongReturn, match=r"derive from nn\.Module"):
+            submission(lambda value=value: value, CLASS).Layer()
+
+
+def test_calling_a_module_calls_its_forward(made: Made) -> None:
+    made.remote.eval()
+    x = torch.randn(2, 3)
+    assert torch.equal(made.remote(x), made.real(x))
+    assert torch.equal(made.remote(x, scale=2.0), made.real(x, scale=2.0))
+    assert made.stage.last_call == "Layer(3, dropout=0.5)([2, 3], scale=2.0)"
+
+
+def test_what_a_module_gives_back_is_looked_at_too(made: Made) -> None:
+    made.real.forward = lambda x: None  # type: ignore[assignment,method-assign,misc]
+    with pytest.raises(WrongReturn, match=r"Calling Layer\(\.\.\.\) returned None"):
+        made.remote(torch.ones(1, 3))
+
+
+def test_parameters_are_leaves_with_the_modules_names_and_values(made: Made) -> None:
+    here, there = dict(made.remote.named_parameters()), dict(made.real.named_parameters())
+    assert list(here) == list(there) == ["linear.weight", "linear.bias"]
+    for name, parameter in here.items():
+        assert parameter.is_leaf and parameter.requires_grad
+        assert torch.equal(parameter, there[name])
+    assert all(a is b for a, b in zip(made.remote.parameters(), here.values(), strict=True))
+
+
+def test_gradients_reach_inputs_and_parameters(made: Made) -> None:
+    made.remote.eval(), made.real.eval()
+    x = torch.randn(2, 3, requires_grad=True)
+    made.remote(x).square().sum().backward()
+    expected = torch.autograd.grad(made.real(x).square().sum(), [x, *made.real.parameters()])
+    for tensor, gradient in zip([x, *made.remote.parameters()], expected, strict=True):
+        assert tensor.grad is not None and torch.allclose(tensor.grad, gradient)
+    with torch.no_grad():
+        assert not made.remote(x).requires_grad
+
+
+def test_training_mode_is_switched_there_and_shown_here(made: Made) -> None:
+    x = torch.ones(50, 3)
+    assert made.remote.training
+    assert bool((made.remote(x) == 0).any()), "dropout is active"
+    assert made.remote.eval() is made.remote
+    assert not made.remote.training and not made.real.training
+    assert not bool((made.remote(x) == 0).any())
+    assert made.remote.train() is made.remote
+    assert made.remote.training and made.real.training
+    made.remote.train(False)
+    assert not made.remote.training and not made.real.training
+
+
+def test_a_state_dict_makes_the_round_trip(made: Made) -> None:
+    state = made.remote.state_dict()
+    assert list(state) == list(made.real.state_dict())
+    state["linear.weight"].fill_(7)
+    assert not bool((made.real.linear.weight == 7).any()), "what came is a copy"
+    made.remote.load_state_dict(state)
+    assert bool((made.real.linear.weight == 7).all())
+    assert bool((dict(made.remote.named_parameters())["linear.weight"] == 7).all())
+    assert {n: t.tolist() for n, t in made.remote.state_dict().items()} == {
+        n: t.tolist() for n, t in state.items()
+    }
+
+
+def test_loading_takes_parameters_of_another_module_as_they_are(made: Made) -> None:
+    other = Layer()
+    made.remote.load_state_dict({**dict(other.named_parameters()), "kept": other.kept})
+    assert torch.equal(made.real.linear.weight, other.linear.weight)
+
+
+def test_a_strict_load_refuses_what_does_not_fit(made: Made) -> None:
+    with pytest.raises(RuntimeError, match="Missing key"):
+        made.remote.load_state_dict({})
+    with pytest.raises(RuntimeError, match="Unexpected key"):
+        made.remote.load_state_dict({**made.remote.state_dict(), "more": torch.ones(1)})
+    made.remote.load_state_dict({"kept": torch.zeros(2)}, strict=False)
+    assert made.real.kept.tolist() == [0, 0]  # type: ignore[operator]
+
+
+def test_buffers_are_shown_whether_they_persist_or_not(made: Made) -> None:
+    buffers = dict(made.remote.named_buffers())
+    assert {name: buffer.tolist() for name, buffer in buffers.items()} == {
+        "kept": [0, 1],
+        "passing": [1],
+    }
+
+
+def test_a_cast_is_done_there_and_seen_here(made: Made) -> None:
+    weight = dict(made.remote.named_parameters())["linear.weight"]
+    made.remote.eval()
+    made.remote(torch.ones(1, 3)).sum().backward()
+    assert made.remote.to(torch.float64) is made.remote
+    assert dict(made.remote.named_parameters())["linear.weight"] is weight, "the same leaf"
+    assert weight.dtype == torch.float64 and weight.grad is None
+    out = made.remote(torch.ones(1, 3, dtype=torch.float64))
+    out.sum().backward()
+    assert out.dtype == torch.float64
+    assert weight.grad is not None and weight.grad.dtype == torch.float64
+    made.remote.to(torch.device("cpu"))
+    assert made.real.linear.weight.device.type == "cpu"
+
+
+@pytest.mark.parametrize("name", ["cuda", "foo", "linear", "forward", "modules", "__dict__x"])
+def test_nothing_else_of_a_module_is_there(made: Made, name: str) -> None:
+    with pytest.raises(AttributeError):
+        getattr(made.remote, name)
+
+
+def test_a_module_may_be_an_argument() -> None:
+    stage = StageUnderCheck(
+        stage_of(CLASS, TENSOR),
+        LocalAnswers({"Layer": Layer, "f": lambda layer: layer.linear.weight}.__getitem__),
+    )
+    stage.begin(seed=0)
+    remote = RemoteSubmission(stage)
+    module = remote.Layer(2)
+    weight = remote.f(module)
+    assert torch.equal(weight, dict(module.named_parameters())["linear.weight"])
+    assert not isinstance(weight, nn.Parameter)
+
+
+HOSTILE = {
+    "no names": [torch.ones(2)],
+    "triples": [("a", torch.ones(2), 1)],
+    "numbers": [("a", 1)],
+    "a name that is none": [(1, torch.ones(2))],
+    "text": "abc",
+    "a number": 3,
+    "None": None,
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_parameters_of_another_form_are_refused(value: Any) -> None:
+    class Hostile(nn.Module):
+        def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
+            return value
+
+    with pytest.raises(WrongReturn, match="named_parameters"):
+        submission(Hostile, CLASS).Layer().named_parameters()

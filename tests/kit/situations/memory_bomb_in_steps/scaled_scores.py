@@ -1,4 +1,0 @@
-def scaled_scores(q, k):
-    hoard = []
-    while True:
-        hoard.append(bytearray(256 << 20))

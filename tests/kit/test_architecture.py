@@ -1,0 +1,192 @@
+"""How grader/ is built: what the worker may import, what it is sent, and what nobody knows.
+
+That imports point one way along the rooms is held in test_rooms.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import keyword
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.read.course_file import read_course
+from grader.run import workers
+
+ROOT = Path(__file__).parents[2]
+GRADER = ROOT / "grader"
+WORKER = GRADER / "run" / "worker"
+FILES = sorted(GRADER.rglob("*.py"))
+IN_WORKER = sorted(WORKER.glob("*.py"))
+
+
+def names(files: list[Path]) -> list[str]:
+    return [file.relative_to(GRADER).as_posix() for file in files]
+
+
+def every_file(files: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("file", files, ids=names(files))
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """What a module imports, as `package.module` or, from grader itself, `grader.name`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imports_of(file: Path) -> set[str]:
+    return set(imports(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def at_the_top(file: Path) -> set[str]:
+    """What importing a module imports: nothing inside functions or under TYPE_CHECKING."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tops = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return set(imports(ast.Module(tops, [])))
+
+
+# --- imports ---------------------------------------------------------------------------------
+
+
+@every_file(FILES)
+def test_every_import_is_spelled_out(file: Path) -> None:
+    found = imports_of(file)
+    assert [name for name in found if name.startswith(".") or name.endswith("*")] == []
+
+
+@every_file(IN_WORKER)
+def test_the_worker_knows_nothing_of_the_grader_but_itself(file: Path) -> None:
+    found = {name for name in imports_of(file) if name.split(".")[0] == "grader"}
+    assert {name for name in found if not name.startswith("grader.run.worker.")} == set()
+
+
+@every_file(IN_WORKER)
+def test_the_worker_needs_no_library_to_start(file: Path) -> None:
+    roots = {name.split(".")[0] for name in at_the_top(file)} - {"grader"}
+    assert roots <= set(sys.stdlib_module_names)
+
+
+RENDERERS = sorted((GRADER / "show").glob("*.py")) + sorted((GRADER / "types").glob("*.py"))
+
+
+@every_file([*RENDERERS, GRADER / "judge" / "verdict.py"])
+def test_what_is_pure_neither_reads_nor_runs_nor_prints(file: Path) -> None:
+    roots = {name.split(".")[0] for name in imports_of(file)}
+    assert roots.isdisjoint({"os", "sys", "io", "subprocess", "socket", "shutil", "torch"})
+    text = file.read_text(encoding="utf-8")
+    calls = [
+        node.func.id
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    assert {"open", "print", "input", "exec", "eval"}.isdisjoint(calls)
+
+
+# --- what the worker is sent -----------------------------------------------------------------
+
+
+def test_the_worker_is_sent_every_module_of_its_folder_in_the_order_of_their_imports() -> None:
+    there = {file.stem for file in IN_WORKER} - {"__init__", "bootstrap"}
+    assert set(workers._SOURCES) == there and len(workers._SOURCES) == len(there)
+    for number, name in enumerate(workers._SOURCES):
+        needed = {
+            imported.split(".")[3]
+            for imported in imports_of(WORKER / f"{name}.py")
+            if imported.startswith("grader.run.worker.")
+        }
+        assert needed <= set(workers._SOURCES[:number]), name
+
+
+def test_the_folders_own_init_runs_nothing() -> None:
+    tree = ast.parse((WORKER / "__init__.py").read_text(encoding="utf-8"))
+    assert [type(node) for node in tree.body if not isinstance(node, ast.Expr)] == []
+
+
+# --- what nobody knows -----------------------------------------------------------------------
+
+# Words of what this course teaches. In code they would be a name that only this course needs.
+TAUGHT = frozenset(
+    {
+        *("attention", "attentions", "softmax", "heads", "mask", "masks", "masked", "masking"),
+        *("query", "queries", "causal", "padding", "transformer", "transformers"),
+        *("token", "tokens", "dropout", "encoder", "decoder", "multihead", "qkv"),
+    }
+)
+# Loading what torch loads on first use names the operations that do it.
+WARMING = ("run/worker/server.py", "_warm_torch")
+# Words that mean something else there: of bits.
+ELSEWHERE = {word: {"run/worker/lock.py"} for word in ("mask", "masks", "masked")}
+
+
+def words(identifier: str) -> list[str]:
+    """The words of a name in snake_case or CamelCase."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower().strip("_").split("_")
+
+
+def identifiers(source: str, without: str = "") -> Iterator[tuple[str, int]]:
+    """Every name in the code, with its line; not those inside the function `without`."""
+    left_out = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name == without
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        name = token.type == tokenize.NAME and not keyword.iskeyword(token.string)
+        if name and token.start[0] not in left_out:
+            yield token.string, token.start[0]
+
+
+@every_file(FILES)
+def test_no_name_in_the_code_belongs_to_what_is_taught(file: Path) -> None:
+    place = file.relative_to(GRADER).as_posix()
+    without = WARMING[1] if place == WARMING[0] else ""
+    found = [
+        f"line {line}: {name}"
+        for name, line in identifiers(file.read_text(encoding="utf-8"), without)
+        for word in words(name)
+        if word in TAUGHT and place not in ELSEWHERE.get(word, ())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        ("num_heads = 3", ["num_heads"]),
+        ("class MultiHeadAttention: pass", ["MultiHeadAttention"]),
+        ("def f(query): return query", ["query", "query"]),
+        ("header = 1  # the query's head", []),
+        ("text = 'attention'", []),
+    ],
+)
+def test_the_search_for_names_finds_them(source: str, found: list[str]) -> None:
+    taught = [n for n, _ in identifiers(source) if TAUGHT.intersection(words(n))]
+    assert taught == found
+
+
+@every_file(FILES)
+def test_no_slug_or_entry_point_is_written_anywhere(file: Path) -> None:
+    course = read_course(ROOT / "course.toml")
+    own = {stage.slug for stage in course.stages} | {
+        entry.name for stage in course.stages for entry in stage.entry_points
+    }
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    strings = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert own.isdisjoint(strings)
+    # softmax, a slug, is an operation of torch too; the examples in docstrings are examples
+    assert {n for n, _ in identifiers(file.read_text(encoding="utf-8"))} & own <= {"softmax"}

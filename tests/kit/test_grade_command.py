@@ -1,0 +1,381 @@
+"""`python -m grader` as a learner starts it: a real process, its exit code and what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TINY = Path(__file__).parent / "courses" / "tiny"
+SLUGS = ["split_heads", "scaled_scores", "masking", "softmax", "concat_heads"]
+SLUGS += ["multi_head_attention"]
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+LOOP = "open('started', 'w').close()\nwhile True:\n    pass\n"
+
+
+def command(*words: str, course: Path = TINY) -> list[str]:
+    return [sys.executable, "-m", "grader", *words, "--course", str(course)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **more}
+
+
+def grade(
+    *words: str, course: Path = TINY, cwd: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words, course=course),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment(**more),
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def stubs() -> subprocess.CompletedProcess[str]:
+    return grade("--submission", str(ROOT / "exercises"), course=ROOT)
+
+
+@pytest.fixture(scope="module")
+def solutions() -> subprocess.CompletedProcess[str]:
+    return grade("--submission", str(ROOT / "solutions"), "--json", course=ROOT)
+
+
+def test_untouched_stubs_are_not_yet_and_calm(stubs: subprocess.CompletedProcess[str]) -> None:
+    assert stubs.returncode == 1
+    assert stubs.stderr == ""
+    assert "✗" not in stubs.stdout
+    assert "failed" not in stubs.stdout
+    assert "0 / 100" in stubs.stdout
+    assert stubs.stdout.count("not started") == len(SLUGS)
+    assert "Welcome!" in stubs.stdout
+
+
+def test_nothing_but_plain_text_of_80_columns(stubs: subprocess.CompletedProcess[str]) -> None:
+    assert "\x1b" not in stubs.stdout
+    assert max(map(len, stubs.stdout.splitlines())) <= 80
+
+
+def test_the_solutions_get_everything(solutions: subprocess.CompletedProcess[str]) -> None:
+    assert solutions.returncode == 0, solutions.stdout
+    assert solutions.stderr == ""
+    report = json.loads(solutions.stdout)
+    assert (report["score"], report["max_score"], report["bonus"]) == (100, 100, 0)
+    assert [stage["slug"] for stage in report["stages"]] == SLUGS
+    assert {stage["status"] for stage in report["stages"]} == {"passed"}
+
+
+# --- the report of DESIGN section 5, key by key --------------------------------------------------
+
+NUMBER = (int, float)
+REPORT = {
+    "schema": int,
+    "course": str,
+    "submission": str,
+    "device": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "bonus": NUMBER,
+    "stages": list,
+}
+STAGE = {
+    "slug": str,
+    "title": str,
+    "status": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "bonus": bool,
+    "caused_by": (str, type(None)),
+    "checks": list,
+}
+CHECK = {
+    "id": str,
+    "title": str,
+    "outcome": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "message": str,
+    "diagnosis": (dict, type(None)),
+    "seconds": NUMBER,
+}
+DIAGNOSIS = {"id": str, "text": str}
+
+
+def fits(data: dict[str, Any], keys: dict[str, Any]) -> None:
+    assert list(data) == list(keys)
+    for key, kind in keys.items():
+        assert isinstance(data[key], kind), key
+        assert kind is bool or not isinstance(data[key], bool), key
+
+
+def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+    (tmp_path / "moving_average.py").write_text(
+        "import numpy as np\n\n\ndef moving_average(values, width):\n"
+        "    if not 1 <= width <= len(values):\n        raise ValueError\n"
+        "    return np.convolve(values, np.ones(width), mode='valid')\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "smooth.py").write_text((TINY / "solutions" / "smooth.py").read_text("utf-8"))
+    (tmp_path / "roughness.py").write_text((TINY / "exercises" / "roughness.py").read_text("utf-8"))
+    wrong = grade("--submission", str(tmp_path), "--json")
+    assert wrong.returncode == 1
+    reports = [json.loads(solutions.stdout), json.loads(wrong.stdout)]
+    diagnoses = []
+    for report in reports:
+        fits(report, REPORT)
+        assert report["schema"] == 1
+        assert report["device"] in ("cpu", "cuda", "mps")
+        for stage in report["stages"]:
+            fits(stage, STAGE)
+            assert stage["status"] in ("passed", "failed", "not_started", "error")
+            assert stage["score"] == sum(check["score"] for check in stage["checks"])
+            for check in stage["checks"]:
+                fits(check, CHECK)
+                assert check["outcome"] in ("passed", "failed", "skipped", "error", "timeout")
+                if check["diagnosis"] is not None:
+                    fits(check["diagnosis"], DIAGNOSIS)
+                    diagnoses.append(check["diagnosis"]["id"])
+    assert "average_sum" in diagnoses
+    assert [stage["caused_by"] for stage in reports[1]["stages"]] == [None, "moving_average", None]
+    assert reports[1]["stages"][2]["status"] == "not_started"
+
+
+# --- words on the command line -------------------------------------------------------------------
+
+
+def one_line(done: subprocess.CompletedProcess[str], *needles: str) -> None:
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    for needle in needles:
+        assert needle in lines[0]
+
+
+def test_a_stage_that_is_not_there() -> None:
+    one_line(grade("smoth"), "there is no stage 'smoth'", "did you mean 'smooth'?")
+    one_line(grade("nosuch"), "there is no stage 'nosuch'", "grade list")
+
+
+def test_a_submission_that_is_not_there(tmp_path: Path) -> None:
+    one_line(grade("--submission", str(tmp_path / "absent")), "absent: cannot be read")
+    (tmp_path / "notes.txt").write_text("no code")
+    one_line(grade("--submission", str(tmp_path / "notes.txt")), "a folder of .py files")
+
+
+def test_a_course_that_is_not_there(tmp_path: Path) -> None:
+    one_line(grade(course=tmp_path), "course.toml")
+
+
+def test_one_stage_alone(tmp_path: Path) -> None:
+    done = grade("moving_average", "--submission", str(TINY / "solutions"), "--json")
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert [stage["slug"] for stage in report["stages"]] == ["moving_average"]
+    assert (report["score"], report["max_score"]) == (6, 6)
+
+
+# --- colour and width ----------------------------------------------------------------------------
+
+
+def test_colour_only_where_it_is_wanted(tmp_path: Path) -> None:
+    words = command("--submission", str(TINY / "exercises"))
+    forced = _through_a_terminal(words, environment(TERM="xterm-256color"))
+    assert "\x1b[" in forced
+    refused = _through_a_terminal(words, environment(TERM="xterm-256color", NO_COLOR="1"))
+    assert re.search(r"\x1b\[[0-9;]*3[0-7]m", refused) is None
+    assert "not started" in refused
+
+
+def _through_a_terminal(words: list[str], env: dict[str, str]) -> str:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdout=theirs, stderr=theirs, stdin=theirs, env=env) as process:
+        os.close(theirs)
+        data = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                data += part
+        except OSError:  # Linux's way to say that the other end is closed
+            pass
+        process.wait(timeout=60)
+    os.close(ours)
+    return data.decode("utf-8")
+
+
+def test_long_words_stay_within_80_columns(tmp_path: Path) -> None:
+    word = "unbreakable" * 30
+    (tmp_path / "moving_average.py").write_text(
+        f"def moving_average(values, width):\n    {word}()\n"
+    )
+    done = grade("--all", "--submission", str(tmp_path))
+    assert done.returncode == 1
+    assert "unbreakable" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\x1b" not in done.stdout
+
+
+# --- a seed repeats a run ------------------------------------------------------------------------
+
+
+def test_a_seed_repeats_a_run_exactly(tmp_path: Path) -> None:
+    (tmp_path / "moving_average.py").write_text(
+        "import random\n\nimport numpy as np\n\n\ndef moving_average(values, width):\n"
+        "    raise RuntimeError(f'{random.random()} {np.random.rand()} {values[0]}')\n"
+    )
+
+    def messages(seed: str) -> list[str]:
+        done = grade("moving_average", "--submission", str(tmp_path), "--seed", seed, "--json")
+        (stage,) = json.loads(done.stdout)["stages"]
+        return [check["message"] for check in stage["checks"]]
+
+    first = messages("5")
+    assert first == messages("5")
+    assert first != messages("6")
+
+
+# --- stopped in the middle -----------------------------------------------------------------------
+
+
+def descendants(pid: int) -> set[int]:
+    """Every process below `pid`, from /proc."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            parents[int(entry)] = int(stat.rpartition(")")[2].split()[1])
+    found = {pid}
+    while new := {child for child, parent in parents.items() if parent in found} - found:
+        found |= new
+    return found - {pid}
+
+
+def alive(pids: set[int]) -> set[int]:
+    return {pid for pid in pids if _state(pid) not in (None, "Z")}
+
+
+def _state(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[0]
+
+
+def until(happens: Callable[[], object], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if happens():
+            return True
+        time.sleep(0.01)
+    return bool(happens())
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts `grade` on this moving_average.py in a process group of its own, as a shell does."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    started: list[subprocess.Popen[str]] = []
+
+    def start(source: str) -> subprocess.Popen[str]:
+        folder = tmp_path / "submission"
+        folder.mkdir()
+        (folder / "moving_average.py").write_text(source)
+        process = subprocess.Popen(
+            command("--submission", str(folder)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=environment(TMPDIR=str(scratch)),
+            process_group=0 if sys.version_info >= (3, 11) else None,
+            start_new_session=sys.version_info < (3, 11),
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        left = alive(descendants(process.pid) | {process.pid})
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
+    """Press Ctrl-C, and again after a second: an import may swallow the first one."""
+    for _ in range(2):
+        start = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=1)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    else:
+        out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 2
+    # An interrupted exec() makes Python end by the signal, after our words: shells call it 130 too.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert (out, err.splitlines()) == ("", ["grade: stopped; nothing was changed"])
+
+
+@linux_only
+def test_ctrl_c_in_an_endless_loop_leaves_nothing(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
+    below = descendants(process.pid)
+    assert len(below) == 2  # the isolated interpreter and one worker
+    stopped_by_ctrl_c(process)
+    assert until(lambda: not alive(below), 1), alive(below)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@linux_only
+@pytest.mark.parametrize("after", [0.0, 0.15, 0.4])
+def test_ctrl_c_while_starting_leaves_nothing(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path, after: float
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*")) and descendants(process.pid), 60)
+    time.sleep(after)
+    below = descendants(process.pid)
+    stopped_by_ctrl_c(process)
+    assert until(lambda: not alive(below), 1), alive(below)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@linux_only
+def test_killed_it_leaves_no_process(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
+    below = descendants(process.pid)
+    assert len(below) == 2
+    process.kill()
+    process.wait(timeout=30)
+    assert until(lambda: not alive(below), 3), alive(below)
