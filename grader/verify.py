@@ -154,8 +154,8 @@ class _Proof:
         caught_by = tuple(c.id for c in result.checks if c.outcome is Outcome.FAILED)
         explained = explanations(facts, known, self._solution)
         names = {diagnosis.id for diagnosis in named(facts, known, explained).values()}
-        own = explained.get(mistake.id)
-        same = tuple(id for id, by in explained.items() if id != mistake.id and by == own)
+        own = explained.found.get(mistake.id)
+        same = tuple(id for id, by in explained.found.items() if id != mistake.id and by == own)
         others = sorted(names - {mistake.id})
         name = mistake.id if names == {mistake.id} else ", ".join(others) or None
         return MisconceptionProof(mistake.id, caught_by, name, same)

@@ -10,7 +10,7 @@ named: an unknown mistake must never get a wrong name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
 _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
+_PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
 
 
@@ -45,10 +46,23 @@ class _Step:
     """One recorded request, what the learner answered and what the solution answers."""
 
     exchange: Exchange
+    entry: str | None  # the entry point that answers, directly or by an object that it made
     learner: _Read
     solution: _Read
-    random: bool  # the solution's own answer changes with the seed
+    fresh: bool  # the answer holds freshly drawn parameters: their names and spread are compared
     deviates: bool  # the learner's answer is not the solution's
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """What speaks for each misconception that nothing contradicts.
+
+    `found` gives, by the misconception's id and the case's, how many wrong answers it explains;
+    `deviating` the failing cases in which an entry point gave a wrong answer.
+    """
+
+    found: Mapping[str, Mapping[str, int]]
+    deviating: Mapping[str, frozenset[str]]
 
 
 def diagnose(
@@ -64,15 +78,23 @@ def diagnose(
 
 
 def named(
-    facts: StageFacts,
-    misconceptions: Sequence[Misconception],
-    explained: dict[str, dict[str, int]],
+    facts: StageFacts, misconceptions: Sequence[Misconception], explanations: Explanations
 ) -> dict[str, Diagnosis]:
-    """The diagnosis of each failing check that one of the `explanations` wins clearly."""
+    """The diagnosis of each failing check that one misconception explains best.
+
+    Nothing is named of an entry point that gave a wrong answer which no misconception explains:
+    there is an unknown mistake in it, and the others may be but its traces.
+    """
     by_id = {suspect.id: suspect for suspect in misconceptions}
+    able: dict[str, Mapping[str, int]] = {}
+    for entry, cases in explanations.deviating.items():
+        own = {id: by for id, by in explanations.found.items() if by_id[id].replaces == entry}
+        covered = {case for by_case in own.values() for case, count in by_case.items() if count}
+        if cases <= covered:
+            able |= own
     diagnoses = {}
-    for check in dict.fromkeys(fact.case.check for fact in _failed(facts)):
-        best = _best(check, explained)
+    for check, cases_of_check in _cases_by_check(_failed(facts)).items():
+        best = _best(cases_of_check, able)
         if best is not None:
             found = by_id[best]
             diagnoses[check] = Diagnosis(found.id, found.says, found.hint)
@@ -83,8 +105,8 @@ def explanations(
     facts: StageFacts,
     misconceptions: Sequence[Misconception],
     solution: Callable[[str], Any],
-) -> dict[str, dict[str, int]]:
-    """For each misconception that nothing contradicts: the wrong answers of each check it gives.
+) -> Explanations:
+    """Hold every misconception against the record of a stage.
 
     To be quick the suspects are sought in one failing case of a few checks, and only they are then
     held against the whole stage.
@@ -92,59 +114,63 @@ def explanations(
     failed = _failed(facts)
     exchanges = [exchange for fact in facts.cases for exchange in fact.exchanges]
     if not failed or not misconceptions or not all(map(_is_readable, exchanges)):
-        return {}
-    steps: dict[str, list[_Step]] = {}
-
-    def recorded(fact: CaseFact) -> list[_Step]:
-        if fact.case.id not in steps:
-            steps[fact.case.id] = list(_against_solution(fact, solution))
-        return steps[fact.case.id]
-
-    explained: dict[str, dict[str, int]] = {}
+        return Explanations({}, {})
+    steps = {
+        fact.case.id: list(_against_solution(fact, solution))
+        for fact in facts.cases
+        if fact.ending in _FAILED + _PASSED
+    }
+    found: dict[str, dict[str, int]] = {}
     held: set[str] = set()
-    first_of_check = {fact.case.check: fact for fact in reversed(failed)}
-    for fact in list(reversed(first_of_check.values()))[:_CHECKS_TO_START_FROM]:
-        if any(by_check.get(fact.case.check) for by_check in explained.values()):
+    for cases in list(_cases_by_check(failed).values())[:_CHECKS_TO_START_FROM]:
+        if any(by_case.get(case) for by_case in found.values() for case in cases):
             continue
         for suspect in misconceptions:
-            if suspect.id in held or not _explained(recorded(fact), suspect, solution):
+            if suspect.id in held or not _explained(steps[cases[0]], suspect, solution):
                 continue
             held.add(suspect.id)
-            by_check = _agreement(facts.cases, recorded, suspect, solution)
-            if by_check is not None:
-                explained[suspect.id] = by_check
-    return explained
+            by_case = _agreement(steps, suspect, solution)
+            if by_case is not None:
+                found[suspect.id] = by_case
+    deviating: dict[str, set[str]] = {}
+    for fact in failed:
+        for step in steps[fact.case.id]:
+            if step.deviates and step.entry is not None:
+                deviating.setdefault(step.entry, set()).add(fact.case.id)
+    return Explanations(found, {entry: frozenset(cases) for entry, cases in deviating.items()})
+
+
+def _cases_by_check(failed: Sequence[CaseFact]) -> dict[str, list[str]]:
+    cases: dict[str, list[str]] = {}
+    for fact in failed:
+        cases.setdefault(fact.case.check, []).append(fact.case.id)
+    return cases
 
 
 def _failed(facts: StageFacts) -> list[CaseFact]:
     return [fact for fact in facts.cases if fact.ending in _FAILED and fact.exchanges]
 
 
-def _best(check: str, explained: dict[str, dict[str, int]]) -> str | None:
-    """The suspect that explains this check and the most answers of the stage; None at a tie."""
-    able = [name for name, by_check in explained.items() if by_check.get(check)]
-    ranked = sorted(able, key=lambda name: -sum(explained[name].values()))
-    totals = [sum(explained[name].values()) for name in ranked]
+def _best(cases: Sequence[str], found: Mapping[str, Mapping[str, int]]) -> str | None:
+    """The one that explains one of the cases and the most answers of the stage; None at a tie."""
+    able = [id for id, by_case in found.items() if any(by_case.get(case) for case in cases)]
+    ranked = sorted(able, key=lambda id: -sum(found[id].values()))
+    totals = [sum(found[id].values()) for id in ranked]
     if not ranked or (len(ranked) > 1 and totals[0] == totals[1]):
         return None
     return ranked[0]
 
 
 def _agreement(
-    facts: Sequence[CaseFact],
-    recorded: Callable[[CaseFact], list[_Step]],
-    suspect: Misconception,
-    solution: Callable[[str], Any],
+    steps: Mapping[str, Sequence[_Step]], suspect: Misconception, solution: Callable[[str], Any]
 ) -> dict[str, int] | None:
-    """How many deviating answers of each check a suspect explains; None if one contradicts it."""
-    found: dict[str, int] = {}
-    for fact in facts:
-        if fact.ending not in _FAILED + _PASSED:
-            continue
-        count = _explained(recorded(fact), suspect, solution)
+    """How many deviating answers of each case a suspect explains; None if one contradicts it."""
+    found = {}
+    for case, recorded in steps.items():
+        count = _explained(recorded, suspect, solution)
         if count is None:
             return None
-        found[fact.case.check] = found.get(fact.case.check, 0) + count
+        found[case] = count
     return found
 
 
@@ -159,29 +185,45 @@ def _explained(
     count = 0
     answers = _replay([step.exchange for step in steps], find)
     for step, answer in zip(steps, answers, strict=True):
-        target = step.exchange.request.header.get("target") or {}
-        if target.get("function", suspect.replaces) != suspect.replaces:
+        if step.entry != suspect.replaces:
             continue
         suspected = _read(answer)
-        method = target.get("method")
-        if _same(method, step.learner, suspected, step.solution.error is not None):
+        if _same(step.learner, suspected, step.fresh, step.solution.error is not None):
             count += step.deviates
-        elif not step.random and not _same(method, step.solution, suspected, False):
+        elif not _same(step.solution, suspected, step.fresh, False):
             return None
     return count
 
 
 def _against_solution(fact: CaseFact, solution: Callable[[str], Any]) -> Iterator[_Step]:
-    exchanges = fact.exchanges
-    answers = list(_replay(exchanges, solution))
-    others = list(_replay(exchanges, solution, seed_shift=1))
-    for exchange, answer, other in zip(exchanges, map(_read, answers), others, strict=True):
+    answers = _replay(fact.exchanges, solution)
+    others = _replay(fact.exchanges, solution, seed_shift=1)
+    entries = _entries(fact.exchanges)
+    for exchange, entry, frame, other in zip(fact.exchanges, entries, answers, others, strict=True):
+        learner, answer = _read(exchange.reply), _read(frame)
         method = (exchange.request.header.get("target") or {}).get("method")
-        at_call = exchange.request.header.get("op") == "call"
-        learner = _read(exchange.reply)
-        random = at_call and not _same(method, answer, _read(other), False)
-        deviates = not _same(method, learner, answer, answer.error is not None)
-        yield _Step(exchange, learner, answer, random, deviates)
+        random = method in _PARAMETERS and not _same(answer, _read(other), False, False)
+        deviates = not _same(learner, answer, random, answer.error is not None)
+        yield _Step(exchange, entry, learner, answer, random, deviates)
+
+
+def _entries(exchanges: Sequence[Exchange]) -> Iterator[str | None]:
+    """For each request the entry point that it is about."""
+    calls: dict[Any, str | None] = {}
+    objects: dict[Any, str | None] = {}
+    for exchange in exchanges:
+        header, reply = exchange.request.header, exchange.reply.header
+        target = header.get("target") or {}
+        if header.get("op") == "backward":
+            yield calls.get(header["call"])
+            continue
+        entry = target.get("function", objects.get(target.get("object")))
+        if "call" in reply:
+            calls[reply["call"]] = entry
+        handle = _handle(reply)
+        if handle is not None:
+            objects.setdefault(handle, entry)
+        yield entry
 
 
 def _replay(
@@ -247,7 +289,7 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
                 own[name].copy_(tensor)
 
 
-def _same(method: str | None, one: _Read, other: _Read, expects_error: bool) -> bool:
+def _same(one: _Read, other: _Read, fresh: bool, expects_error: bool) -> bool:
     """Whether two answers to the same request are the same.
 
     Where an error was due, any two errors of one type are; elsewhere their texts must agree too.
@@ -258,7 +300,7 @@ def _same(method: str | None, one: _Read, other: _Read, expects_error: bool) -> 
         if one.error.get("type") != other.error.get("type"):
             return False
         return expects_error or one.error.get("message") == other.error.get("message")
-    if method == "named_parameters":
+    if fresh:
         return _alike(one.value, other.value)
     same_grads = one.grads == other.grads
     return same_grads and _equal(one.value, other.value) and _equal(one.changed, other.changed)
@@ -319,6 +361,7 @@ def _close(one: Any, other: Any) -> bool:
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether two lists of fresh parameters have the same names, shapes and spread."""
+    one, other = (list(v.items()) if isinstance(v, dict) else v for v in (one, other))
     if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
         return False
     if not all(map(_is_named_tensor, [*one, *other])):

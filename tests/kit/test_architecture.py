@@ -52,7 +52,7 @@ def at_the_top(file: Path) -> set[str]:
     """What importing a module imports: nothing inside functions or under TYPE_CHECKING."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     tops = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return set(imports(ast.Module(tops, [])))
+    return {name for top in tops for name in imports(top)}
 
 
 # --- imports ---------------------------------------------------------------------------------

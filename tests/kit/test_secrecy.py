@@ -31,7 +31,7 @@ PROBE = Path(__file__).parent / "probe.py"
 PUBLIC = (PROBE, Path(__file__))  # what the probe itself is made of
 COURSE = read_course(ROOT / "course.toml")
 LIMITS = replace(COURSE.limits, call_seconds=60.0)
-SHORTEST = 20  # characters of a line that is worth looking for
+SHORTEST = 30  # characters of a line that is worth looking for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
 
@@ -133,15 +133,14 @@ def leaks(dump: bytes) -> dict[bytes, Path]:
     return {text: SECRETS[text] for text in texts(dump) & SECRETS.keys()}
 
 
-def probe(starts: list[str], body: str) -> bytes:
+def probe(body: str, **told: object) -> bytes:
     """The probe's source, told where everything is."""
-    told = {
+    places = {
         "PATHS": [str(path) for path in [*secret_files(), ROOT / "course.toml"]],
         "NAMES": sorted({path.name for path in secret_files()} - {"conftest.py"} | {"this.py"}),
-        "STARTS": starts,
         "PIDS": [os.getpid(), os.getppid()],
     }
-    head = "".join(f"{name} = {value!r}\n" for name, value in told.items())
+    head = "".join(f"{name} = {value!r}\n" for name, value in (places | told).items())
     return (head + PROBE.read_text(encoding="utf-8") + body).encode()
 
 
@@ -152,18 +151,25 @@ def dumps() -> Mapping[str, bytes]:
 
         def body(checks: Checks) -> dict[str, bytes]:
             return {
-                "alone": _dump(interpreter, checks, "split_heads", IN_A_FUNCTION),
-                "answered": _dump(interpreter, checks, "multi_head_attention", IN_A_MODULE),
+                "alone": _dump(
+                    interpreter, checks, "split_heads", probe(IN_A_FUNCTION, STARTS=STARTS)
+                ),
+                "answered": _dump(
+                    interpreter,
+                    checks,
+                    "multi_head_attention",
+                    probe(IN_A_MODULE, LARGEST=96 << 20),
+                ),
             }
 
         return with_checks(COURSE, COURSE.stages, body)
 
 
-def _dump(interpreter: Interpreter, checks: Checks, slug: str, body: str) -> bytes:
+def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) -> bytes:
     course = replace(COURSE, limits=LIMITS)
     stage = course.stage(slug)
     files = dict(read_submission(ROOT / "exercises").files)
-    files[stage.file_name] = probe(STARTS, body)
+    files[stage.file_name] = source
     answered = course.required(stage)
     references = References(interpreter, course, answered) if answered else None
     answers = WorkerAnswers(
@@ -189,13 +195,12 @@ def _longest_answer(facts: StageFacts) -> bytes:
     return found.data
 
 
-@pytest.fixture(scope="module")
-def everyones(tmp_path_factory: pytest.TempPathFactory) -> set[bytes]:
+def everyones(tmp_path: Path) -> set[bytes]:
     """The lines that any process has in its heap which loads the libraries of the course.
 
-    Some lines of code are so plain that torch's own source has them too.
+    A line of code may be so plain that torch's own source has it too.
     """
-    file = tmp_path_factory.mktemp("everyones") / "dump"
+    file = tmp_path / "dump"
     script = file.with_suffix(".py")
     libraries = "".join(f"import {name}\n" for name in COURSE.preload)
     body = f"\nwith open({str(file)!r}, 'wb') as file:\n    file.write(b'\\n'.join(heap()))\n"
@@ -211,9 +216,11 @@ each = pytest.mark.parametrize("where", ["alone", "answered"])
 
 @each
 def test_no_secret_line_is_within_reach(
-    dumps: Mapping[str, bytes], everyones: set[bytes], where: str
+    dumps: Mapping[str, bytes], tmp_path: Path, where: str
 ) -> None:
-    found = {line: path for line, path in leaks(dumps[where]).items() if line not in everyones}
+    found = leaks(dumps[where])
+    if found:
+        found = {line: found[line] for line in found.keys() - everyones(tmp_path)}
     assert not found, "\n".join(f"{path.name}: {line!r}" for line, path in found.items())
 
 
@@ -221,16 +228,17 @@ def test_no_secret_line_is_within_reach(
 def test_the_probe_is_not_blind(dumps: Mapping[str, bytes], where: str) -> None:
     dump = dumps[where]
     assert b"a line of the probe's own, which must be found" in dump
-    assert b"Gur Mra bs Clguba" in dump  # of the standard library's this.py, which it may read
-    walked = re.search(rb"walked over (\d+) files", dump)
-    assert walked is not None and int(walked[1]) > 1000
+    if where == "alone":
+        assert b"Gur Mra bs Clguba" in dump  # of the standard library's this.py
+        walked = re.search(rb"walked over (\d+) files", dump)
+        assert walked is not None and int(walked[1]) > 1000
+    else:
+        looked = re.search(rb"looked through (\d+) of (\d+) pages", dump)
+        assert looked is not None and int(looked[1]) > 5000
 
 
-@each
-def test_only_the_environments_own_files_can_be_opened(
-    dumps: Mapping[str, bytes], where: str
-) -> None:
-    found = re.findall(rb"\nopened ([^\n]+)(?=\n)", dumps[where])
+def test_only_the_environments_own_files_can_be_opened(dumps: Mapping[str, bytes]) -> None:
+    found = re.findall(rb"\nopened ([^\n]+)(?=\n)", b"".join(dumps.values()))
     opened = {os.path.realpath(path.decode()) for path in found}
     stdlib = os.path.realpath(os.path.dirname(os.__file__))
     assert f"{stdlib}/this.py" in opened
@@ -252,7 +260,8 @@ def test_one_socket_and_nothing_else_is_open(dumps: Mapping[str, bytes], where: 
 def test_without_the_lock_it_finds_them(tmp_path: Path) -> None:
     """The same probe, started as an ordinary program, sees every secret file."""
     script = tmp_path / "open_probe.py"
-    body = f"\nwith open({str(tmp_path / 'dump')!r}, 'wb') as file:\n    file.write(everything())\n"
-    script.write_bytes(probe([str(ROOT / "hints")], body))
+    dump = str(tmp_path / "dump")
+    body = f"\nwith open({dump!r}, 'wb') as file:\n    file.write(b'\\n'.join(files() + heap()))\n"
+    script.write_bytes(probe(body))
     subprocess.run([sys.executable, "-I", str(script)], check=True, timeout=60)
     assert set(leaks((tmp_path / "dump").read_bytes()).values()) == set(SECRETS.values())

@@ -98,7 +98,7 @@ class Chain(nn.Module):
         super().__init__()
         self.first, self.second = nn.Linear(size, size), nn.Linear(size, size)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return self.second(self.first(x))
 
 
@@ -106,12 +106,13 @@ SOLUTION: dict[str, Function] = {"share": share, "drop": drop, "Chain": Chain}
 
 
 def x_of(*shape: int, grad: bool = False) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).requires_grad_(grad)
+    values = torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+    return values.requires_grad_(grad)
 
 
 def values(n: int) -> Check:
     def check(submission: Any) -> None:
-        out = submission.share(x_of(2, 3), n)
+        out: Tensor = submission.share(x_of(2, 3), n)
         assert out.dtype == torch.float32 and out.shape == (2, 3)
         assert torch.allclose(out, x_of(2, 3) / n)
 
@@ -380,6 +381,22 @@ def test_what_follows_after_the_suspect_raised_is_still_compared() -> None:
     assert found == {"twice": both.id}
 
 
+def test_gradients_belong_to_their_calls_whichever_call_raised() -> None:
+    """The learner answers n = 0 and the suspect raises, so their calls count differently."""
+
+    def only_in_value(x: Tensor, n: int) -> Tensor:
+        return share(x, n) + (x * (n - 1 / n)).detach()
+
+    def zero_then_gradient(submission: Any) -> None:
+        with suppress(ValueError):
+            submission.share(x_of(3), 0)
+        gradient(submission)
+
+    suspects = [known(multiplies), known(only_in_value)]
+    learner = {"share": multiplies_and_divides_by_zero}
+    assert names(learner, {"both": [zero_then_gradient]}, *suspects) == {"both": "multiplies"}
+
+
 # --- randomness ------------------------------------------------------------------------------
 
 
@@ -410,20 +427,20 @@ def test_a_mistake_that_draws_the_same_numbers_is_named() -> None:
     assert names({"drop": learner}, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
 
 
-def test_one_that_draws_others_is_not_named_but_not_contradicted_either() -> None:
+def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() -> None:
     def learner(x: Tensor, p: float) -> Tensor:
         torch.rand(1)
         return unscaled(x, p) if p else 2 * x
 
     suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
-    assert names({"drop": learner}, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
+    assert names({"drop": learner}, DROPS, *suspects) == {}
 
 
 # --- modules ---------------------------------------------------------------------------------
 
 
 class SkipsSecond(Chain):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return self.first(x)
 
 
@@ -472,7 +489,7 @@ class InAnotherOrder(nn.Module):
         self.first = nn.Linear(size, size)
         self.second = second
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return self.first(x)
 
 

@@ -299,7 +299,7 @@ class Layer(nn.Module):
         self.register_buffer("kept", torch.arange(2.0))
         self.register_buffer("passing", torch.ones(1), persistent=False)
 
-    def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:
+    def forward(self, x: Tensor, scale: float = 1.0) -> Any:
         return self.dropout(self.linear(x)) * scale
 
 

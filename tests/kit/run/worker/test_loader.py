@@ -86,6 +86,12 @@ def test_a_circle_of_imports_ends_as_in_python(load: Load) -> None:
         importlib.import_module("own_c")
 
 
+def test_the_submission_comes_before_what_is_installed(load: Load) -> None:
+    assert "this" not in sys.modules, "a module of Python's own that nobody imports"
+    load({"this.py": "x = 'mine'"})
+    assert importlib.import_module("this").x == "mine"
+
+
 def test_what_is_not_in_the_submission_is_not_found(load: Load) -> None:
     load({"own_a.py": "import own_missing", "own_data.txt": "x = 1"})
     with pytest.raises(ModuleNotFoundError, match="own_missing"):
@@ -133,9 +139,11 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_sources_are_read_as_python_reads_files(load: Load, source: bytes) -> None:
-    load({"own_a.py": source})
+    loader = load({"own_a.py": source})
     module = importlib.import_module("own_a")
     assert (module.x, module.y) == ("ü", 2)
+    lines = [loader.line("own_a.py", number) or "" for number in (1, 2)]
+    assert any(line.startswith("x = 'ü'") and not line.endswith("\r") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,13 @@ def test_a_view_keeps_its_values_and_when_asked_its_strides(tensor: Tensor) -> N
     assert back.is_contiguous() == tensor.is_contiguous()
 
 
+def test_one_element_may_have_any_stride() -> None:
+    for tensor in (torch.arange(6.0)[::2][1:2], torch.arange(6.0).reshape(3, 2)[1:2, 1:]):
+        assert tensor.stride() != torch.empty(tensor.shape).stride()
+        assert torch.equal(there(tensor), tensor)
+        assert torch.equal(there(tensor, strided=True), tensor)
+
+
 def test_an_expanded_axis_is_one_piece_of_memory_there_too() -> None:
     back = there(torch.zeros(1, 3).expand(4, 3), strided=True)
     back[0].fill_(7)
@@ -341,7 +348,7 @@ def test_arrays_that_do_not_fit_their_frame_are_refused(arrays: Any, data: bytes
         Unpacker(Frame({"arrays": arrays}, data))
 
 
-DEVICES = (
+DEVICES: tuple[Any, ...] = (
     *("cuda:99", "mps:7", "meta", "xla:0", "nonsense", "", "\ud800", "cpu:-3"),
     *(None, -1, 1 << 70, 1.5, [], {}),
 )
