@@ -244,6 +244,8 @@ def _compare(
                 _sizes(actual.shape),
             )
         )
+    if actual.is_complex() and not expected.is_complex():
+        raise CheckFailed(_contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype)))
     got = actual.detach().cpu().to(torch.float64)
     want = expected.detach().cpu().to(torch.float64)
     rtol, atol = tolerance

@@ -116,6 +116,8 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     _only(table, _STAGE_KEYS, place)
     if not _SLUG.fullmatch(slug) or slug in RESERVED:
         raise CourseError(f"{place}: a slug is a lower-case Python name and no command's name")
+    if slug in sys.stdlib_module_names:
+        raise CourseError(f"{place}: the slug is the name of a module of Python's own library")
     if slug in {stage.slug for stage in before}:
         raise CourseError(f"{place}: the slug is used twice")
     points = _get(table, "points", (int, float), place)

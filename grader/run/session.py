@@ -51,7 +51,12 @@ class Checks:
         for item in items:
             self._items[by_file[item.path.resolve()].slug].append(item)
         for stage in self._stages:
-            self.planned[stage.slug] = tuple(_planned(stage, self._items[stage.slug]))
+            planned = tuple(_planned(stage, self._items[stage.slug]))
+            known = {check.id for check in planned}
+            for check in planned:
+                if check.stand_in is not None and check.stand_in not in known:
+                    raise CourseError(f"{check.id}: there is no check {check.stand_in} to stand in")
+            self.planned[stage.slug] = planned
 
     def run(self, stage: Stage, remote: StageUnderCheck, seed: int, device: str) -> StageFacts:
         """Run every check of `stage` against `remote` and close it."""

@@ -299,6 +299,13 @@ def multiplies_and_divides_by_zero(x: Tensor, n: int) -> Tensor:
     return x * n if n else x / n
 
 
+def test_an_unknown_mistake_beside_a_known_one_takes_its_name() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return multiplies(x, n) if n > 0 else x + 1
+
+    assert names({"share": learner}, CHECKS, *KNOWN) == {}
+
+
 def test_two_mistakes_are_each_named_at_their_own_check() -> None:
     found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN)
     assert found == {
@@ -425,6 +432,14 @@ def test_a_mistake_that_draws_the_same_numbers_is_named() -> None:
         return torch.where(torch.rand(x.shape) < p, torch.zeros(()), x)
 
     assert names({"drop": learner}, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
+
+
+def test_right_numbers_drawn_in_another_way_take_no_name_away() -> None:
+    def learner(x: Tensor, p: float) -> Tensor:
+        return nn.functional.dropout(x, p) if p else 2 * x
+
+    suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
+    assert names({"drop": learner}, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
 
 
 def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() -> None:
