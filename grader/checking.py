@@ -245,7 +245,9 @@ def _compare(
             )
         )
     if actual.is_complex() and not expected.is_complex():
-        raise CheckFailed(_contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype)))
+        raise CheckFailed(
+            _contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype))
+        )
     got = actual.detach().cpu().to(torch.float64)
     want = expected.detach().cpu().to(torch.float64)
     rtol, atol = tolerance

@@ -308,6 +308,9 @@ def _missing_name(name: str, reply: dict[str, Any], stage: Stage, submission: Su
         error = (defining or cells)[0]
         return f"{name} is not defined: a cell of the notebook fails. {_told(error)}"
     where = stage.file_name if submission.is_folder else submission.script or "the notebook"
-    close = difflib.get_close_matches(name, _strings(reply.get("others")), n=1, cutoff=0.7)
+    others = _strings(reply.get("others"))
+    if name in others:
+        return f"{name} in {where} is neither a function nor a class"
+    close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; did you mean {safe(close[0])}?" if close else ""
     return f"{where} does not define {name}{hint}"

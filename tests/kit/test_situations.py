@@ -97,6 +97,7 @@ TABLE = (
     ),
     Situation("missing_function", says=("scaled_scores.py does not define scaled_scores",)),
     Situation("misspelt_function", says=("does not define scaled_scores; did you mean",)),
+    Situation("not_a_function", says=("scaled_scores.py is neither a function nor a class",)),
     Situation("wrong_arity", says=("takes 1 positional argument but 2 were given",)),
     Situation(
         "wrong_parameter_name",

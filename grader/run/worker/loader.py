@@ -138,14 +138,19 @@ def without_magics(cell: str) -> str:
                 following += 1
             indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
             assigned = _ASSIGNED_MAGIC.match(lines[number])
+            timed = _TIMED.match(lines[number])
             lines[number + 1 : following + 1] = [""] * (following - number)
-            lines[number] = f"{assigned[1]}= None" if assigned else f"{indent}pass"
+            if timed:
+                lines[number] = indent + timed[1]
+            else:
+                lines[number] = f"{assigned[1]}= None" if assigned else f"{indent}pass"
         except (ValueError, RecursionError, MemoryError):
             break
     return "\n".join(lines)
 
 
 _MAGIC = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!]|[\w.*]+\?\??\s*$)")
+_TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as it does in Jupyter
 _ASSIGNED_MAGIC = re.compile(r"(\s*[\w, ]+)=\s*[%!]")
 
 

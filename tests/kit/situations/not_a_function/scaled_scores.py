@@ -1,0 +1,1 @@
+scaled_scores = 5
