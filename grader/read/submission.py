@@ -13,7 +13,9 @@ from grader.types.submission import Submission
 
 FILE_CAP = 1 << 20  # bytes of one file
 NOTEBOOK_CAP = 32 << 20  # bytes of a notebook, whose pictures are in it
-FILES_CAP = 200  # files of one folder
+FILES_CAP = 200  # files of one folder, and folders in it
+FOLDER_CAP = 8 << 20  # bytes of all its files
+DEPTH_CAP = 10  # folders in folders
 _SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git", ".venv", "venv", "node_modules"})
 
 
@@ -61,16 +63,33 @@ def _source(cell: dict[str, Any]) -> str:
 
 def _folder(folder: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
-    for parent, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(f for f in folders if f not in _SKIPPED and not f.startswith("."))
-        for name in sorted(names):
-            path = Path(parent, name)
-            if path.suffix != ".py" or not stat.S_ISREG(path.lstat().st_mode):
-                continue
-            if len(files) >= FILES_CAP:
-                raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-            files[path.relative_to(folder).as_posix()] = _bytes(path, FILE_CAP)
-    return files
+    size = 0
+    pending = [folder]
+    for parent in pending:  # no recursion: a stranger chose how deep the folders are
+        for path in _entries(parent):
+            mode = path.lstat().st_mode
+            relative = path.relative_to(folder)
+            if stat.S_ISDIR(mode):
+                if path.name in _SKIPPED or path.name.startswith("."):
+                    continue
+                if len(relative.parts) > DEPTH_CAP or len(pending) > FILES_CAP:
+                    raise SubmissionFileError(f"{folder}: has too many folders in it")
+                pending.append(path)
+            elif path.suffix == ".py" and stat.S_ISREG(mode):
+                if len(files) >= FILES_CAP:
+                    raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
+                files[relative.as_posix()] = _bytes(path, FILE_CAP)
+                size += len(files[relative.as_posix()])
+                if size > FOLDER_CAP:
+                    raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
+    return dict(sorted(files.items()))
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise SubmissionFileError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _bytes(path: Path, cap: int) -> bytes:

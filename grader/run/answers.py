@@ -16,7 +16,14 @@ from grader.types.submission import Submission
 from grader.types.text import safe
 
 _SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks to no less
+# What a lock may report as missing; anything else that a worker says of it is not believed.
+LAYERS = (
+    *("landlock", "seccomp", "privileges", "memory", "processor time"),
+    *("file size", "open files", "core dumps", "processes"),
+)
 _PRINT_CAP = 4000
+_MESSAGE_CAP = 2000
+_FRAMES_CAP = 12
 _GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
 _MIXED_IN = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
@@ -125,6 +132,7 @@ class WorkerAnswers:
         }
         self._references = references
         self._patience = course.limits.call_seconds
+        self._spent = 0.0
         self._worker: Worker | None = None
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
@@ -193,7 +201,8 @@ class WorkerAnswers:
         except Crash as error:
             self._load_error = Crash(f"{error} (while it was imported)")
             raise self._load_error from None
-        self.missing_layers = tuple(str(layer) for layer in reply.get("missing_layers", []))
+        claimed = _strings(reply.get("missing_layers"))
+        self.missing_layers = tuple(layer for layer in LAYERS if layer in claimed)
         if "error" in reply:
             self._load_error = _import_error(reply["error"], stage, submission)
             raise self._load_error
@@ -208,7 +217,18 @@ class WorkerAnswers:
         """One request and its reply; whatever ends the worker ends up as an AnswerError."""
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
-        deadline = time.monotonic() + seconds
+        if self._spent > self._course.limits.stage_seconds:
+            raise Timeout(
+                f"This stage has used up its {self._course.limits.stage_seconds:g} seconds"
+            )
+        start = time.monotonic()
+        try:
+            return self._sent(frame, start + seconds, seconds)
+        finally:
+            self._spent += time.monotonic() - start
+
+    def _sent(self, frame: Frame, deadline: float, seconds: float) -> Frame:
+        assert self._worker is not None
         channel = self._worker.channel
         try:
             channel.send(frame, deadline)
@@ -258,8 +278,8 @@ def submission_error(error: dict[str, Any]) -> SubmissionError:
 
 def _told(error: dict[str, Any]) -> str:
     """An exception of the learner's code in words: what, then the learner's own frames."""
-    name = safe(str(error.get("type", "Exception")))
-    message = safe(str(error.get("message", ""))).strip()
+    name = safe(str(error.get("type", "Exception"))[:100])
+    message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     if name == "SystemExit":
         message = "your code called sys.exit() or quit(); return a value instead"
     first = f"{name}: {message}" if message else name
@@ -274,8 +294,8 @@ def _frames(error: dict[str, Any]) -> str:
     lines = ""
     before = None
     frames = error.get("frames")
-    for frame in frames if isinstance(frames, list) else []:
-        if not isinstance(frame, dict):
+    for frame in frames[-_FRAMES_CAP:] if isinstance(frames, list) else []:
+        if not isinstance(frame, dict) or type(frame.get("line")) is not int:
             continue
         if frame == before:
             lines = lines.removesuffix(_REPEATED) + _REPEATED
@@ -302,13 +322,14 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 
 
 def _missing_name(name: str, reply: dict[str, Any], stage: Stage, submission: Submission) -> str:
-    cells = [cell for cell in reply.get("cells", []) if isinstance(cell, dict)]
+    cells = reply.get("cells")
+    cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
     defining = [c for c in cells if f" {name}(" in str(c.get("source")) or f" {name}:" in str(c)]
     if defining or cells:
         error = (defining or cells)[0]
         return f"{name} is not defined: a cell of the notebook fails. {_told(error)}"
     where = stage.file_name if submission.is_folder else submission.script or "the notebook"
-    others = _strings(reply.get("others"))
+    others = [other[:80] for other in _strings(reply.get("others"))[:200]]
     if name in others:
         return f"{name} in {where} is neither a function nor a class"
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)

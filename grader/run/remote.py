@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from grader.run.worker.wire import Frame, Handle, Opaque, WireError
 from grader.types.course import EntryPoint, Stage
 from grader.types.text import safe
 
+_RECORD_CAP = 32 << 20  # bytes that one stage's record may take
+
 
 class StageUnderCheck:
     """One stage of a submission as its checks use it; keeps a record of what passed."""
@@ -21,6 +24,8 @@ class StageUnderCheck:
         self._stage = stage
         self._answers = answers
         self._exchanges: list[Exchange] = []
+        self._recorded = 0
+        self._answered = False
         self._seed = 0
         self.last_call = ""
         self.not_written = False
@@ -28,14 +33,23 @@ class StageUnderCheck:
     def begin(self, seed: int) -> None:
         """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
         self._exchanges = []
-        self._seed = seed
+        self._seed = zlib.crc32(f"call:{seed}".encode())  # not the one the check draws with
         self.last_call = ""
         self.not_written = False
+        self._answered = False
         self._answers.begin()
 
     def end(self) -> tuple[Exchange, ...]:
-        """End a case: what passed between the check and the learner's code."""
-        return tuple(self._exchanges)
+        """End a case: what passed between the check and the learner's code.
+
+        Nothing once a stage has passed more than the record may hold.
+        """
+        return tuple(self._exchanges) if self._recorded <= _RECORD_CAP else ()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the learner's code has answered anything in this case."""
+        return self._answered
 
     def close(self) -> str:
         """End the stage; returns what the learner's code printed."""
@@ -64,7 +78,10 @@ class StageUnderCheck:
     def request(self, frame: Frame) -> Frame:
         """Send one request of a check and return the reply. Raises AnswerError."""
         reply = self._answers.answer(frame)
-        self._exchanges.append(Exchange(frame, reply))
+        self._answered = True
+        self._recorded += len(frame.data) + reply.size
+        if self._recorded <= _RECORD_CAP:
+            self._exchanges.append(Exchange(frame, reply))
         return reply
 
     def fail(self, error: dict[str, Any]) -> Exception:
@@ -177,7 +194,7 @@ class RemoteModule:
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         target = {"object": self.handle.id, "method": name}
         try:
-            return self._caller.call(target, args, kwargs)
+            return self._caller.call(target, args, kwargs, write_back=False)
         except WireError as error:
             raise WrongReturn(f"{name}() gave an answer that makes no sense: {error}") from None
 
@@ -186,7 +203,7 @@ class RemoteModule:
         known, self._parameters = self._parameters, {}
         for name, tensor in fresh:
             leaf = known.get(name)
-            if leaf is None:
+            if leaf is None or leaf.dtype != tensor.dtype:
                 leaf = tensor.detach()
             else:
                 leaf.data = tensor.detach()
@@ -268,10 +285,9 @@ def _handle_of(value: Any) -> Handle | None:
 def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:
     import torch
 
-    items = value.items() if isinstance(value, dict) else value
-    if not isinstance(items, Iterable):
+    if not isinstance(value, (list, tuple, dict)):
         raise WrongReturn(f"{what} returned {described(value)}, not names and tensors")
-    named = list(items)
+    named = list(value.items() if isinstance(value, dict) else value)
     for item in named:
         if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[1], torch.Tensor):
             raise WrongReturn(f"{what} holds {described(item)}, not a name and a tensor")

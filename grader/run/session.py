@@ -267,7 +267,12 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.RAISED, f"A backward pass gave an answer that makes no sense: {error}"
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
-    return Ending.BROKEN, f"{type(error).__name__}: {error}"
+    said = f"{type(error).__name__}: {error}"
+    if stage.has_answered:  # `grade verify` proves that the check can handle a right answer
+        return Ending.WRONG, _with_call(
+            f"The check cannot make sense of this answer: {said}", stage
+        )
+    return Ending.BROKEN, said
 
 
 def _with_call(message: str, stage: StageUnderCheck) -> str:

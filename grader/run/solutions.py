@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from grader.run.worker.loader import Loader
-from grader.run.worker.wire import Frame, WireError
+from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import Interpreter, Worker
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 
 _MODULE = "references"
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 2.0
 
 
 def solution_files(course: Course) -> dict[str, bytes]:
@@ -54,25 +55,26 @@ class References:
             for entry in stage.entry_points
         ]
         files = solution_files(course) | {f"{_MODULE}.py": "".join(lines).encode()}
-        self._worker: Worker = interpreter.start()
-        self._exchange(
-            Frame(
-                {
-                    "op": "load",
-                    "files": {name: data.decode("latin-1") for name, data in files.items()},
-                    "script": None,
-                    "cells": None,
-                    "module": _MODULE,
-                    "aliases": [],
-                    "names": self._names,
-                    "answered": {},
-                }
-            )
+        self._interpreter = interpreter
+        self._worker: Worker | None = None
+        self._load = Frame(
+            {
+                "op": "load",
+                "files": {name: data.decode("latin-1") for name, data in files.items()},
+                "script": None,
+                "cells": None,
+                "module": _MODULE,
+                "aliases": [],
+                "names": self._names,
+                "answered": {},
+            }
         )
 
     def begin(self) -> None:
         """Forget the calls of the check before."""
-        self._exchange(Frame({"op": "begin"}))
+        if self._worker is not None:
+            with suppress(WireError):
+                self._exchange(Frame({"op": "begin"}))
 
     def answer(self, question: Frame) -> Frame:
         """The reply to a worker's question. Raises WireError for what is no question."""
@@ -84,14 +86,26 @@ class References:
         reply = self._exchange(Frame(header, question.data))
         error = reply.header.get("error")
         if error is not None:
-            return Frame({"error": {key: error[key] for key in ("type", "bases", "message")}})
+            return Frame({"error": {key: error.get(key) for key in ("type", "bases", "message")}})
         return reply
 
     def close(self) -> None:
         """End the worker."""
-        self._worker.release()
+        if self._worker is not None:
+            self._worker.release()
 
     def _exchange(self, frame: Frame) -> Frame:
+        """One request to the worker; if it does not answer, the next one gets another worker."""
         deadline = time.monotonic() + _ANSWER_SECONDS
-        self._worker.channel.send(frame, deadline)
-        return self._worker.channel.receive(deadline)
+        try:
+            if self._worker is None:
+                self._worker = self._interpreter.start()
+                self._worker.channel.send(self._load, deadline)
+                self._worker.channel.receive(deadline)
+            self._worker.channel.send(frame, deadline)
+            return self._worker.channel.receive(deadline)
+        except (Closed, DeadlineError, WireError):
+            if self._worker is not None:
+                self._worker.end()
+                self._worker = None
+            raise WireError("an earlier stage's function does not answer to that") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -14,10 +13,18 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata, resources
 from types import TracebackType
 
-from grader.run.worker.wire import Channel, Closed, DeadlineError, Frame, WireError
+from grader.run.worker.wire import (
+    TRUSTED_HEADER_CAP,
+    Channel,
+    Closed,
+    DeadlineError,
+    Frame,
+    WireError,
+)
 from grader.types.course import Limits
 from grader.types.errors import KitError
 
@@ -52,7 +59,7 @@ class Worker:
         """
         self.channel.close()
         status = self._interpreter.end(self._pid, grace)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        remove_tree(self.scratch)
         return status
 
 
@@ -92,14 +99,14 @@ class Interpreter:
         self._control.close()
         self._process.kill()  # it may be importing still; its workers end with it
         self._process.wait()
-        shutil.rmtree(self._scratch_root, ignore_errors=True)
+        remove_tree(self._scratch_root)
 
     def start(self) -> Worker:
         """A new worker. Raises KitError if the interpreter cannot import the course's libraries."""
         if self.idle is not None:
             worker, self.idle = self.idle, None
             return worker
-        channel = Channel(self._control)
+        channel = Channel(self._control, sends=TRUSTED_HEADER_CAP)
         self._wait_until_ready(channel)
         scratch = tempfile.mkdtemp(dir=self._scratch_root)
         request = Frame({"op": "start", "scratch": scratch})
@@ -115,9 +122,9 @@ class Interpreter:
                 socket.send_fds(self._control, [b"."], [theirs.fileno()])
             pid = channel.receive(deadline).header["pid"]
         except (Closed, DeadlineError, OSError) as error:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_tree(scratch)
             raise KitError("the isolated interpreter stopped: run the command again") from error
-        return Worker(Channel(ours), pid, scratch, self)
+        return Worker(Channel(ours, sends=TRUSTED_HEADER_CAP), pid, scratch, self)
 
     def end(self, pid: int, grace: float) -> int | None:
         """End a worker and return its wait status."""
@@ -167,6 +174,25 @@ def how_it_ended(status: int | None) -> str:
         name = signal.Signals(number).name
         return f"Your code crashed its Python process: {reasons.get(name, name)}"
     return "Your code ended its Python process (os._exit or the like) instead of returning"
+
+
+def remove_tree(root: str) -> None:
+    """Remove a folder that strangers have filled, however deep; what cannot be removed is left.
+
+    A folder found inside is first moved beside the root: no path grows long and nothing recurses.
+    """
+    pending = [root]
+    for folder in pending:
+        with suppress(OSError):
+            os.chmod(folder, 0o700)
+            with os.scandir(folder) as entries:
+                for entry in list(entries):
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(f"{root}.{len(pending)}")
+                        os.rename(entry.path, pending[-1])
+                    else:
+                        os.unlink(entry.path)
+            os.rmdir(folder)
 
 
 def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -9,10 +9,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's."""
+    """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's.
+
+    `stage_seconds` is for all the calls and imports of one stage together.
+    """
 
     call_seconds: float = 3.0
     load_seconds: float = 10.0
+    stage_seconds: float = 60.0
     cpu_seconds: int = 120
     memory_mb: int = 2048
     file_mb: int = 16

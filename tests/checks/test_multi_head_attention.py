@@ -139,6 +139,9 @@ def load(mha: Any, state: State) -> None:
     bias = "w_q.bias" in state
     expect_layers(found, len(state["w_q.weight"]), bias, "named_parameters()", others=True)
     mha.load_state_dict(dict(state), strict=False)
+    for name, loaded in mha.named_parameters():
+        if name in state and not torch.equal(loaded.cpu(), state[name].to(loaded.dtype).cpu()):
+            raise CheckFailed(f"load_state_dict does not load {name}")
 
 
 def parameters(mha: Any, d_model: int) -> dict[str, Tensor]:

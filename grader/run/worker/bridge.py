@@ -39,12 +39,14 @@ class Caller:
         *,
         seed: int | None = None,
         parameters: Mapping[str, Any] | None = None,
+        write_back: bool = True,
     ) -> Any:
         """The result of calling `target` with the arguments.
 
         `parameters` are local leaf tensors that stand for the target's own: with them, a backward
         pass through the result also fills their gradients. An argument that the callee changed in
-        place is changed here too.
+        place is changed here too, unless `write_back` is false. One that takes gradients never is:
+        torch does not allow it, so whoever did it went behind torch's back.
         """
         packer = Packer(self._handle_of)
         header = {
@@ -65,7 +67,8 @@ class Caller:
             inputs += (parameters or {}).values()
         request = packer.frame(header)
         if not inputs:
-            return self._finish(self._unpacker(self._transport(request)), packer.arrays)
+            reply = self._unpacker(self._transport(request))
+            return self._finish(reply, packer.arrays if write_back else None)
         return self._call_with_gradients(torch, request, packer.arrays, inputs)
 
     def _call_with_gradients(
@@ -109,7 +112,7 @@ class Caller:
     ) -> list[Any]:
         packer = Packer()
         header = {"op": "backward", "call": call, "gradients": packer.pack(given)}
-        gradients = self._finish(self._unpacker(self._transport(packer.frame(header))), [])
+        gradients = self._finish(self._unpacker(self._transport(packer.frame(header))), None)
         if not isinstance(gradients, list) or len(gradients) != len(inputs):
             raise WireError("there is not one gradient for each input")
         for gradient, tensor in zip(gradients, inputs, strict=True):
@@ -126,11 +129,15 @@ class Caller:
         error = reply.header.get("error")
         if error is not None:
             raise self._fail(error if isinstance(error, dict) else {})
+        if type(reply.header.get("call", 0)) is not int:
+            raise WireError("a call's number is not a number")
         return Unpacker(reply, handle=self._object_of)
 
-    def _finish(self, reply: Unpacker, arrays: list[Any]) -> Any:
-        """Write changed arguments back and return the value."""
+    def _finish(self, reply: Unpacker, arrays: list[Any] | None) -> Any:
+        """Write changed arguments back, where they are given, and return the value."""
         header = reply.frame.header
+        if arrays is None:
+            return reply.unpack(header.get("value"))
         changed = reply.unpack(header.get("changed"))
         if not isinstance(changed, (list, type(None))):
             raise WireError("the changed arguments are not a list")
@@ -153,6 +160,8 @@ def _write_back(old: Any, new: Any) -> None:
     if not is_tensor:
         old[...] = new
         return
+    if old.requires_grad:
+        raise WireError("an argument that takes gradients was changed in place")
     target = old.data
     for axis, step in enumerate(target.stride()):
         if step == 0:  # an expanded axis holds one value many times

@@ -25,7 +25,7 @@ from grader.run.worker.bench import Bench, describe
 from grader.run.worker.bridge import Caller
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
-from grader.run.worker.wire import Channel, Closed, Frame, WireError
+from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
 _PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
 
@@ -241,7 +241,7 @@ def _work(connection: socket.socket, lock: Lock, scratch: str) -> NoReturn:
         os.chdir(scratch)
         os.environ["TMPDIR"] = scratch
         missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
-        Worker(Channel(connection), missing).serve()
+        Worker(Channel(connection, receives=TRUSTED_HEADER_CAP), missing).serve()
     finally:
         os._exit(0)
 

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _LENGTHS = struct.Struct("<II")
-HEADER_CAP = 4 << 20  # bytes of JSON in one frame
-ARRAYS_CAP = 256 << 20  # bytes of array data in one frame
+HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
+ARRAYS_CAP = 64 << 20  # bytes of array data in one frame
+_PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
+TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
 _TEXT_CAP = 20_000  # characters of one string that the learner's code returns
@@ -42,21 +44,32 @@ class Frame:
 
     header: dict[str, Any]
     data: bytes = b""
+    size: int = field(default=0, compare=False)  # roughly the memory that a received one takes
 
 
 class Channel:
-    """Frames over a connected stream socket."""
+    """Frames over a connected stream socket.
 
-    def __init__(self, connection: socket.socket) -> None:
+    `sends` and `receives` cap the bytes of JSON in a frame of each direction.
+    """
+
+    def __init__(
+        self, connection: socket.socket, *, sends: int = HEADER_CAP, receives: int = HEADER_CAP
+    ) -> None:
         self._socket = connection
+        self._sends = sends
+        self._receives = receives
 
     def send(self, frame: Frame, deadline: float | None = None) -> None:
         """Send one frame; `deadline` is a value of `time.monotonic()`.
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
-        header = json.dumps(frame.header, separators=(",", ":")).encode()
-        if len(header) > HEADER_CAP or len(frame.data) > ARRAYS_CAP:
+        try:
+            header = json.dumps(frame.header, separators=(",", ":")).encode()
+        except RecursionError:
+            raise WireError("the values are nested too deeply to send") from None
+        if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
         parts = _LENGTHS.pack(len(header), len(frame.data)) + header
         try:
@@ -77,7 +90,7 @@ class Channel:
         anything that is not a frame or is larger than the caps.
         """
         header_length, data_length = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
-        if header_length > HEADER_CAP or data_length > ARRAYS_CAP:
+        if header_length > self._receives or data_length > ARRAYS_CAP:
             raise WireError("a frame is larger than the cap")
         raw = self._read(header_length, deadline)
         data = bytes(self._read(data_length, deadline)) if data_length else b""
@@ -87,7 +100,7 @@ class Channel:
             raise WireError("a frame's header is not JSON") from None
         if not isinstance(header, dict):
             raise WireError("a frame's header is not an object")
-        return Frame(header, data)
+        return Frame(header, data, _PER_HEADER_BYTE * header_length + data_length)
 
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""
