@@ -203,7 +203,7 @@ class RemoteModule:
         known, self._parameters = self._parameters, {}
         for name, tensor in fresh:
             leaf = known.get(name)
-            if leaf is None or leaf.dtype != tensor.dtype:
+            if leaf is None or not tensor.is_floating_point():
                 leaf = tensor.detach()
             else:
                 leaf.data = tensor.detach()

@@ -19,10 +19,10 @@ import pytest
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.answers import WorkerAnswers
-from grader.run.facts import StageFacts
 from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import References
+from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
 
@@ -165,6 +165,17 @@ def dumps() -> Mapping[str, bytes]:
         return with_checks(COURSE, COURSE.stages, body)
 
 
+class KeepsLongest(WorkerAnswers):
+    """A worker's answers, of which the longest is kept: the record of a stage holds less."""
+
+    longest = b""
+
+    def answer(self, request: Frame) -> Frame:
+        reply = super().answer(request)
+        self.longest = max(self.longest, reply.data, key=len)
+        return reply
+
+
 def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) -> bytes:
     course = replace(COURSE, limits=LIMITS)
     stage = course.stage(slug)
@@ -172,7 +183,7 @@ def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) ->
     files[stage.file_name] = source
     answered = course.required(stage)
     references = References(interpreter, course, answered) if answered else None
-    answers = WorkerAnswers(
+    answers = KeepsLongest(
         interpreter,
         course,
         stage,
@@ -184,15 +195,8 @@ def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) ->
     if references is not None:
         references.close()
     assert not answers.missing_layers
-    return _longest_answer(facts)
-
-
-def _longest_answer(facts: StageFacts) -> bytes:
-    replies = [exchange.reply for fact in facts.cases for exchange in fact.exchanges]
-    found = max(replies, key=lambda reply: len(reply.data), default=None)
-    messages = {fact.message for fact in facts.cases}
-    assert found is not None and len(found.data) > 1 << 20, messages
-    return found.data
+    assert len(answers.longest) > 1 << 20, {fact.message for fact in facts.cases}
+    return answers.longest
 
 
 def everyones(tmp_path: Path) -> set[bytes]:

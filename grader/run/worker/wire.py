@@ -18,7 +18,7 @@ from typing import Any
 
 _LENGTHS = struct.Struct("<II")
 HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
-ARRAYS_CAP = 64 << 20  # bytes of array data in one frame
+ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
 _PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value

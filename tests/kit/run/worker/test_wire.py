@@ -486,14 +486,22 @@ def test_bytes_that_are_no_frame_are_refused(
 def test_a_frame_beyond_the_caps_is_not_sent_at_all(
     ends: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    channel, other_end = ends
-    monkeypatch.setattr(wire, "HEADER_CAP", 100)
+    _, other_end = ends
+    channel = Channel(ends[0]._socket, sends=100)
     monkeypatch.setattr(wire, "ARRAYS_CAP", 100)
     for frame in (Frame({"a": "x" * 100}), Frame({}, b"x" * 101)):
         with pytest.raises(WireError, match="too large to send"):
             channel.send(frame)
     channel.send(Frame({"still": "in step"}))
     assert Channel(other_end).receive(soon()).header == {"still": "in step"}
+
+
+def test_values_too_deep_for_json_are_not_sent(ends: tuple[Channel, socket.socket]) -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(WireError, match="too deeply"):
+        ends[0].send(Frame({"a": deep}))
 
 
 def test_a_silent_peer_meets_the_deadline(ends: tuple[Channel, socket.socket]) -> None:
