@@ -132,9 +132,17 @@ class _Run:
         facts = self._facts_of(stage)
         if status(facts) is not Status.FAILED:
             return judge_stage(stage, facts)
-        cause = self._cause(stage)
-        if cause is not None:
-            return judge_stage(stage, facts, caused_by=cause.slug)
+        unfinished = [
+            earlier
+            for earlier in self._course.required(stage)
+            if status(self._facts_of(earlier)) is not Status.PASSED
+        ]
+        if unfinished:
+            alone = self._run(stage, unfinished)
+            if status(alone) is Status.NOT_STARTED:  # a stub whose imports fail
+                return judge_stage(stage, alone)
+            if status(alone) is Status.PASSED:
+                return judge_stage(stage, facts, caused_by=self._cause(stage, unfinished).slug)
         from grader.judge.diagnosis import diagnose
         from grader.read.misconceptions import read_misconceptions
         from grader.run.solutions import local_solutions
@@ -172,25 +180,16 @@ class _Run:
         self._missing_layers = answers.missing_layers or self._missing_layers
         return facts
 
-    def _cause(self, stage: Stage) -> Stage | None:
-        """The earlier stage that alone stands between a failing stage and its passing.
+    def _cause(self, stage: Stage, unfinished: Sequence[Stage]) -> Stage:
+        """The earlier stage to mend first, for a stage that passes with all `unfinished` answered.
 
-        The stage is run again with every unfinished earlier function answered by the course. If it
-        passes then, the cause is the first of those stages without whose answers it would not.
+        It is the first of those without whose answers the stage would not pass.
         """
-        unfinished = [
-            earlier
-            for earlier in self._course.required(stage)
-            if status(self._facts_of(earlier)) is not Status.PASSED
-        ]
-        if not unfinished or not self._passes(stage, unfinished):
-            return None
-        if len(unfinished) == 1:
-            return unfinished[0]
-        for earlier in unfinished:
-            others = [other for other in unfinished if other is not earlier]
-            if not self._passes(stage, others):
-                return earlier
+        if len(unfinished) > 1:
+            for earlier in unfinished:
+                others = [other for other in unfinished if other is not earlier]
+                if not self._passes(stage, others):
+                    return earlier
         return unfinished[0]
 
     def _passes(self, stage: Stage, answered: Sequence[Stage]) -> bool:

@@ -295,6 +295,9 @@ def test_biases(submission: Any, rand: Rand) -> None:
     x = rand(B=B, T=T, D=D)
     expected = reference(state, H, x, x, x)
     expect_results(plain(x, x, x), expected, " without biases")
+    zeros = torch.zeros_like(x)  # whose scores are exactly 0, and yet scores
+    expected = reference(state, H, zeros, x, x)
+    expect_results(plain(zeros, x, x), expected, " without biases for a query of zeros")
 
 
 @pytest.mark.points(1)

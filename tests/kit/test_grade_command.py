@@ -309,8 +309,9 @@ def running(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
             text=True,
             encoding="utf-8",
             env=environment(TMPDIR=str(scratch)),
-            process_group=0 if sys.version_info >= (3, 11) else None,
-            start_new_session=sys.version_info < (3, 11),
+            start_new_session=True,
+            # A test run in the background ignores Ctrl-C, and so would whatever it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         started.append(process)
         return process

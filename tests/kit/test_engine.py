@@ -1,0 +1,41 @@
+"""The engine as a whole grades the learner's own file, and says whose fault a failure is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.engine import Request, grade
+from grader.read.course_file import read_course
+from grader.run.solutions import solution_files
+from grader.types.report import Report, Status
+from grader.types.submission import Submission
+
+COURSE = read_course(Path(__file__).parents[2] / "course.toml")
+SOLUTIONS = solution_files(COURSE)
+STUBS = {stage.file_name: stage.exercise_file.read_bytes() for stage in COURSE.stages}
+
+
+def graded(files: dict[str, bytes]) -> Report:
+    submission = Submission("a submission", files)
+    return grade(Request(COURSE, submission, COURSE.stages, device="cpu", seed=11))
+
+
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() -> None:
+    source = SOLUTIONS["split_heads.py"]
+    poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
+    assert poisoned != source
+    report = graded({**SOLUTIONS, "split_heads.py": poisoned})
+    by_slug = {stage.slug: stage for stage in report.stages}
+    assert by_slug["split_heads"].status is Status.FAILED
+    assert by_slug["multi_head_attention"].caused_by == "split_heads"
+    others = [s for s in report.stages if s.slug not in ("split_heads", "multi_head_attention")]
+    assert all(stage.status is Status.PASSED for stage in others)
+    assert report.score < report.max_score == 100
+
+
+def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() -> None:
+    report = graded({**STUBS, "masking.py": b"def causal_mask(seq_len)\n    pass\n"})
+    by_slug = {stage.slug: stage.status for stage in report.stages}
+    assert by_slug.pop("masking") is Status.FAILED
+    assert set(by_slug.values()) == {Status.NOT_STARTED}
+    assert report.score == 0
