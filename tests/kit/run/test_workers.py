@@ -1,0 +1,71 @@
+"""What a worker leaves behind is removed, whatever it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grader.read.submission import read_submission
+from grader.run.workers import how_it_ended, remove_tree
+from grader.types.errors import SubmissionFileError
+
+
+def deep(folder: Path, depth: int) -> None:
+    """Folders in folders, deeper than a path may be long."""
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        for _ in range(depth):
+            os.mkdir("folder")
+            os.chdir("folder")
+    finally:
+        os.chdir(here)
+
+
+def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
+    root = tmp_path / "scratch"
+    root.mkdir()
+    deep(root, 1500)
+    remove_tree(str(root))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_is_removed_and_not_what_it_points_to(tmp_path: Path) -> None:
+    root, kept = tmp_path / "scratch", tmp_path / "kept"
+    root.mkdir()
+    kept.mkdir()
+    (kept / "file").write_text("mine")
+    (root / "link").symlink_to(kept)
+    remove_tree(str(root))
+    assert (kept / "file").read_text() == "mine"
+    assert not root.exists()
+
+
+def test_removing_what_is_gone_is_no_error(tmp_path: Path) -> None:
+    remove_tree(str(tmp_path / "gone"))
+
+
+def test_a_submission_of_folders_in_folders_without_end_is_refused(tmp_path: Path) -> None:
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    deep(submission, 1200)
+    with pytest.raises(SubmissionFileError, match="too many folders"):
+        read_submission(submission)
+    remove_tree(str(submission))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="wait statuses are POSIX's")
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (11, "segmentation fault"),
+        (9, "memory"),
+        (0, "os._exit"),
+        (256, "os._exit"),
+        (None, "ended"),
+    ],
+)
+def test_how_a_process_ended_is_said_in_words(status: int | None, words: str) -> None:
+    assert words in how_it_ended(status)
