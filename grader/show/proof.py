@@ -41,7 +41,7 @@ def _summary(proof: StageProof) -> RenderableType:
     named = sum(mistake.named == mistake.id for mistake in known)
     line = Text(
         f"{'ok' if not proof.problems else 'NOT OK':<7}{proof.slug:<22}{proof.checks:>3} checks, "
-        f"{caught} of {len(known)} misconceptions caught, {named} named",
+        f"{caught} of {len(known)} mistakes caught, {named} named",
         style="" if not proof.problems else "bold red",
     )
     return Group(line, *(Text(f"         {problem}") for problem in proof.problems))
