@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 # The modules that import torch or pytest are imported inside the functions, after the isolated
 # interpreter was started: the two then load torch at the same time.
 
-DEVICES = ("auto", "cpu", "cuda", "mps")
-
 
 @dataclass(frozen=True)
 class Request:

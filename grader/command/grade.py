@@ -39,6 +39,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Grade and print; 0 if every core stage that was graded has passed, else 1."""
+    from rich.console import Console
+
     from grader.engine import Request, grade
 
     course = locate_course(args.course)
@@ -50,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
         device=args.device,
         seed=secrets.randbelow(1 << 31) if args.seed is None else args.seed,
     )
-    report = grade(request)
+    with Console(stderr=True).status("starting") as line:  # seen on a terminal only
+        report = grade(request, lambda result: line.update(f"{result.slug}: {result.status.value}"))
     trouble = _remember(course, report) if args.submission is None else ""
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
