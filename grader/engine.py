@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from grader.judge.verdict import judge, judge_stage, status
 from grader.run.facts import StageFacts
@@ -18,52 +18,102 @@ from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
+    from grader.run.answers import WorkerAnswers
     from grader.run.session import Checks
 
 # The modules that import torch or pytest are imported inside the functions, after the isolated
 # interpreter was started: the two then load torch at the same time.
 
 
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
 class Request:
-    """What to grade: `stages` of a course, with a seed from which every check draws its own."""
+    """What to grade: `stages` of a submission, with a seed from which every check draws its own."""
 
-    course: Course
     submission: Submission
     stages: tuple[Stage, ...]
-    device: str
     seed: int
 
 
-def grade(request: Request, progress: Callable[[StageResult], None] | None = None) -> Report:
-    """The report on a submission; `progress` is told of each stage when it has its verdict.
+def grade(
+    course: Course,
+    request: Request,
+    device: str = "auto",
+    progress: Callable[[StageResult], None] = lambda result: None,
+) -> Report:
+    """The report on one submission; `progress` is told of each stage when it has its verdict.
 
     Raises KitError for a device that is not there, an environment that cannot run the checks or a
     course that is wrong. Whatever the submission does is part of the report.
     """
-    course = request.course
-    gpu = _may_use_gpu(request.device)
+    return with_engine(
+        course, request.stages, device, lambda engine: engine.grade(request, progress)
+    )
+
+
+def with_engine(
+    course: Course, stages: Sequence[Stage], device: str, body: Callable[[Engine], Result]
+) -> Result:
+    """What `body` makes of an engine that is warm: libraries imported, checks collected.
+
+    The engine grades these stages. `device` is "cpu", "cuda", "mps" or "auto". Raises KitError as
+    `grade` does.
+    """
+    gpu = _may_use_gpu(device)
     with Interpreter(course.preload, course.limits, gpu=gpu) as it, _no_garbage_collection():
         from grader.run.session import with_checks
 
-        device = _device(request)
-        needed = {stage.slug for stage in request.stages}
-        for stage in request.stages:
+        chosen = _device(course, device)
+        needed = {stage.slug for stage in stages}
+        for stage in stages:
             needed |= {earlier.slug for earlier in course.required(stage)}
-        stages = [stage for stage in course.stages if stage.slug in needed]
+        collected = [stage for stage in course.stages if stage.slug in needed]
         return with_checks(
-            course, stages, lambda checks: _Run(request, device, it, checks, progress).report()
+            course, collected, lambda checks: body(Engine(course, chosen, it, checks))
         )
 
 
-def _device(request: Request) -> str:
+class Engine:
+    """Grades submissions of one course, one after the other, as often as wanted."""
+
+    def __init__(
+        self, course: Course, device: str, interpreter: Interpreter, checks: Checks
+    ) -> None:
+        self._course = course
+        self._device = device
+        self._interpreter = interpreter
+        self._checks = checks
+        self._run: _Run | None = None
+
+    def grade(
+        self, request: Request, progress: Callable[[StageResult], None] = lambda result: None
+    ) -> Report:
+        """The report on one submission.
+
+        Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
+        """
+        run = self._run = _Run(request, self._course, self._device, self._interpreter, self._checks)
+        try:
+            return run.report(progress)
+        finally:
+            self._run = None
+
+    def cancel(self) -> None:
+        """Have the `grade` that is under way in another thread, if any, raise Cancelled soon."""
+        run = self._run
+        if run is not None:
+            run.cancel()
+
+
+def _device(course: Course, wanted: str) -> str:
     """The device that the checks put their tensors on. Raises KitError if it is not there."""
-    if "torch" not in request.course.preload:
+    if "torch" not in course.preload:
         return "cpu"
     import torch
 
     torch.set_num_threads(1)
-    wanted = request.device
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
@@ -99,32 +149,40 @@ class _Run:
     def __init__(
         self,
         request: Request,
+        course: Course,
         device: str,
         interpreter: Interpreter,
         checks: Checks,
-        progress: Callable[[StageResult], None] | None,
     ) -> None:
         self._request = request
-        self._course = request.course
+        self._course = course
         self._device = device
         self._interpreter = interpreter
         self._checks = checks
-        self._progress = progress or (lambda result: None)
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
+        self._answers: WorkerAnswers | None = None
+        self._cancelled = False
 
-    def report(self) -> Report:
+    def report(self, progress: Callable[[StageResult], None]) -> Report:
         """Grade every requested stage."""
         results = []
         for stage in self._request.stages:
             result = self._result(stage)
-            self._progress(result)
+            progress(result)
             results.append(result)
         notes = [f"seed {self._request.seed}"]
         if self._missing_layers:
             notes.append("this machine does not lock: " + ", ".join(self._missing_layers))
         name = self._request.submission.name
         return judge(self._course, name, self._device, results, notes)
+
+    def cancel(self) -> None:
+        """End the call that is under way and begin no other case."""
+        self._cancelled = True
+        answers = self._answers
+        if answers is not None:
+            answers.abort()
 
     def _result(self, stage: Stage) -> StageResult:
         facts = self._facts_of(stage)
@@ -170,9 +228,13 @@ class _Run:
                 answered=answered,
                 references=references,
             )
+            self._answers = answers
+            if self._cancelled:
+                answers.abort()
             under_check = StageUnderCheck(stage, answers)
             facts = self._checks.run(stage, under_check, self._request.seed, self._device)
         finally:
+            self._answers = None
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers

@@ -9,13 +9,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from grader.read.course_file import find_stage, locate_course
-from grader.read.progress import update_progress
+from grader.command.output import console, short_path, status_line
+from grader.read.course_file import find_stage
+from grader.read.progress import remember_results
 from grader.read.submission import read_submission
+from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import ProgressError
-from grader.types.progress import Progress
 from grader.types.report import Report, Status, to_json
+from grader.types.submission import Submission
+from grader.types.workspace import Workspace
 
 _DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -39,27 +42,33 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Grade and print; 0 if every core stage that was graded has passed, else 1."""
-    from rich.console import Console
-
     from grader.engine import Request, grade
 
-    course = locate_course(args.course)
-    path = args.submission or course.exercises
-    request = Request(
-        course=course,
-        submission=replace(read_submission(path), name=_short(path)),
-        stages=chosen_stages(course, args.stages),
-        device=args.device,
-        seed=secrets.randbelow(1 << 31) if args.seed is None else args.seed,
-    )
-    with Console(stderr=True).status("starting") as line:  # seen on a terminal only
-        report = grade(request, lambda result: line.update(f"{result.slug}: {result.status.value}"))
-    trouble = _remember(course, report) if args.submission is None else ""
+    if args.submission is None:
+        workspace = locate_workspace(args.course)
+        course, path = workspace.course, workspace.exercises
+    else:
+        workspace, course, path = None, locate_course(args.course), args.submission
+    submission = replace(read_submission(path), name=short_path(path))
+    seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
+    request = Request(submission, chosen_stages(course, args.stages), seed)
+    with status_line(args) as tell:
+        report = grade(
+            course,
+            request,
+            args.device,
+            lambda result: tell(f"{result.slug}: {result.status.value}"),
+        )
+    trouble = _remember(workspace, report, submission) if workspace else ""
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
-        _show(report, args.all, next_file=_next_file(course, report, path))
+        from grader.show.terminal import explanation, footnotes, scoreboard
+
+        next_file = _next_file(course, report, path)
+        shown = explanation(report, every=args.all, next_file=next_file)
+        console(args).print(scoreboard(report), shown, footnotes(report), sep="", end="")
     if trouble:
         print(f"grade: {trouble}", file=sys.stderr)
     return 0 if report.passed else 1
@@ -71,32 +80,12 @@ def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
     return tuple(stage for stage in course.stages if not chosen or stage in chosen)
 
 
-def _remember(course: Course, report: Report) -> str:
-    """Remember where each stage of the learner's own folder stands; what went wrong."""
-
-    def with_statuses(progress: Progress) -> Progress:
-        for stage in report.stages:
-            progress = progress.with_status(stage.slug, stage.status)
-        return progress
-
+def _remember(workspace: Workspace, report: Report, submission: Submission) -> str:
+    """Remember how each stage of the learner's own folder was graded; what went wrong."""
     try:
-        return update_progress(course.root, with_statuses).note
+        return remember_results(workspace.root, report.stages, submission).note
     except ProgressError as error:
         return str(error)
-
-
-def _show(report: Report, every: bool, next_file: str | None) -> None:
-    from rich.console import Console
-
-    from grader.show.terminal import explanation, footnotes, scoreboard
-
-    Console().print(
-        scoreboard(report),
-        explanation(report, every=every, next_file=next_file),
-        footnotes(report),
-        sep="",
-        end="",
-    )
 
 
 def _next_file(course: Course, report: Report, path: Path) -> str | None:
@@ -104,12 +93,5 @@ def _next_file(course: Course, report: Report, path: Path) -> str | None:
     for result in report.stages:
         if result.status is Status.NOT_STARTED:
             file = path / course.stage(result.slug).file_name if path.is_dir() else path
-            return _short(file)
+            return short_path(file)
     return None
-
-
-def _short(path: Path) -> str:
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from grader.read.course_file import locate_course
+from grader.command.output import console
+from grader.read.workspace import locate_course
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -15,21 +16,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Print the stages."""
-    from rich.console import Console
+    from grader.show.listing import listing
 
-    from grader.show.terminal import Listed, listing
-
-    course = locate_course(args.course)
-    stages = [
-        Listed(
-            slug=stage.slug,
-            title=stage.title,
-            points=stage.points,
-            functions=tuple(entry.name for entry in stage.entry_points),
-            requires=stage.requires,
-            bonus=stage.bonus,
-        )
-        for stage in course.stages
-    ]
-    Console().print(listing(course.title, stages), end="")
+    console(args).print(listing(locate_course(args.course)), end="")
     return 0

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         usage="grade [STAGE ...] [options]  |  grade list | hint | verify | stubs",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
-    parser.set_defaults(course=None)
+    parser.set_defaults(course=None, plain=False)
     commands = parser.add_subparsers(metavar="command")
     for module in (grade, *_COMMANDS.values()):
         module.add_parser(commands)
@@ -57,5 +57,10 @@ def _parser() -> argparse.ArgumentParser:
             type=Path,
             metavar="DIR",
             help="the course's folder (default: found from here)",
+        )
+        command.add_argument(
+            "--plain",
+            action="store_true",
+            help="for screen readers: one fact a line, no bars or boxes (or set GRADE_PLAIN=1)",
         )
     return parser

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from grader.read.course_file import locate_course
 from grader.read.stubs import StubState, stub_states, write_stubs
+from grader.read.workspace import locate_course
 
 _OUT_OF_STEP = {
     StubState.ABSENT: "is not there",

@@ -8,7 +8,8 @@ import sys
 from dataclasses import asdict
 
 from grader.command.grade import chosen_stages
-from grader.read.course_file import locate_course
+from grader.command.output import console, status_line
+from grader.read.workspace import locate_course
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,18 +22,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; 0 if there is no problem, else 1."""
-    from rich.console import Console
-
     from grader.show.proof import proof_screen
     from grader.verify import verify
 
     course = locate_course(args.course)
     stages = chosen_stages(course, args.stages)
-    with Console(stderr=True).status("starting") as line:
-        proofs = verify(course, stages, lambda what: line.update(what))
+    with status_line(args) as tell:
+        proofs = verify(course, stages, tell)
     if args.json:
         json.dump([asdict(proof) for proof in proofs], sys.stdout, indent=2)
         print()
     else:
-        Console().print(proof_screen(proofs), end="")
+        console(args).print(proof_screen(proofs), end="")
     return 1 if any(proof.problems for proof in proofs) else 0

@@ -21,30 +21,17 @@ else:
 FILE_NAME = "course.toml"
 SCHEMA = 1
 # Words that `grade` takes for commands, so no stage may bear them.
-RESERVED = frozenset({"list", "hint", "verify", "stubs", "all"})
+RESERVED = frozenset(
+    {
+        *("all", "diff", "grade", "heatmap", "hint", "init", "list", "notebook", "predict"),
+        *("reset", "serve", "solution", "stubs", "trace", "update", "verify", "watch"),
+    }
+)
 _COURSE_KEYS = frozenset({"schema", "name", "title", "preload", "limits", "stages"})
 _STAGE_KEYS = frozenset({"slug", "title", "points", "bonus", "requires", "entry_points"})
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
-
-
-def locate_course(path: Path | None) -> Course:
-    """The course that a command works on. Raises KitError.
-
-    `path` is the course's folder or its course.toml. Without one it is the nearest course above the
-    working folder, and failing that the course in whose checkout this package is installed.
-    """
-    if path is not None:
-        file = path / FILE_NAME if path.is_dir() else path
-        if file.name != FILE_NAME or not file.is_file():
-            raise KitError(f"{path}: is no course: there is no {FILE_NAME}")
-        return read_course(file)
-    here = Path.cwd()
-    beside_package = Path(__file__).resolve().parents[2] / FILE_NAME
-    if _nearest(here) is None and beside_package.is_file():
-        return read_course(beside_package)
-    return find_course(here)
 
 
 def find_course(start: Path) -> Course:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from grader.read.files import free_name, write_whole
 from grader.types.errors import ProgressError
-from grader.types.progress import Progress, StageProgress
-from grader.types.report import Status
+from grader.types.progress import Advice, Progress, StageProgress
+from grader.types.report import StageResult, Status
+from grader.types.submission import Submission
 
 if sys.platform == "win32":
     import msvcrt
@@ -82,6 +84,21 @@ def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remem
         ) from None
 
 
+def remember_results(
+    root: Path, results: Sequence[StageResult], submission: Submission
+) -> Remembered:
+    """Remember how these stages of the learner's submission were graded. Raises ProgressError."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+    def with_results(progress: Progress) -> Progress:
+        for result in results:
+            digest = submission.digest(f"{result.slug}.py")
+            progress = progress.with_result(result, digest, now)
+        return progress
+
+    return update_progress(root, with_results)
+
+
 def make_memory_folder(root: Path) -> Path:
     """The folder, made if it is not there, with a .gitignore that keeps it out of git. OSError."""
     folder = memory_folder(root)
@@ -116,15 +133,57 @@ def to_json(progress: Progress) -> dict[str, Any]:
 
 def _stage(data: Any) -> StageProgress:
     rest = _table(data)
-    rungs, status = rest.pop("rungs", 0), rest.pop("status", None)
-    if type(rungs) is not int or rungs < 0:
-        raise ValueError("'rungs' is not a number of hints")
-    return StageProgress(rungs, None if status is None else Status(status), rest)
+    status, advice = rest.pop("status", None), rest.pop("advice", None)
+    return StageProgress(
+        rungs=_count(rest, "rungs"),
+        status=None if status is None else Status(status),
+        best=float(_taken(rest, "best", (int, float), 0.0)),
+        attempts=_count(rest, "attempts"),
+        digest=_taken(rest, "digest", str, None),
+        passed=_taken(rest, "passed", str, None),
+        gave_up=_taken(rest, "gave_up", bool, False),
+        advice=None if advice is None else _advice(_table(advice)),
+        rest=rest,
+    )
+
+
+def _advice(data: dict[str, Any]) -> Advice:
+    return Advice(
+        rung=_count(data, "rung"),
+        id=_taken(data, "id", str, ""),
+        text=_taken(data, "text", str, ""),
+        given=_taken(data, "given", bool, False),
+    )
+
+
+def _taken(table: dict[str, Any], key: str, kind: Any, default: Any) -> Any:
+    value = table.pop(key, default)
+    is_a_bool_in_disguise = isinstance(value, bool) and kind is not bool
+    if value is not default and (is_a_bool_in_disguise or not isinstance(value, kind)):
+        raise ValueError(f"{key!r} cannot be {value!r}")
+    return value
+
+
+def _count(table: dict[str, Any], key: str) -> int:
+    value: int = _taken(table, key, int, 0)
+    if value < 0:
+        raise ValueError(f"{key!r} is less than 0")
+    return value
 
 
 def _stage_json(stage: StageProgress) -> dict[str, Any]:
-    status = {} if stage.status is None else {"status": stage.status.value}
-    return {**stage.rest, "rungs": stage.rungs, **status}
+    """Only what there is to say."""
+    known = {
+        "rungs": stage.rungs,
+        "status": stage.status and stage.status.value,
+        "best": stage.best,
+        "attempts": stage.attempts,
+        "digest": stage.digest,
+        "passed": stage.passed,
+        "gave_up": stage.gave_up,
+        "advice": stage.advice and asdict(stage.advice),
+    }
+    return {**stage.rest, **{key: value for key, value in known.items() if value}}
 
 
 def _table(data: Any) -> dict[str, Any]:

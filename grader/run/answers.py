@@ -31,6 +31,10 @@ _MIXED_IN = (
 )
 
 
+class Cancelled(Exception):
+    """Somebody has called `WorkerAnswers.abort`: the verdict is not wanted any more."""
+
+
 class AnswerError(Exception):
     """The learner's code gave no answer that a check could look at."""
 
@@ -137,10 +141,20 @@ class WorkerAnswers:
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
         self._printed = ""
+        self._aborted = False
         self.missing_layers: tuple[str, ...] = ()
 
+    def abort(self) -> None:
+        """From another thread: let the call that is under way end, and no case begin."""
+        self._aborted = True
+        worker = self._worker
+        if worker is not None:
+            worker.channel.interrupt()
+
     def begin(self) -> None:
-        """Start a case, in a new worker if the one before has died."""
+        """Start a case, in a new worker if the one before has died. Raises Cancelled."""
+        if self._aborted:
+            raise Cancelled
         if self._references is not None:
             self._references.begin()
         try:
@@ -247,7 +261,8 @@ class WorkerAnswers:
                 f"No answer within {seconds:g} second{plural}: is there an endless loop?"
             ) from None
         except Closed:
-            raise Crash(how_it_ended(self._drop(_GRACE))) from None
+            grace = 0.0 if self._aborted else _GRACE
+            raise Crash(how_it_ended(self._drop(grace))) from None
         except WireError as error:
             self._drop()
             raise Crash(f"Your code's process answered with something else: {error}") from None

@@ -59,21 +59,24 @@ class Checks:
             self.planned[stage.slug] = planned
 
     def run(self, stage: Stage, remote: StageUnderCheck, seed: int, device: str) -> StageFacts:
-        """Run every check of `stage` against `remote` and close it."""
+        """Run every check of `stage` against `remote` and close it, even if it is cancelled."""
         facts: list[CaseFact] = []
         given_up: set[str] = set()
         items = self._items[stage.slug]
         self._current, self._device = remote, device
-        for item in items:
-            case = _case(stage, item)
-            if case.check in given_up:
-                facts.append(CaseFact(case, Ending.NOT_RUN))
-                continue
-            fact = self._run_case(case, item, remote, seed)
-            if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
-                given_up.add(case.check)
-            facts.append(fact)
-        return StageFacts(stage.slug, self.planned[stage.slug], tuple(facts), remote.close())
+        try:
+            for item in items:
+                case = _case(stage, item)
+                if case.check in given_up:
+                    facts.append(CaseFact(case, Ending.NOT_RUN))
+                    continue
+                fact = self._run_case(case, item, remote, seed)
+                if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
+                    given_up.add(case.check)
+                facts.append(fact)
+        finally:
+            printed = remote.close()
+        return StageFacts(stage.slug, self.planned[stage.slug], tuple(facts), printed)
 
     def _run_case(
         self,

@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 from rich.text import Text
 
 from grader.types.text import safe
 
-if TYPE_CHECKING:  # the command has imported it anyway, but these names are only for the checker
-    from rich.console import Console, ConsoleOptions
+if TYPE_CHECKING:
+    from rich.console import ConsoleOptions
 
 WIDEST = 88  # wider lines are harder to read than to wrap
 MARGIN = 2
+GAP = 2  # between columns
+SHORTEST_TITLE = 14  # a title that would be cut to less is left out
+COMMAND = "bold cyan"  # the colour of what a reader may type
 _TAB = 4
 
 
@@ -62,6 +66,7 @@ class Page:
     encoding: str
     glyphs: Glyphs
     colour: bool
+    plain: bool = False
 
     def clean(self, text: str) -> str:
         """`text` without anything hidden, in letters that this console has."""
@@ -106,7 +111,7 @@ class Page:
         """
         lines: list[Text] = []
         raw = self.clean(text).rstrip().split("\n")
-        bar = f"{self.glyphs.gutter} " if gutter else ""
+        bar = f"{self.glyphs.gutter} " if gutter and not self.plain else ""
         width = max(8, self.width - indent - len(bar))
         for number, line in enumerate(raw):
             room = limit - len(lines)
@@ -124,6 +129,20 @@ class Page:
             if len(parts) > room or len(piece) < len(body):
                 return lines, len(raw) - number
         return lines, 0
+
+    def sentence(self, text: Text) -> Iterator[Text]:
+        """A paragraph at the margin."""
+        yield from self.wrap(text, MARGIN)
+
+    def offer(self, words: str, command: str) -> Iterator[Text]:
+        """A line that ends in something to type; it is never broken in the middle of that."""
+        line = Text(words)
+        if MARGIN + cell_len(words) + 2 + cell_len(command) <= self.width:
+            line.append("  ").append(self.word(command), COMMAND)
+            yield Text(" " * MARGIN).append_text(line)
+        else:
+            yield from self.sentence(line)
+            yield Text(" " * (MARGIN + 2)).append(self.word(command), COMMAND)
 
     def inline(self, text: str, style: str = "") -> Text:
         """One paragraph of an author's text: `code` and **bold** are styled, nothing else is."""
@@ -186,6 +205,10 @@ _HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
 _ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
 
 
+class PlainConsole(Console):
+    """A console for screen readers: no bars, boxes or columns, and no line is broken."""
+
+
 class Screen:
     """Lines that rich can print: drawn anew for every console, nothing is wrapped twice."""
 
@@ -193,12 +216,14 @@ class Screen:
         self.draw = draw
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        plain = isinstance(console, PlainConsole)
         page = Page(
             console=console,
-            width=min(options.max_width, WIDEST),
+            width=options.max_width if plain else min(options.max_width, WIDEST),
             encoding=options.encoding,
             glyphs=ASCII if options.ascii_only else UNICODE,
             colour=console.color_system is not None and not console.no_color,
+            plain=plain,
         )
         for line in self.draw(page):
             line.truncate(options.max_width, overflow="crop")  # only on a console of a few letters
@@ -206,3 +231,13 @@ class Screen:
             line.no_wrap = True
             line.overflow = "ignore"
             yield line
+
+
+def amount(points: float) -> str:
+    """12.0 as "12", 7.5 as "7.5", a third as "0.33"."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def count(number: float, noun: str = "check") -> str:
+    """1 as "1 check", 2 as "2 checks"."""
+    return f"{amount(number)} {noun}{'' if number == 1 else 's'}"

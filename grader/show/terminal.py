@@ -5,14 +5,23 @@ Everything here is pure: data in, something rich can print out. Whoever calls it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from grader.show.screen import MARGIN, Page, Screen
+from grader.show.screen import (
+    COMMAND,
+    GAP,
+    MARGIN,
+    SHORTEST_TITLE,
+    Page,
+    Screen,
+    amount,
+    count,
+)
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 
 SHOWN_IN_FULL = 4  # failing checks explained without --all
@@ -20,21 +29,7 @@ MESSAGE_LINES = 20
 PRINTED_LINES = 8
 LINES_WITH_ALL = 400
 
-_GAP = 2
 _BODY = MARGIN + 4  # where a check's message stands
-_COMMAND = "bold cyan"
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One stage as `grade list` shows it."""
-
-    slug: str
-    title: str
-    points: float
-    functions: tuple[str, ...]
-    requires: tuple[str, ...] = ()
-    bonus: bool = False
 
 
 def scoreboard(report: Report) -> Screen:
@@ -53,16 +48,6 @@ def explanation(report: Report, *, every: bool = False, next_file: str | None = 
 def footnotes(report: Report) -> Screen:
     """The quiet facts about the run: skipped checks and the report's notes. May be empty."""
     return Screen(lambda page: _footnotes(page, report))
-
-
-def listing(course: str, stages: Sequence[Listed]) -> Screen:
-    """What `grade list` shows: each stage, its points, what to write and what it builds on."""
-    return Screen(lambda page: _listing(page, course, stages))
-
-
-def hint(title: str, number: int, total: int, text: str, *, slug: str | None = None) -> Screen:
-    """One rung of a stage's hints; with `slug`, also how to get the next one."""
-    return Screen(lambda page: _hint(page, title, number, total, text, slug))
 
 
 # --- the scoreboard ----------------------------------------------------------------------------
@@ -113,7 +98,7 @@ class _Columns:
     @property
     def width(self) -> int:
         columns = (1, self.title, self.slug, self.bar, self.points, self.status)
-        return MARGIN + sum(column + _GAP for column in columns if column) - _GAP
+        return MARGIN + sum(column + GAP for column in columns if column) - GAP
 
 
 def _columns(page: Page, report: Report) -> _Columns:
@@ -122,15 +107,13 @@ def _columns(page: Page, report: Report) -> _Columns:
     scores.append((report.score, report.max_score))
     fixed = {
         "slug": max((cell_len(page.word(stage.slug)) for stage in report.stages), default=5),
-        "score": max(len(_number(points)) for both in scores for points in both),
-        "max_score": max(len(_number(max_score)) for _, max_score in scores),
+        "score": max(len(amount(points)) for both in scores for points in both),
+        "max_score": max(len(amount(max_score)) for _, max_score in scores),
     }
     title = max((cell_len(page.word(stage.title)) for stage in report.stages), default=5)
     choices = [_Columns(title=title, bar=bar, status=_STATUS_WIDTH, **fixed) for bar in _BARS]
-    spare = (
-        page.width - _Columns(title=0, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed).width - _GAP
-    )
-    if spare >= _SHORTEST_TITLE:
+    spare = page.width - _Columns(title=0, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed).width - GAP
+    if spare >= SHORTEST_TITLE:
         choices.append(_Columns(title=spare, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed))
     choices += [_Columns(title=0, bar=bar, status=_STATUS_WIDTH, **fixed) for bar in (*_BARS, 0)]
     choices.append(_Columns(title=0, bar=0, status=0, **fixed))
@@ -138,10 +121,12 @@ def _columns(page: Page, report: Report) -> _Columns:
 
 
 _BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
-_SHORTEST_TITLE = 14
 
 
 def _scoreboard(page: Page, report: Report) -> Iterator[Text]:
+    if page.plain:
+        yield from _plain_scoreboard(page, report)
+        return
     columns = _columns(page, report)
     core = [stage for stage in report.stages if not stage.bonus]
     bonus = [stage for stage in report.stages if stage.bonus]
@@ -152,12 +137,27 @@ def _scoreboard(page: Page, report: Report) -> Iterator[Text]:
         yield _stage_line(page, stage, columns)
     if core and bonus:
         yield Text()
-        yield Text(" " * (MARGIN + 1 + _GAP)).append("Bonus", "dim")
+        yield Text(" " * (MARGIN + 1 + GAP)).append("Bonus", "dim")
     for stage in bonus:
         yield _stage_line(page, stage, columns)
     if len(report.stages) > 1:
         yield Text()
         yield _total_line(page, report, columns)
+    yield Text()
+
+
+def _plain_scoreboard(page: Page, report: Report) -> Iterator[Text]:
+    """One fact a line, in words."""
+    yield from page.sentence(Text(f"{page.word(report.course)}."))
+    yield from page.sentence(Text(page.word(f"Graded: {report.submission}, on {report.device}.")))
+    for stage in report.stages:
+        what = f"{page.word(stage.slug)}: {_look(stage).word}, "
+        what += f"{amount(stage.score)} of {amount(stage.max_score)} points"
+        yield from page.sentence(Text(f"{what}{', bonus' if stage.bonus else ''}."))
+    if len(report.stages) > 1:
+        bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
+        total = f"Total: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
+        yield from page.sentence(Text(total))
     yield Text()
 
 
@@ -177,27 +177,27 @@ def _stage_line(page: Page, stage: StageResult, columns: _Columns) -> Text:
         getattr(page.glyphs, look.glyph), look.colour if look.quiet else f"bold {look.colour}"
     )
     if columns.title:
-        line.append(" " * _GAP + page.column(stage.title, columns.title), plain)
+        line.append(" " * GAP + page.column(stage.title, columns.title), plain)
     slug_style = "dim" if columns.title else plain
-    line.append(" " * _GAP + page.column(stage.slug, columns.slug), slug_style)
+    line.append(" " * GAP + page.column(stage.slug, columns.slug), slug_style)
     _append_bar(page, line, stage.score, stage.max_score, columns.bar, look.bar)
-    line.append(" " * _GAP + _points(stage.score, stage.max_score, columns), plain)
+    line.append(" " * GAP + _points(stage.score, stage.max_score, columns), plain)
     if columns.status:
-        line.append(" " * _GAP).append(look.word, look.colour)
+        line.append(" " * GAP).append(look.word, look.colour)
     return line
 
 
 def _total_line(page: Page, report: Report, columns: _Columns) -> Text:
     line = Text(" " * (MARGIN + 1))
-    label = columns.title + _GAP + columns.slug if columns.title else columns.slug
-    line.append(" " * _GAP + page.column("Total", label), "bold")
+    label = columns.title + GAP + columns.slug if columns.title else columns.slug
+    line.append(" " * GAP + page.column("Total", label), "bold")
     if report.max_score:
         done = report.score >= report.max_score
         colour = "green" if done else "yellow"
         _append_bar(page, line, report.score, report.max_score, columns.bar, colour)
-        line.append(" " * _GAP + _points(report.score, report.max_score, columns), "bold")
+        line.append(" " * GAP + _points(report.score, report.max_score, columns), "bold")
     if report.bonus:
-        line.append(" " * _GAP).append(f"+{_number(report.bonus)} bonus", "green")
+        line.append(" " * GAP).append(f"+{amount(report.bonus)} bonus", "green")
     return line
 
 
@@ -211,17 +211,12 @@ def _append_bar(
     if 0 < score < max_score:
         filled = min(max(filled, 1), width - 1)
     filled = min(max(filled, 0), width)
-    line.append(" " * _GAP).append(page.glyphs.full * filled, colour)
+    line.append(" " * GAP).append(page.glyphs.full * filled, colour)
     line.append(page.glyphs.empty * (width - filled), "dim")
 
 
 def _points(score: float, max_score: float, columns: _Columns) -> str:
-    return f"{_number(score):>{columns.score}} / {_number(max_score):<{columns.max_score}}"
-
-
-def _number(points: float) -> str:
-    """12.0 as "12", 7.5 as "7.5", a third as "0.33"."""
-    return f"{points:.2f}".rstrip("0").rstrip(".")
+    return f"{amount(score):>{columns.score}} / {amount(max_score):<{columns.max_score}}"
 
 
 # --- the explanation ---------------------------------------------------------------------------
@@ -230,7 +225,7 @@ def _number(points: float) -> str:
 def _explanation(page: Page, report: Report, every: bool, next_file: str | None) -> Iterator[Text]:
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
-        yield from _sentence(page, Text("There is no stage to grade here."))
+        yield from page.sentence(Text("There is no stage to grade here."))
         yield Text()
     elif failing:
         for stage in failing if every else failing[:1]:
@@ -254,7 +249,7 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
         yield Text()
         if not every:
             return
-    yield from _sentence(page, Text(style="bold").append_text(_stage_heading(page, stage)))
+    yield from page.sentence(Text(style="bold").append_text(_stage_heading(page, stage)))
     yield Text()
     said: set[str] = set()  # diagnoses already shown: one sentence need not be read four times
     groups = _groups(stage)
@@ -264,8 +259,8 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
         yield Text()
     left_out = sum(len(group) for group in groups[len(shown) :])
     if left_out:
-        yield from _offer(
-            page, f"{_count(left_out, 'more failing check')}:", f"grade {stage.slug} --all"
+        yield from page.offer(
+            f"{count(left_out, 'more failing check')}:", f"grade {stage.slug} --all"
         )
         yield Text()
     if stage.printed.strip():
@@ -277,10 +272,10 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
             ("waits", "needs", "its") if len(waiting) == 1 else ("wait", "need", "their")
         )
         sentence = f"{_and(waiting)} {wait} for {stage.slug} and {need} no change of {own} own."
-        yield from _sentence(page, Text(page.word(sentence)))
+        yield from page.sentence(Text(page.word(sentence)))
     theirs = any(check.outcome in (Outcome.FAILED, Outcome.TIMEOUT) for check in stage.checks)
     if theirs and stage.caused_by is None:
-        yield from _offer(page, "For a hint:", f"grade hint {stage.slug}")
+        yield from page.offer("For a hint:", f"grade hint {stage.slug}")
         yield Text()
     elif waiting and not every:
         yield Text()
@@ -297,8 +292,8 @@ def _mend_first(page: Page, report: Report, stage: StageResult, cause: str) -> I
         why, advice = " fails only because {} is not right yet.", "Mend"
     before, after = why.split("{}")
     line = Text().append(this, "bold").append(before).append(that, "bold").append(after)
-    yield from _sentence(page, line)
-    yield from _offer(page, f"{advice} that one first:", f"grade {that}")
+    yield from page.sentence(line)
+    yield from page.offer(f"{advice} that one first:", f"grade {that}")
 
 
 def _stage_heading(page: Page, stage: StageResult) -> Text:
@@ -310,9 +305,9 @@ def _stage_heading(page: Page, stage: StageResult) -> Text:
             return name.append(": ").append(_NOT_YOURS)
         return name.append(" does not pass yet")
     if all(check.outcome is Outcome.ERROR for check in bad):
-        return name.append(f": the grader could not finish {len(bad)} of {_count(len(checks))}")
+        return name.append(f": the grader could not finish {len(bad)} of {count(len(checks))}")
     verb = "does" if len(bad) == 1 else "do"
-    return name.append(f": {len(bad)} of {_count(len(checks))} {verb} not pass yet")
+    return name.append(f": {len(bad)} of {count(len(checks))} {verb} not pass yet")
 
 
 _NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
@@ -371,13 +366,18 @@ def _titles(
     for check in group[:kept]:
         yield from _title(page, check.outcome, check.title, [check])
     if group[kept:]:
-        more = _count(len(group) - kept, "more check")
+        more = count(len(group) - kept, "more check")
         yield from _title(page, group[0].outcome, f"{more}, for the same reason", group[kept:])
 
 
 def _title(page: Page, outcome: Outcome, title: str, checks: list[CheckResult]) -> Iterator[Text]:
     lost = sum(check.max_score - check.score for check in checks)
-    points = f"-{_number(lost)}" if lost > 0 else ""
+    if page.plain:
+        what = "The grader failed at" if outcome is Outcome.ERROR else "Failed"
+        points = f" Lost: {count(lost, 'point')}." if lost > 0 else ""
+        yield from page.sentence(page.inline(f"{what}: {title.strip()}.{points}"))
+        return
+    points = f"-{amount(lost)}" if lost > 0 else ""
     mark, colour = (page.glyphs.failed, "red")
     if outcome is Outcome.ERROR:
         mark, colour = (page.glyphs.error, "magenta")
@@ -394,16 +394,16 @@ def _title(page: Page, outcome: Outcome, title: str, checks: list[CheckResult]) 
 
 
 def _printed(page: Page, stage: StageResult, every: bool) -> Iterator[Text]:
-    yield from _sentence(page, Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
+    yield from page.sentence(Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
     limit = LINES_WITH_ALL if every else PRINTED_LINES
     lines, left_out = page.verbatim(stage.printed.strip("\n"), _BODY - 2, gutter=True, limit=limit)
     yield from lines
     yield from _left_out(page, left_out, _BODY - 2, f"grade {stage.slug} --all", every)
 
 
-def _left_out(page: Page, count: int, indent: int, command: str, every: bool) -> Iterator[Text]:
-    if count:
-        line = Text().append(f"{page.glyphs.more} {_count(count, 'more line')}", "dim")
+def _left_out(page: Page, left: int, indent: int, command: str, every: bool) -> Iterator[Text]:
+    if left:
+        line = Text().append(f"{page.glyphs.more} {count(left, 'more line')}", "dim")
         if not every:
             line.append(": ").append(page.word(command))
         yield from page.wrap(line, indent)
@@ -412,19 +412,19 @@ def _left_out(page: Page, count: int, indent: int, command: str, every: bool) ->
 def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
     slug = page.word(report.stages[0].slug)
     where = Text("Open ").append(
-        page.word(next_file) if next_file else f"the file of {slug}", _COMMAND
+        page.word(next_file) if next_file else f"the file of {slug}", COMMAND
     )
-    yield from _sentence(page, Text("Welcome! Nothing is written yet, so here is how to begin."))
+    yield from page.sentence(Text("Welcome! Nothing is written yet, so here is how to begin."))
     yield Text()
     steps = (
         where.append(" and read what it asks for."),
         Text("Put your code in place of ").append("raise NotImplementedError", "cyan").append("."),
-        Text("Save the file and type ").append("grade", _COMMAND).append(" again."),
+        Text("Save the file and type ").append("grade", COMMAND).append(" again."),
     )
     for number, step in enumerate(steps, start=1):
         yield from page.wrap(step, MARGIN + 2, Text(f"{number}  "))
     yield Text()
-    yield from _offer(page, "For a hint:", f"grade hint {slug}")
+    yield from page.offer("For a hint:", f"grade hint {slug}")
     yield Text()
 
 
@@ -434,17 +434,16 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
     done = sum(stage.status is Status.PASSED for stage in core)
     coming = next(stage for stage in core if stage.status is Status.NOT_STARTED)
     slug = page.word(coming.slug)
-    yield from _sentence(
-        page,
-        Text(f"{done} of {_count(len(core), 'stage')} done. Next comes ")
+    yield from page.sentence(
+        Text(f"{done} of {count(len(core), 'stage')} done. Next comes ")
         .append(slug, "bold")
         .append("."),
     )
     yield Text()
     if next_file:
-        yield from _offer(page, "Open:      ", next_file)
-    yield from _offer(page, "Then type: ", f"grade {slug}")
-    yield from _offer(page, "For a hint:", f"grade hint {slug}")
+        yield from page.offer("Open:      ", next_file)
+    yield from page.offer("Then type: ", f"grade {slug}")
+    yield from page.offer("For a hint:", f"grade hint {slug}")
     yield Text()
 
 
@@ -452,19 +451,19 @@ def _congratulation(page: Page, report: Report) -> Iterator[Text]:
     core = [stage for stage in report.stages if not stage.bonus]
     stages = core or list(report.stages)
     score, max_score = (report.score, report.max_score) if core else (report.bonus, report.bonus)
-    points = f"{_number(score)} of {_number(max_score)} points."
+    points = f"{amount(score)} of {amount(max_score)} points."
     if len(stages) == 1:
         line = Text().append(page.word(stages[0].slug), "bold").append(f" passes: {points}")
     else:
         line = Text().append(f"All {len(stages)} stages pass", "bold green").append(f": {points}")
         line.append(" Well done!")
-    yield from _sentence(page, line)
+    yield from page.sentence(line)
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
     if untouched:
-        is_left = f"For bonus points, {_count(len(untouched), 'more stage')}:"
-        yield from _offer(page, is_left, "grade list")
+        is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"
+        yield from page.offer(is_left, "grade list")
     elif len(report.stages) == 1:
-        yield from _offer(page, "To see where you stand:", "grade")
+        yield from page.offer("To see where you stand:", "grade")
     yield Text()
 
 
@@ -475,7 +474,7 @@ def _footnotes(page: Page, report: Report) -> Iterator[Text]:
             if check.outcome is Outcome.SKIPPED:
                 skipped[check.message.strip()] = skipped.get(check.message.strip(), 0) + 1
     lines = [
-        f"{_count(number)} skipped, at no cost" + (f": {reason}" if reason else "")
+        f"{count(number)} skipped, at no cost" + (f": {reason}" if reason else "")
         for reason, number in skipped.items()
     ]
     lines += report.notes
@@ -483,88 +482,6 @@ def _footnotes(page: Page, report: Report) -> Iterator[Text]:
         yield from page.wrap(Text(page.word(line), "dim"), MARGIN)
     if lines:
         yield Text()
-
-
-# --- grade list, grade hint --------------------------------------------------------------------
-
-
-def _listing(page: Page, course: str, stages: Sequence[Listed]) -> Iterator[Text]:
-    core = [stage for stage in stages if not stage.bonus]
-    bonus = [stage for stage in stages if stage.bonus]
-    total = _number(sum(stage.points for stage in core))
-    yield Text()
-    yield from _sentence(
-        page,
-        Text()
-        .append(page.word(course), "bold")
-        .append(f"   {_count(len(core), 'stage')}, {total} points", "dim"),
-    )
-    width = max((cell_len(page.word(stage.slug)) for stage in stages), default=0)
-    for number, stage in enumerate([*core, *bonus], start=1):
-        if bonus and stage is bonus[0]:
-            yield Text()
-            yield from _sentence(page, Text("Bonus", "bold"))
-        yield Text()
-        yield from _listed(page, number, stage, width)
-    yield Text()
-    yield from _offer(page, "Check one: ", "grade STAGE")
-    yield from _offer(page, "For a hint:", "grade hint STAGE")
-    yield Text()
-
-
-def _listed(page: Page, number: int, stage: Listed, width: int) -> Iterator[Text]:
-    indent = MARGIN + 4
-    points = f"{'+' if stage.bonus else ''}{_count(stage.points, 'point')}"
-    line = Text().append(f"{number:>{MARGIN + 2}}  ", "dim")
-    line.append(page.column(stage.slug, width), _COMMAND)
-    room = page.width - line.cell_len - _GAP - len(points) - _GAP
-    if room >= _SHORTEST_TITLE or cell_len(page.word(stage.title)) <= room:
-        line.append(" " * _GAP + page.word(stage.title, room))
-    yield line.append(" " * (page.width - line.cell_len - len(points)) + points)
-    rows = (("write", stage.functions), ("needs", stage.requires))
-    for label, names in rows:
-        if names:
-            yield from page.wrap(
-                Text(page.word(", ".join(names))), indent, Text(f"{label}  ", "dim")
-            )
-
-
-def _hint(
-    page: Page, title: str, number: int, total: int, text: str, slug: str | None
-) -> Iterator[Text]:
-    yield Text()
-    heading = Text().append(page.word(title), "bold").append(f"   hint {number} of {total}", "dim")
-    yield from _sentence(page, heading)
-    yield Text()
-    yield from page.markdown(text, MARGIN)
-    yield Text()
-    if slug is not None and number < total:
-        yield from _offer(page, "The next one:", f"grade hint {slug}")
-        yield Text()
-    elif number >= total:
-        yield from _sentence(page, Text("This was the last one.", "dim"))
-        yield Text()
-
-
-# --- small words -------------------------------------------------------------------------------
-
-
-def _sentence(page: Page, text: Text) -> Iterator[Text]:
-    yield from page.wrap(text, MARGIN)
-
-
-def _offer(page: Page, words: str, command: str) -> Iterator[Text]:
-    """A line that ends in something to type; it is never broken in the middle of that."""
-    line = Text(words)
-    if MARGIN + cell_len(words) + 2 + cell_len(command) <= page.width:
-        yield Text(" " * MARGIN).append_text(line).append("  ").append(page.word(command), _COMMAND)
-    else:
-        yield from _sentence(page, line)
-        yield Text(" " * (MARGIN + 2)).append(page.word(command), _COMMAND)
-
-
-def _count(number: float, noun: str = "check") -> str:
-    return f"{_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _and(names: list[str]) -> str:

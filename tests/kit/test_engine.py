@@ -17,7 +17,7 @@ STUBS = {stage.file_name: stage.exercise_file.read_bytes() for stage in COURSE.s
 
 def graded(files: dict[str, bytes]) -> Report:
     submission = Submission("a submission", files)
-    return grade(Request(COURSE, submission, COURSE.stages, device="cpu", seed=11))
+    return grade(COURSE, Request(submission, COURSE.stages, seed=11), "cpu")
 
 
 def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() -> None:

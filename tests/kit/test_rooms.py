@@ -16,8 +16,8 @@ FILES = sorted((ROOT / "grader").rglob("*.py"))
 # A module may import from its own room and those before it. `misconceptions` and `checking` are
 # what an author's files import; `engine` and `verify` put the rooms together.
 ROOMS = (
-    *("types", "misconceptions", "checking", "read", "run", "judge", "show"),
-    *("engine", "verify", "command", "__main__"),
+    *("types", "misconceptions", "tracing", "checking", "read", "run", "judge", "show"),
+    *("engine", "verify", "trace", "watch", "command", "__main__"),
 )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from grader.engine import Request, _Run
+from grader.engine import Engine, Request
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.session import Checks, with_checks
@@ -215,9 +215,9 @@ def _graded(situation: Situation, interpreter: Interpreter, checks: Checks) -> G
     limits = replace(COURSE.limits, **SHORT) if situation.short else COURSE.limits
     course = replace(COURSE, limits=limits)
     stages = tuple(course.stage(slug) for slug in situation.stages)
-    request = Request(course, _submission(situation), stages, "cpu", SEED)
+    request = Request(_submission(situation), stages, SEED)
     start = time.monotonic()
-    report = _Run(request, "cpu", interpreter, checks, None).report()
+    report = Engine(course, "cpu", interpreter, checks).grade(request)
     return Graded(report, time.monotonic() - start)
 
 

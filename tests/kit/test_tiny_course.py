@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from grader.engine import Request, _Run
+from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.stubs import StubState, stub_states
 from grader.read.submission import read_submission
-from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
-from grader.run.workers import Interpreter
 from grader.types.report import CheckResult, Outcome, Report, Status
 from grader.types.submission import Submission
 
@@ -62,21 +60,14 @@ def reports() -> Mapping[str, Report]:
         "stubs": read_submission(COURSE.exercises),
         **{name: Submission(name, solutions | files) for name, files in OVERLAYS.items()},
     }
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
 
-        def body(checks: Checks) -> dict[str, Report]:
-            return {
-                name: _Run(
-                    Request(COURSE, submission, COURSE.stages, "cpu", SEED),
-                    "cpu",
-                    interpreter,
-                    checks,
-                    None,
-                ).report()
-                for name, submission in submissions.items()
-            }
+    def body(engine: Engine) -> dict[str, Report]:
+        return {
+            name: engine.grade(Request(submission, COURSE.stages, SEED))
+            for name, submission in submissions.items()
+        }
 
-        return with_checks(COURSE, COURSE.stages, body)
+    return with_engine(COURSE, COURSE.stages, "cpu", body)
 
 
 def checks(report: Report, slug: str) -> dict[str, CheckResult]:

@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,6 +106,11 @@ class Channel:
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""
         self._socket.close()
+
+    def interrupt(self) -> None:
+        """From another thread: end what goes over the socket now; both sides read its end."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _send_all(self, data: bytes, deadline: float | None) -> None:
         view = memoryview(data)

@@ -58,6 +58,7 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         stub = f'{before}    raise NotImplementedError("{after}")\n'
         (folders[1] / f"{slug}.py").write_text(stub, encoding="utf-8")
         rungs = "".join(f"## {n}. Step {n}\nDo step {n} of {slug}.\n\n" for n in range(1, 6))
-        (folders[2] / f"{slug}.md").write_text(f"# {slug}\n\n{rungs}", encoding="utf-8")
+        learnt = "## Learnt\nSheets have two sides.\n"
+        (folders[2] / f"{slug}.md").write_text(f"# {slug}\n\n{rungs}{learnt}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -12,7 +12,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
-from grader.types.report import Status
+from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 
 ROOT = Path(__file__).parents[3]
 Ask = Callable[..., str]
@@ -44,8 +44,15 @@ def write(folder: Path, slug: str) -> None:
     (folder / "exercises" / f"{slug}.py").write_text("x = 1\n", encoding="utf-8")
 
 
-def graded(folder: Path, slug: str, status: Status) -> None:
-    update_progress(folder, lambda now: now.with_status(slug, status))
+UNEVEN = Diagnosis("uneven", "You fold at a **third**.", 4)
+
+
+def graded(folder: Path, slug: str, status: Status, *, named: bool = False) -> None:
+    diagnosis = UNEVEN if status is Status.FAILED and named else None
+    outcome = Outcome.PASSED if status is Status.PASSED else Outcome.FAILED
+    check = CheckResult(f"{slug}.even", "Even", outcome, 0, 1, diagnosis=diagnosis)
+    result = StageResult(slug, slug, status, 0, 1, False, (check,))
+    update_progress(folder, lambda now: now.with_result(result, "digest", "today"))
 
 
 def test_one_more_each_time_then_the_last_again(ask: Ask) -> None:
@@ -123,6 +130,29 @@ def test_when_all_is_done_it_is_the_last_stage(birds: Path, ask: Ask) -> None:
     for slug in ("fold", "wings", "nest"):
         graded(birds, slug, Status.PASSED)
     assert "A nest   hint 1" in ask()
+
+
+def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
+    birds: Path, ask: Ask
+) -> None:
+    graded(birds, "fold", Status.FAILED, named=True)
+    shown = ask()
+    assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
+    shown = ask()
+    assert "hint 5 of 5" in shown and "The last run found" not in shown
+    assert "hint 1 of 5" in ask("fold", "1")
+
+
+def test_all_of_them_at_once_when_the_stage_has_passed(
+    birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "when it has passed" in refused(capsys, "fold", "--all")
+    graded(birds, "fold", Status.PASSED)
+    graded(birds, "fold", Status.FAILED)  # stays readable whatever comes later
+    shown = ask("fold", "--all")
+    assert all(f"Do step {number} of fold." in shown for number in range(1, 6))
+    assert "Sheets have two sides." in shown
+    assert "hint 3 of 5" in ask("fold", "3")
 
 
 def test_a_missing_exercise_is_not_written(birds: Path, ask: Ask) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from grader.read import course_file
+from grader.read import workspace
 from grader.read.course_file import (
     find_course,
     find_stage,
-    locate_course,
     parse_course,
     read_course,
 )
+from grader.read.workspace import locate_course
 from grader.types.course import EntryPoint, Limits
 from grader.types.errors import CourseError, KitError
 
@@ -206,8 +206,8 @@ def test_elsewhere_it_is_the_course_beside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    package = tmp_path / "checkout" / "grader" / "read" / "course_file.py"
-    monkeypatch.setattr(course_file, "__file__", str(package))
+    package = tmp_path / "checkout" / "grader" / "read" / "workspace.py"
+    monkeypatch.setattr(workspace, "__file__", str(package))
     with pytest.raises(KitError, match=r"no course\.toml in .* name it with --course"):
         locate_course(None)
     (tmp_path / "checkout").mkdir()

@@ -19,12 +19,14 @@ from grader.read.progress import (
     memory_folder,
     parse_progress,
     read_progress,
+    remember_results,
     to_json,
     update_progress,
 )
 from grader.types.errors import ProgressError
-from grader.types.progress import Progress, StageProgress
-from grader.types.report import Status
+from grader.types.progress import Advice, Progress, StageProgress
+from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
+from grader.types.submission import Submission
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,6 +45,19 @@ def used(root: Path, slug: str, rung: int) -> Remembered:
     return update_progress(root, lambda now: now.with_hint(slug, rung))
 
 
+FOLDED = {"fold.py": b"def fold(): ..."}
+UNEVEN = Diagnosis("uneven", "You fold at a third.", 4)
+TORN = Diagnosis("torn", "You tear the sheet.", 2)
+
+
+def result(
+    slug: str, status: Status, score: float, diagnosis: Diagnosis | None = None
+) -> StageResult:
+    outcome = Outcome.PASSED if status is Status.PASSED else Outcome.FAILED
+    check = CheckResult(f"{slug}.even", "Even", outcome, score, 12, diagnosis=diagnosis)
+    return StageResult(slug, "Fold", status, score, 12, False, (check,))
+
+
 def test_nothing_is_remembered_at_first_and_looking_leaves_no_trace(tmp_path: Path) -> None:
     assert read_progress(tmp_path) == Remembered(Progress())
     assert list(tmp_path.iterdir()) == []
@@ -51,13 +66,57 @@ def test_nothing_is_remembered_at_first_and_looking_leaves_no_trace(tmp_path: Pa
 def test_remembers(tmp_path: Path) -> None:
     used(tmp_path, "fold", 1)
     used(tmp_path, "bird", 3)
-    update_progress(tmp_path, lambda now: now.with_status("fold", Status.PASSED))
+    remember_results(tmp_path, [result("fold", Status.FAILED, 3)], Submission("mine", FOLDED))
     found = read_progress(tmp_path)
     assert found.note == ""
     assert found.progress.last_hint == "bird"
-    assert found.progress.stage("fold") == StageProgress(1, Status.PASSED)
+    fold = found.progress.stage("fold")
+    assert (fold.rungs, fold.status, fold.best, fold.attempts) == (1, Status.FAILED, 3.0, 1)
     assert found.progress.stage("bird") == StageProgress(3)
     assert found.progress.stage("nest") == StageProgress()
+
+
+def test_the_best_score_and_the_first_success_stay() -> None:
+    now = Progress()
+    for number, (status, score) in enumerate(
+        [(Status.FAILED, 8), (Status.FAILED, 3), (Status.PASSED, 12), (Status.FAILED, 0)]
+    ):
+        now = now.with_result(result("fold", status, score), f"answer {number}", f"day {number}")
+    fold = now.stage("fold")
+    assert (fold.status, fold.best, fold.passed, fold.attempts) == (Status.FAILED, 12, "day 2", 4)
+
+
+def test_an_attempt_is_an_answer_that_is_new() -> None:
+    now = Progress()
+    for digest in ("a", "a", "b", "b", "a"):
+        now = now.with_result(result("fold", Status.FAILED, 0), digest, "today")
+    assert now.stage("fold").attempts == 3
+    untouched = now.with_result(result("fold", Status.NOT_STARTED, 0), "stub", "today")
+    assert untouched.stage("fold").attempts == 3
+
+
+def test_a_named_mistake_brings_its_hint_until_it_was_given_or_is_mended() -> None:
+    now = Progress().with_hint("fold", 1)
+    assert now.stage("fold").next_rung(5) == 2
+    now = now.with_result(result("fold", Status.FAILED, 0, UNEVEN), "a", "today")
+    assert now.stage("fold").next_rung(5) == 4
+    given = now.with_hint("fold", 4)
+    assert given.stage("fold").next_rung(5) == 5
+    again = given.with_result(result("fold", Status.FAILED, 0, UNEVEN), "b", "today")
+    assert again.stage("fold").next_rung(5) == 5
+    other = again.with_result(result("fold", Status.FAILED, 0, TORN), "c", "today")
+    assert other.stage("fold").next_rung(5) == 2
+    mended = other.with_result(result("fold", Status.PASSED, 12), "d", "today")
+    assert mended.stage("fold").advice is None and mended.stage("fold").next_rung(5) == 5
+
+
+def test_a_stage_is_open_once_it_has_passed_or_was_given_up() -> None:
+    failed = Progress().with_result(result("fold", Status.FAILED, 0), "a", "today")
+    assert not failed.stage("fold").is_open
+    assert failed.with_surrender("fold").stage("fold").is_open
+    passed = failed.with_result(result("fold", Status.PASSED, 12), "b", "today")
+    worse = passed.with_result(result("fold", Status.FAILED, 0), "c", "today")
+    assert worse.stage("fold").is_open
 
 
 def test_an_earlier_hint_seen_again_takes_none_away() -> None:
@@ -75,7 +134,7 @@ def test_what_another_version_wrote_is_kept(tmp_path: Path) -> None:
     theirs = {
         "schema": 1,
         "streak": [1, {"two": None}],
-        "stages": {"fold": {"rungs": 2, "best": 7.5}, "old_stage": {"attempts": 9}},
+        "stages": {"fold": {"rungs": 2, "mood": 7.5}, "old_stage": {"stars": 9}},
     }
     store(tmp_path, json.dumps(theirs))
     used(tmp_path, "fold", 3)
@@ -83,13 +142,26 @@ def test_what_another_version_wrote_is_kept(tmp_path: Path) -> None:
         "schema": 1,
         "last_hint": "fold",
         "streak": [1, {"two": None}],
-        "stages": {"fold": {"rungs": 3, "best": 7.5}, "old_stage": {"rungs": 0, "attempts": 9}},
+        "stages": {"fold": {"rungs": 3, "mood": 7.5}, "old_stage": {"stars": 9}},
     }
 
 
 def test_what_is_written_can_be_read() -> None:
     progress = Progress(
-        {"fold": StageProgress(2, Status.FAILED, {"best": 3}), "bird": StageProgress()},
+        {
+            "fold": StageProgress(
+                rungs=2,
+                status=Status.FAILED,
+                best=3.5,
+                attempts=4,
+                digest="ab12",
+                passed="2026-01-14T10:00:00+00:00",
+                gave_up=True,
+                advice=Advice(3, "uneven", "You fold at a third.", given=True),
+                rest={"mood": 3},
+            ),
+            "bird": StageProgress(),
+        },
         "fold",
         {"more": [1]},
     )

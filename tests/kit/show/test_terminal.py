@@ -18,7 +18,11 @@ import pytest
 from rich.console import Console, Group, RenderableType
 
 from grader.show import terminal
-from grader.show.terminal import Listed
+from grader.show.hints import hint, ladder
+from grader.show.listing import listing
+from grader.show.screen import PlainConsole
+from grader.types.course import Course, EntryPoint, Limits, Stage
+from grader.types.hints import Hints, Rung
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -248,18 +252,47 @@ half = sheet.width // 2  # (B, T, d_k)
 
     indented code
 """
-COURSE = [
-    Listed("fold_paper", "Fold a sheet", 12, ("fold_paper",)),
-    Listed("crease", "Crease along the line", 1, ("crease", "uncrease"), ("fold_paper",)),
-    Listed(
-        "paper_bird_that_flies",
-        "The whole bird",
-        87,
-        ("PaperBird",),
-        ("fold_paper", "crease", "wings", "tail", "beak", "a_very_long_name_of_a_stage"),
+
+
+def _stage(
+    slug: str,
+    title: str,
+    points: float,
+    functions: tuple[str, ...],
+    requires: tuple[str, ...] = (),
+    *,
+    bonus: bool = False,
+) -> Stage:
+    entries = tuple(EntryPoint(name, ("any",)) for name in functions)
+    return Stage(slug, title, points, bonus, requires, entries, Path())
+
+
+NEEDED = ("fold_paper", "crease", "wings", "tail", "beak", "a_very_long_name_of_a_stage")
+COURSE = Course(
+    name="paper-birds",
+    title="Paper birds",
+    root=Path(),
+    preload=(),
+    limits=Limits(),
+    stages=(
+        _stage("fold_paper", "Fold a sheet", 12, ("fold_paper",)),
+        _stage("crease", "Crease along the line", 1, ("crease", "uncrease"), ("fold_paper",)),
+        _stage("paper_bird_that_flies", "The whole bird", 87, ("PaperBird",), NEEDED),
+        _stage("kite", "A kite", 6.5, ("kite",), bonus=True),
     ),
-    Listed("kite", "A kite", 6.5, ("kite",), bonus=True),
-]
+)
+HINTS = Hints(
+    "Fold a sheet",
+    (
+        *(Rung(f"Rung {n}", f"Text {n}.") for n in (1,)),
+        Rung("The two halves", LADDER),
+        Rung("Compare", "Is `a` as wide as `b`?"),
+        Rung("Nearly", "The line is `a = b`."),
+    ),
+    learnt="A fold halves what it folds.",
+    why="Folding once is enough, so `fold` is called once.",
+    read_next='Lang 1988, "The Complete Book of Origami", section 1.',
+)
 
 
 def screen(situation: Situation) -> RenderableType:
@@ -271,9 +304,12 @@ def screen(situation: Situation) -> RenderableType:
     )
 
 
-def draw(renderable: RenderableType, width: int = 80, **options: Any) -> str:
+def draw(
+    renderable: RenderableType, width: int = 80, *, plain: bool = False, **options: Any
+) -> str:
     file = io.StringIO()
-    Console(file=file, width=width, **{"force_terminal": False, "_environ": {}, **options}).print(
+    kind = PlainConsole if plain else Console
+    kind(file=file, width=width, **{"force_terminal": False, "_environ": {}, **options}).print(
         renderable, end=""
     )
     return file.getvalue()
@@ -386,19 +422,37 @@ def test_a_bar_is_full_only_for_full_points() -> None:
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_list(width: int) -> None:
-    compare(f"list_{width}", draw(terminal.listing("Paper birds", COURSE), width))
+    compare(f"list_{width}", draw(listing(COURSE), width))
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("hint", lambda: terminal.hint("Fold a sheet", 2, 5, LADDER, slug="fold_paper")),
-        ("hint_last", lambda: terminal.hint("Fold a sheet", 5, 5, "The line is `a = b`.")),
-    ],
-)
-def test_hint(name: str, make: Callable[[], RenderableType]) -> None:
-    compare(name, draw(make()))
-    compare(f"{name}_colour", draw(make(), force_terminal=True, color_system="standard"))
+HINT_SCREENS: dict[str, Callable[[], RenderableType]] = {
+    "hint": lambda: hint(COURSE.stages[0], HINTS, 2),
+    "hint_advised": lambda: hint(COURSE.stages[0], HINTS, 3, UNEVEN.text),
+    "hint_last": lambda: hint(COURSE.stages[0], HINTS, 4, is_open=True),
+    "hint_ladder": lambda: ladder(HINTS),
+}
+
+
+@pytest.mark.parametrize("name", HINT_SCREENS)
+def test_hint(name: str) -> None:
+    compare(name, draw(HINT_SCREENS[name]()))
+    compare(
+        f"{name}_colour", draw(HINT_SCREENS[name](), force_terminal=True, color_system="standard")
+    )
+
+
+PLAIN = ("failing_every", "bonus", "untouched", "error", "timeout")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_is_for_screen_readers_one_fact_a_line(name: str) -> None:
+    drawn = draw(screen(SITUATIONS[name]), plain=True)
+    compare(f"{name}_plain", drawn)
+    assert not set("━│·✓✗↑•") & set(drawn)
+
+
+def test_plain_list() -> None:
+    compare("list_plain", draw(listing(COURSE), plain=True))
 
 
 def test_no_golden_is_left_over() -> None:
@@ -406,9 +460,11 @@ def test_no_golden_is_left_over() -> None:
     names = {
         *SITUATIONS,
         *(f"{name}_{width}" for name in ("untouched", "failing", "bonus") for width in (60, 120)),
-        *(f"{name}_colour" for name in ("untouched", "failing_every", "hint", "hint_last")),
+        *(f"{name}_colour" for name in ("untouched", "failing_every", *HINT_SCREENS)),
         *(f"{name}_ascii" for name in ("failing_every", "hostile", "long")),
-        *("hint", "hint_last", "list_60", "list_80"),
+        *HINT_SCREENS,
+        *(f"{name}_plain" for name in (*PLAIN, "list")),
+        *("list_60", "list_80"),
     }
     assert {path.stem for path in GOLDENS.iterdir()} == names
 

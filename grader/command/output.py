@@ -1,0 +1,53 @@
+"""The console that a command prints on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNBROKEN = 10_000  # columns: a screen reader reads a line at a time
+_PLAIN = "GRADE_PLAIN"  # set to anything, it is --plain for every command
+
+
+def is_plain(args: argparse.Namespace) -> bool:
+    """Whether there is to be nothing but lines of text."""
+    return bool(args.plain or os.environ.get(_PLAIN))
+
+
+def console(args: argparse.Namespace) -> Console:
+    """The console for stdout, of the kind that was asked for."""
+    from rich.console import Console
+
+    from grader.show.screen import PlainConsole
+
+    if is_plain(args):
+        return PlainConsole(no_color=True, width=_UNBROKEN)
+    return Console()
+
+
+@contextmanager
+def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal's stderr that tells what is being done, and is gone at the end."""
+    from rich.console import Console
+
+    errors = Console(stderr=True)
+    if is_plain(args) or not errors.is_terminal:
+        yield lambda what: None
+        return
+    with errors.status("starting") as line:
+        yield line.update
+
+
+def short_path(path: Path) -> str:
+    """`path` as the learner would type it here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

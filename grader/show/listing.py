@@ -1,0 +1,70 @@
+"""What `grade list` shows: each stage, its points, what to write and what it builds on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from grader.show.screen import (
+    COMMAND,
+    GAP,
+    MARGIN,
+    SHORTEST_TITLE,
+    Page,
+    Screen,
+    amount,
+    count,
+)
+from grader.types.course import Course, Stage
+
+
+def listing(course: Course) -> Screen:
+    """The stages of a course, core stages first."""
+    return Screen(lambda page: _listing(page, course))
+
+
+def _listing(page: Page, course: Course) -> Iterator[Text]:
+    core = [stage for stage in course.stages if not stage.bonus]
+    bonus = [stage for stage in course.stages if stage.bonus]
+    total = amount(sum(stage.points for stage in core))
+    yield Text()
+    heading = Text().append(page.word(course.title), "bold")
+    yield from page.sentence(
+        heading.append(f"   {count(len(core), 'stage')}, {total} points", "dim")
+    )
+    width = max(cell_len(page.word(stage.slug)) for stage in course.stages)
+    for number, stage in enumerate([*core, *bonus], start=1):
+        if bonus and stage is bonus[0]:
+            yield Text()
+            yield from page.sentence(Text("Bonus", "bold"))
+        yield Text()
+        yield from _listed(page, number, stage, width)
+    yield Text()
+    yield from page.offer("Check one: ", "grade STAGE")
+    yield from page.offer("For a hint:", "grade hint STAGE")
+    yield Text()
+
+
+def _listed(page: Page, number: int, stage: Stage, width: int) -> Iterator[Text]:
+    points = count(stage.points, "point")
+    if page.plain:
+        kind = "Bonus stage" if stage.bonus else "Stage"
+        yield from page.sentence(
+            Text(f"{kind} {number}: {page.word(stage.slug)}, {page.word(stage.title)}, {points}.")
+        )
+    else:
+        line = Text().append(f"{number:>{MARGIN + 2}}  ", "dim")
+        line.append(page.column(stage.slug, width), COMMAND)
+        points = f"{'+' if stage.bonus else ''}{points}"
+        room = page.width - line.cell_len - GAP - len(points) - GAP
+        if room >= SHORTEST_TITLE or cell_len(page.word(stage.title)) <= room:
+            line.append(" " * GAP + page.word(stage.title, room))
+        yield line.append(" " * (page.width - line.cell_len - len(points)) + points)
+    rows = (("write", [entry.name for entry in stage.entry_points]), ("needs", stage.requires))
+    for label, names in rows:
+        if names:
+            yield from page.wrap(
+                Text(page.word(", ".join(names))), MARGIN + 4, Text(f"{label}  ", "dim")
+            )
