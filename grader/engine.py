@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from grader.judge.places import place_of
 from grader.judge.verdict import judge, judge_stage, status
 from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
@@ -185,9 +186,12 @@ class _Run:
             answers.abort()
 
     def _result(self, stage: Stage) -> StageResult:
+        def place(target: str) -> str:
+            return place_of(self._request.submission, stage, target)
+
         facts = self._facts_of(stage)
         if status(facts) is not Status.FAILED:
-            return judge_stage(stage, facts)
+            return judge_stage(stage, facts, place=place)
         unfinished = [
             earlier
             for earlier in self._course.required(stage)
@@ -198,14 +202,15 @@ class _Run:
             if status(alone) is Status.NOT_STARTED:  # a stub whose imports fail
                 return judge_stage(stage, alone)
             if status(alone) is Status.PASSED:
-                return judge_stage(stage, facts, caused_by=self._cause(stage, unfinished).slug)
+                cause = self._cause(stage, unfinished)
+                return judge_stage(stage, facts, caused_by=cause.slug)
         from grader.judge.diagnosis import diagnose
         from grader.read.misconceptions import read_misconceptions
         from grader.run.solutions import local_solutions
 
         known = read_misconceptions(stage)
         diagnoses = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
-        return judge_stage(stage, facts, diagnoses=diagnoses)
+        return judge_stage(stage, facts, diagnoses=diagnoses, place=place)
 
     def _facts_of(self, stage: Stage) -> StageFacts:
         if stage.slug not in self._facts:

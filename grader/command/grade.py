@@ -20,7 +20,7 @@ from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 
-_DEVICES = ("auto", "cpu", "cuda", "mps")
+DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,7 +35,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="PATH",
         help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
     )
-    parser.add_argument("--device", choices=_DEVICES, default="auto", help="default: auto")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
     parser.add_argument("--seed", type=int, help="repeat a run with its seed")
     parser.set_defaults(run=run)
 

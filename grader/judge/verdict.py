@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
 from grader.types.course import Course, Stage
@@ -41,8 +41,9 @@ def judge_stage(
     *,
     caused_by: str | None = None,
     diagnoses: Mapping[str, Diagnosis] | None = None,
+    place: Callable[[str], str] = lambda target: "",
 ) -> StageResult:
-    """The verdict on one stage.
+    """The verdict on one stage; `place` says where in the submission a target's code is.
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
@@ -58,6 +59,7 @@ def judge_stage(
             facts.cases,
             passed.get(planned.stand_in or "", all_passed),
             (diagnoses or {}).get(planned.id),
+            place,
         )
         for planned, fact in worst.items()
     )
@@ -117,6 +119,7 @@ def _result(
     facts: Iterable[CaseFact],
     earned_if_skipped: bool,
     diagnosis: Diagnosis | None,
+    place: Callable[[str], str],
 ) -> CheckResult:
     outcome = _OUTCOMES[fact.ending]
     earned = outcome is Outcome.PASSED or (outcome is Outcome.SKIPPED and earned_if_skipped)
@@ -126,7 +129,7 @@ def _result(
         outcome=outcome,
         score=_number(planned.points) if earned else 0,
         max_score=_number(planned.points),
-        message=fact.message,
+        message=fact.message + (place(fact.target) if fact.ending is Ending.WRONG else ""),
         diagnosis=diagnosis if outcome is Outcome.FAILED else None,
         seconds=sum(other.seconds for other in facts if other.case.check == planned.id),
     )

@@ -55,12 +55,16 @@ class PlannedCheck:
 
 @dataclass(frozen=True)
 class CaseFact:
-    """How one case ended; `exchanges` are what passed between the check and the learner's code."""
+    """How one case ended; `exchanges` are what passed between the check and the learner's code.
+
+    `target` is what the check called last: a function, "Class.__init__" or "Class.forward".
+    """
 
     case: Case
     ending: Ending
     message: str = ""
     seconds: float = 0.0
+    target: str = ""
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
 
 

@@ -28,6 +28,7 @@ class StageUnderCheck:
         self._answered = False
         self._seed = 0
         self.last_call = ""
+        self.last_target = ""
         self.not_written = False
 
     def begin(self, seed: int) -> None:
@@ -35,6 +36,7 @@ class StageUnderCheck:
         self._exchanges = []
         self._seed = zlib.crc32(f"call:{seed}".encode())  # not the one the check draws with
         self.last_call = ""
+        self.last_target = ""
         self.not_written = False
         self._answered = False
         self._answers.begin()
@@ -62,8 +64,14 @@ class StageUnderCheck:
                 return _Entry(self, entry)
         raise AttributeError(f"{name} is no entry point of stage {self._stage.slug}")
 
-    def call(self, caller: Caller, name: str, args: Any, kwargs: Any, **target: Any) -> Any:
-        """One call by a check, with the next seed; `name` stands for it in messages."""
+    def call(
+        self, caller: Caller, name: str, args: Any, kwargs: Any, *, code: str, **target: Any
+    ) -> Any:
+        """One call by a check, with the next seed; `name` stands for it in messages.
+
+        `code` is the function or "Class.method" whose code answers.
+        """
+        self.last_target = code
         self.last_call = f"{name}({_arguments(args, kwargs)})"
         self._seed += 1
         try:
@@ -112,7 +120,10 @@ class _Entry:
         stage, entry = self._stage, self._entry
         stage.need(entry.name)
         caller = Caller(stage.request, stage.fail, _handle_of)
-        value = stage.call(caller, entry.name, args, kwargs, target={"function": entry.name})
+        code = f"{entry.name}.__init__" if entry.is_class else entry.name
+        value = stage.call(
+            caller, entry.name, args, kwargs, code=code, target={"function": entry.name}
+        )
         if not entry.is_class:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
@@ -145,6 +156,7 @@ class RemoteModule:
             self._made,
             args,
             kwargs,
+            code=f"{self._entry.name}.forward",
             target={"object": self.handle.id},
             parameters={n: p for n, p in self.named_parameters() if p.requires_grad},
         )

@@ -98,7 +98,7 @@ class Checks:
         ending, message = _ending(error, remote)
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
             ending = Ending.BROKEN  # the check itself had not begun
-        return CaseFact(case, ending, message, seconds, remote.end())
+        return CaseFact(case, ending, message, seconds, remote.last_target, remote.end())
 
     # What follows are pytest's hooks and fixtures; they only hand things over.
 

@@ -45,6 +45,47 @@ def explanation(report: Report, *, every: bool = False, next_file: str | None = 
     return Screen(lambda page: _explanation(page, report, every, next_file))
 
 
+def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> list[Text]:
+    """Why a stage fails, in at most `room` lines; its message is cut before its diagnosis is."""
+    if stage.caused_by is not None:
+        return list(_mend_first(page, report, stage, stage.caused_by))[:room]
+    groups = _groups(stage)
+    if not groups:
+        return list(page.sentence(_stage_heading(page, stage)))[:room]
+    rest = sum(len(group) for group in groups[1:])
+    below = [Text(" " * _BODY + f"and {count(rest, 'more failing check')}", "dim")] if rest else []
+    lines: list[Text] = []
+    for limit in range(MESSAGE_LINES, 0, -1):
+        lines = list(_group_explained(page, stage, groups[0], False, set(), limit)) + below
+        if len(lines) <= room:
+            break
+    return lines[:room]
+
+
+def every_failure(page: Page, stage: StageResult) -> list[Text]:
+    """All failing checks of a stage and what its code printed."""
+    lines: list[Text] = []
+    said: set[str] = set()
+    for group in _groups(stage):
+        lines += [*_group_explained(page, stage, group, True, said, LINES_WITH_ALL), Text()]
+    if stage.printed.strip():
+        lines += _printed(page, stage, True)
+    return lines or list(page.sentence(Text("No check fails.")))
+
+
+def standing(status: Status) -> str:
+    """The word for where a stage stands."""
+    return _LOOKS[status].word
+
+
+def mark(page: Page, status: Status) -> Text:
+    """The sign for where a stage stands."""
+    look = _LOOKS[status]
+    return Text(
+        getattr(page.glyphs, look.glyph), look.colour if look.quiet else f"bold {look.colour}"
+    )
+
+
 def footnotes(report: Report) -> Screen:
     """The quiet facts about the run: skipped checks and the report's notes. May be empty."""
     return Screen(lambda page: _footnotes(page, report))
@@ -255,7 +296,8 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
     groups = _groups(stage)
     shown = groups if every else groups[:SHOWN_IN_FULL]
     for group in shown:
-        yield from _group_explained(page, stage, group, every, said)
+        limit = LINES_WITH_ALL if every else MESSAGE_LINES
+        yield from _group_explained(page, stage, group, every, said, limit)
         yield Text()
     left_out = sum(len(group) for group in groups[len(shown) :])
     if left_out:
@@ -325,8 +367,14 @@ def _groups(stage: StageResult) -> list[list[CheckResult]]:
 
 
 def _group_explained(
-    page: Page, stage: StageResult, group: list[CheckResult], every: bool, said: set[str]
+    page: Page,
+    stage: StageResult,
+    group: list[CheckResult],
+    every: bool,
+    said: set[str],
+    limit: int,
 ) -> Iterator[Text]:
+    """One reason and the checks that fail for it; at most `limit` lines of its message."""
     yield from _titles(page, stage, group, every)
     check = group[0]
     if check.outcome is Outcome.ERROR:
@@ -334,7 +382,6 @@ def _group_explained(
     elif check.outcome is Outcome.TIMEOUT:
         yield from page.wrap(Text(_TOO_SLOW, "yellow"), _BODY)
     if check.message.strip():
-        limit = LINES_WITH_ALL if every else MESSAGE_LINES
         style = "dim" if check.outcome is Outcome.ERROR else ""
         lines, left_out = page.verbatim(check.message, _BODY, style, limit=limit)
         yield from lines

@@ -16,6 +16,7 @@ from grader.show.predictions import (
     once_more,
     opening,
     prompt,
+    typed_in,
 )
 from grader.show.screen import PlainConsole, Screen
 from grader.types.predictions import Choice, Number, Question, Shape, Tally
@@ -67,6 +68,11 @@ def test_the_place_to_type_says_what_is_wanted() -> None:
     assert prompt(SIZE) == "  Your answer, a shape: "
     assert prompt(PART) == "  Your answer, a number: "
     assert prompt(WHICH) == "  Your answer, a or b: "
+
+
+def test_what_is_typed_is_shown_without_anything_hidden() -> None:
+    assert draw(typed_in("\x1b[2J 4 3 [red]\ud800")) == "\\x1b[2J 4 3 [red]\\ud800\n"
+    assert draw(typed_in("")) == "\n"
 
 
 @pytest.mark.parametrize(

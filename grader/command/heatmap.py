@@ -1,0 +1,109 @@
+"""`grade heatmap [STAGE]`: the heatmap of a stage's trace, in the terminal and as PNG and SVG."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from grader.command.output import console, status_line
+from grader.command.trace import add_submission, chosen_submission, stages_to_try
+from grader.types.errors import KitError
+from grader.types.text import safe
+from grader.types.trace import Trace, TracedHeatmap
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade heatmap`."""
+    parser = commands.add_parser(
+        "heatmap",
+        help="what your code computes, as a picture",
+        description="Show the heatmap of a stage's trace here and write it as PNG and SVG.",
+    )
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="default: the last that draws one"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="BASE",
+        help="write BASE.png and BASE.svg (default: heatmap-STAGE here)",
+    )
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print and write a heatmap; 1 if the learner's code does not come so far."""
+    from grader.show.heatmap import heatmap_screen
+    from grader.show.trace import stop_screen
+    from grader.trace import traces
+
+    course, submission = chosen_submission(args)
+    stages = stages_to_try(course, args.stage)
+    tried: list[Trace] = []
+    with status_line(args), closing(traces(course, stages, submission)) as found:
+        for trace in found:
+            tried.append(trace)
+            if trace.heatmap is not None:
+                break
+    last = tried[-1]
+    if last.heatmap is None and args.stage is not None:
+        if last.stop is None:
+            raise KitError(f"the trace of {last.slug} draws no heatmap: `grade trace {last.slug}`")
+        console(args).print(stop_screen(last), end="")
+        return 1
+    for trace in tried:
+        if trace.heatmap is None and trace.stop is not None and not trace.stop.not_written:
+            print(f"  {trace.slug} stops early: `grade trace {trace.slug}` shows why.")
+    if last.heatmap is None:
+        print("  Nothing that you have written draws a heatmap yet. `grade` says what comes next.")
+        return 1
+    console(args).print(heatmap_screen(last.heatmap), end="")
+    base = Path(f"heatmap-{last.slug}")
+    if args.output is not None:
+        base = args.output / base if args.output.is_dir() else args.output
+    for file in _write(last.heatmap, base):
+        print(f"  written: {file}")
+    return 0
+
+
+def _write(heatmap: TracedHeatmap, base: Path) -> Iterator[Path]:
+    """Write the two files and give their paths. Raises KitError."""
+    try:
+        from matplotlib import rc_context
+
+        from grader.show.drawing import figure
+    except ImportError as error:
+        raise KitError(f"no PNG or SVG is written: {error}: pip install matplotlib") from None
+    if base.suffix in (".png", ".svg"):
+        base = base.with_suffix("")
+    drawn = figure(heatmap)
+    for kind in ("png", "svg"):
+        file = base.with_name(f"{base.name}.{kind}")
+        buffer = io.BytesIO()
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "grade"}):  # text stays text
+            drawn.savefig(buffer, format=kind, dpi=150, metadata=_metadata(heatmap, kind))
+        data = buffer.getvalue()
+        try:
+            file.write_bytes(data if kind == "png" else _described(data, heatmap))
+        except OSError as error:
+            raise KitError(f"{file}: cannot be written: {error.strerror}") from None
+        yield file
+
+
+def _metadata(heatmap: TracedHeatmap, kind: str) -> dict[str, str | None]:
+    title = safe(heatmap.title)
+    return {"Title": title} if kind == "png" else {"Title": title, "Date": None}
+
+
+def _described(svg: bytes, heatmap: TracedHeatmap) -> bytes:
+    """The same picture with a description for those who do not see it."""
+    from html import escape
+
+    from grader.show.heatmap import description
+
+    said = escape(safe(description(heatmap)))
+    return svg.replace(b"</title>", f"</title>\n <desc>{said}</desc>".encode(), 1)

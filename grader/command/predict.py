@@ -1,0 +1,146 @@
+"""`grade predict [STAGE]`: a few questions before the code, for no points."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from grader.command.output import console, short_path
+from grader.read.course_file import find_stage
+from grader.read.predictions import judge, read_predictions
+from grader.read.progress import read_progress
+from grader.read.workspace import current_stage, locate_workspace
+from grader.types.course import Stage
+from grader.types.errors import ProgressError
+from grader.types.predictions import Judgement, Predictions, Question, Tally
+from grader.types.progress import Progress
+from grader.types.workspace import Workspace
+
+if TYPE_CHECKING:
+    from grader.show.screen import Screen
+
+_STOP = ("q", "quit", "exit")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade predict`."""
+    parser = commands.add_parser(
+        "predict",
+        help="a few questions to think about before you write code",
+        description="Answer a few quick questions on shapes and small numbers before you write the "
+        "code of a stage. There are no points.",
+    )
+    parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the questions of one stage; 0 however they are answered."""
+    from grader.show.predictions import closing, nothing_to_predict
+
+    workspace = locate_workspace(args.course)
+    stage = find_stage(workspace.course, args.stage) if args.stage else _current(workspace)
+    predictions = read_predictions(stage)
+    file = short_path(workspace.file(stage))
+    page = console(args)
+
+    def show(screen: Screen) -> None:
+        page.print(screen, end="")
+
+    if predictions is None:
+        show(nothing_to_predict(stage.slug, file))
+        return 0
+    _prepare_input()
+    show(closing(put(predictions, partial(_ask, show=show), show), stage.slug, file))
+    return 0
+
+
+def put(
+    predictions: Predictions, ask: Callable[[str], str], show: Callable[[Screen], None]
+) -> Tally:
+    """Put the questions one by one and explain each; how far it went.
+
+    `ask` shows a prompt and returns what is typed. If it raises EOFError or KeyboardInterrupt, that
+    is the end, as if a word to stop were typed.
+    """
+    from grader.show.predictions import asked, explained, opening
+
+    tally = Tally(len(predictions.questions))
+    show(opening(predictions.title, tally.total))
+    for number, question in enumerate(predictions.questions, start=1):
+        show(asked(question, number, tally.total))
+        try:
+            judgements = _tries(question, ask, show)
+        except (EOFError, KeyboardInterrupt):
+            break
+        right = None if judgements is None else judgements[-1] is Judgement.RIGHT
+        show(explained(question, right))
+        first = judgements == [Judgement.RIGHT]
+        tally = replace(tally, done=number, first=tally.first + first)
+    return tally
+
+
+def _tries(
+    question: Question, ask: Callable[[str], str], show: Callable[[Screen], None]
+) -> list[Judgement] | None:
+    """What became of the one or two answers; None if the learner asks for the answer."""
+    from grader.show.predictions import not_understood, once_more, prompt
+
+    judgements: list[Judgement] = []
+    while len(judgements) < 2 and Judgement.RIGHT not in judgements:
+        typed = ask(prompt(question)).strip()
+        if not typed:
+            return None
+        if typed.lower() in _STOP:
+            raise EOFError
+        judgement = judge(question, typed)
+        if judgement is Judgement.NOT_UNDERSTOOD:
+            show(not_understood(question))
+            continue
+        judgements.append(judgement)
+        if judgements == [Judgement.WRONG]:
+            show(once_more())
+    return judgements
+
+
+def _prepare_input() -> None:
+    """Arrow keys edit what is typed, and bytes that are no text are an answer like any other."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+        if sys.stdin.isatty():
+            with suppress(ImportError):  # not on Windows, whose console does it by itself
+                import readline  # noqa: F401
+
+
+def _ask(prompt: str, show: Callable[[Screen], None]) -> str:
+    """Ask on the terminal. Raises EOFError and KeyboardInterrupt, on a line of their own."""
+    from grader.show.predictions import typed_in
+
+    if sys.stdin is None:  # closed by whoever started us
+        raise EOFError
+    try:
+        typed = input(prompt)
+    except (EOFError, KeyboardInterrupt):
+        print()
+        raise
+    if not sys.stdin.isatty():
+        show(typed_in(typed))  # what is written to a file then reads like the screen
+    return typed
+
+
+def _current(workspace: Workspace) -> Stage:
+    """The stage that the learner is at, as far as that is remembered."""
+    try:
+        found = read_progress(workspace.root)
+        progress, trouble = found.progress, found.note
+    except ProgressError as error:
+        progress, trouble = Progress(), str(error)
+    if trouble:
+        print(f"grade: {trouble}", file=sys.stderr)
+    return current_stage(workspace, progress)

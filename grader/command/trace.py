@@ -1,0 +1,80 @@
+"""`grade trace [STAGE]`: your own code on a small example, step by step."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from grader.command.output import console, short_path, status_line
+from grader.read.course_file import find_stage
+from grader.read.submission import read_submission
+from grader.read.traces import traced_stages
+from grader.read.workspace import locate_course, locate_workspace
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+from grader.types.submission import Submission
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade trace`."""
+    parser = commands.add_parser(
+        "trace",
+        help="your code on a small example, step by step",
+        description="Run your own code on a small example and show what every step holds.",
+    )
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="default: the last that you have written"
+    )
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a trace; 0 if it came to its end, else 1."""
+    from grader.show.trace import trace_screen
+    from grader.trace import traces
+
+    course, submission = chosen_submission(args)
+    stages = stages_to_try(course, args.stage)
+    with status_line(args), closing(traces(course, stages, submission)) as found:
+        for trace in found:  # if nothing is written yet, the first stage is what remains
+            if trace.stop is None or not trace.stop.not_written:
+                break
+    console(args).print(trace_screen(trace), end="")
+    return 0 if trace.stop is None else 1
+
+
+def add_submission(parser: argparse.ArgumentParser) -> None:
+    """Add --submission."""
+    parser.add_argument(
+        "--submission",
+        type=Path,
+        metavar="PATH",
+        help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
+    )
+
+
+def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
+    """The course and the learner's code, from their folder unless another is named."""
+    if args.submission is None:
+        workspace = locate_workspace(args.course)
+        course, path = workspace.course, workspace.exercises
+    else:
+        course, path = locate_course(args.course), args.submission
+    return course, replace(read_submission(path), name=short_path(path))
+
+
+def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:
+    """The stage that is named, or all that have a trace, the last one first. Raises KitError."""
+    traced = traced_stages(course)
+    if word is None:
+        if not traced:
+            raise KitError("no stage of this course has a trace")
+        return traced[::-1]
+    stage = find_stage(course, word)
+    if stage not in traced:
+        others = ", ".join(other.slug for other in traced) or "none"
+        raise KitError(f"there is no trace of {stage.slug}; stages that have one: {others}")
+    return (stage,)

@@ -1,0 +1,105 @@
+"""`grade watch [STAGE]`: judges the stage at every save, beside your editor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.command.grade import DEVICES
+from grader.command.output import console, is_plain
+from grader.read.course_file import find_stage
+from grader.read.workspace import locate_workspace
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from grader.types.course import Stage
+    from grader.types.watching import Watching
+    from grader.types.workspace import Workspace
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade watch`."""
+    parser = commands.add_parser(
+        "watch",
+        help="judge a stage at every save",
+        description="Keep this open beside your editor: at every save the stage is judged, and "
+        "when it passes the next one is opened. Without a terminal it prints lines.",
+    )
+    parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch until q or Ctrl-C; 0 if every core stage has passed, else 1."""
+    from grader.types.report import Status
+
+    workspace = locate_workspace(args.course)
+    stage = find_stage(workspace.course, args.stage) if args.stage else None
+    screen = console(args)
+    if screen.is_terminal and sys.stdin.isatty() and not is_plain(args):
+        state = _on_a_terminal(screen, workspace, stage, args.device)
+    else:
+        state = _line_by_line(screen, workspace, stage, args.device)
+    core = [stage for stage in workspace.course.stages if not stage.bonus]
+    left = [s for s in core if state.progress.stage(s.slug).status is not Status.PASSED]
+    if left:
+        screen.print(f"  {len(core) - len(left)} of {len(core)} stages pass. ", end="")
+        screen.print("To go on, type  [bold cyan]grade watch[/]", highlight=False)
+    return 1 if left else 0
+
+
+def _on_a_terminal(
+    screen: Console, workspace: Workspace, stage: Stage | None, device: str
+) -> Watching:
+    from rich.live import Live
+
+    from grader.command.editor import edit
+    from grader.read.keys import Keys
+    from grader.show.watch import watch_screen
+    from grader.watch import Watch
+
+    def show(state: Watching) -> None:
+        live.update(watch_screen(state, screen.size.height), refresh=True)
+
+    @contextmanager
+    def terminal() -> Iterator[None]:
+        """The editor has the terminal; ours is drawn anew when it comes back."""
+        live.stop()
+        try:
+            with keys.paused():
+                yield
+        finally:
+            live.start()
+
+    def open_editor(file: Path, line: int) -> str:
+        return edit(file, line, terminal())
+
+    watch = Watch(workspace, stage, device, show, open_editor)
+    keys = Keys(watch.press)
+    with Live(console=screen, screen=True, auto_refresh=False) as live, keys:
+        return watch.run()
+
+
+def _line_by_line(
+    screen: Console, workspace: Workspace, stage: Stage | None, device: str
+) -> Watching:
+    from grader.show.watch import news
+    from grader.watch import Watch
+
+    told: Watching | None = None
+
+    def show(state: Watching) -> None:
+        nonlocal told
+        lines = news(told, state)
+        if lines is not None:
+            screen.print(lines, end="")
+            sys.stdout.flush()
+            told = state
+
+    return Watch(workspace, stage, device, show, lambda file, line: "").run()

@@ -1,0 +1,79 @@
+"""Where in a submission the answers of an entry point are made: the lines to look at. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.types.course import Stage
+from grader.types.submission import Submission
+from grader.types.text import safe
+
+_LINES_SHOWN = 4
+_LONGEST_LINE = 200
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class _Source:
+    name: str
+    text: str
+
+
+def place_of(submission: Submission, stage: Stage, target: str) -> str:
+    """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
+
+    A body of a few lines is quoted.
+    """
+    for source in _sources(submission, stage):
+        try:
+            tree = ast.parse(source.text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        found = _definition(tree, target.split("."))
+        if found is not None:
+            return _words(source, found)
+    return ""
+
+
+def _sources(submission: Submission, stage: Stage) -> Iterator[_Source]:
+    """Where the definition may be; of a notebook's cells the last one wins."""
+    if submission.cells is not None:
+        numbered = list(enumerate(submission.cells, start=1))
+        for number, cell in reversed(numbered):
+            lines = cell.split("\n")
+            if lines[0].lstrip().startswith("%%"):
+                lines[0] = ""
+            yield _Source(f"code cell {number}", "\n".join(lines))
+        return
+    name = submission.script or stage.file_name
+    text = submission.files.get(name, b"").decode("utf-8-sig", "replace")
+    yield _Source(name, text.replace("\r\n", "\n"))
+
+
+def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> _Definition | None:
+    """The innermost of the definitions `names` that is there: a class without the method, say."""
+    for node in reversed(tree.body):
+        if isinstance(node, _Definition) and node.name == names[0]:
+            if isinstance(node, ast.ClassDef) and names[1:]:
+                return _definition(node, names[1:]) or node
+            return node
+    return None
+
+
+def _words(source: _Source, definition: _Definition) -> str:
+    body = definition.body
+    if len(body) > 1 and ast.get_docstring(definition, clean=False) is not None:
+        body = body[1:]
+    first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+    if isinstance(definition, ast.ClassDef):
+        first = last = definition.lineno
+    which = f"line {first}" if first == last else f"lines {first} to {last}"
+    lines = source.text.split("\n")[first - 1 : last]
+    words = f"\n  look at   {safe(source.name)}, {which}, in {definition.name}"
+    if len(lines) <= _LINES_SHOWN:
+        indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+        words += "".join(f"\n    {safe(line[indent:][:_LONGEST_LINE])}" for line in lines)
+    return words

@@ -1,0 +1,104 @@
+"""Single keys from the terminal, without waiting for Enter."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+UP, DOWN, PAGE_UP, PAGE_DOWN, ESCAPE = "up", "down", "page up", "page down", "escape"
+_POLL_SECONDS = 0.05
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _CODES = {"H": UP, "P": DOWN, "I": PAGE_UP, "Q": PAGE_DOWN}
+else:
+    import select
+    import termios
+    import tty
+
+    _SEQUENCES = {
+        b"\x1b[A": UP, b"\x1bOA": UP, b"\x1b[B": DOWN, b"\x1bOB": DOWN,
+        b"\x1b[5~": PAGE_UP, b"\x1b[6~": PAGE_DOWN, b"\x1b": ESCAPE,
+    }  # fmt: skip
+
+
+class Keys:
+    """Reads keys in a thread and gives each to `press`, from `__enter__` to `__exit__`.
+
+    Ctrl-C still interrupts. The terminal is left as it was found.
+    """
+
+    def __init__(self, press: Callable[[str], None]) -> None:
+        self._press = press
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def __enter__(self) -> Keys:
+        self._begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The terminal belongs to another program meanwhile, an editor say."""
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def _begin(self) -> None:
+        if sys.platform != "win32":
+            self._found = termios.tcgetattr(sys.stdin.fileno())
+            tty.setcbreak(sys.stdin.fileno())
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        if sys.platform != "win32":
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._found)
+
+    if sys.platform == "win32":
+
+        def _read(self) -> None:
+            while not self._stop.wait(_POLL_SECONDS):
+                while msvcrt.kbhit():
+                    key = msvcrt.getwch()
+                    if key in "\x00\xe0":
+                        key = _CODES.get(msvcrt.getwch(), "")
+                    if key:
+                        self._press(ESCAPE if key == "\x1b" else key)
+
+    else:
+
+        def _read(self) -> None:
+            terminal = sys.stdin.fileno()
+            while not self._stop.is_set():
+                ready, _, _ = select.select([terminal], [], [], _POLL_SECONDS)
+                if not ready:
+                    continue
+                data = os.read(terminal, 64)
+                if not data:
+                    return  # the terminal is gone
+                if data.startswith(b"\x1b"):
+                    key = _SEQUENCES.get(data)
+                    if key is not None:
+                        self._press(key)
+                    continue
+                for letter in data.decode("utf-8", "ignore"):
+                    self._press(letter)

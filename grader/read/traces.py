@@ -1,0 +1,42 @@
+"""hints/traces/<slug>.py -> the stage's example, ready to be run. The file is the author's."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+
+TraceFunction = Callable[[Any], Iterator[Any]]
+
+
+def trace_file(stage: Stage) -> Path:
+    """The file of a stage's trace, which need not be there."""
+    return stage.root / "hints" / "traces" / stage.file_name
+
+
+def traced_stages(course: Course) -> tuple[Stage, ...]:
+    """The stages that have a trace, in the course's order."""
+    return tuple(stage for stage in course.stages if trace_file(stage).is_file())
+
+
+def read_trace(stage: Stage) -> TraceFunction:
+    """The function `trace` of the stage's file. Raises CourseError."""
+    file = trace_file(stage)
+    place = file.relative_to(stage.root).as_posix()
+    spec = importlib.util.spec_from_file_location(f"trace_{stage.slug}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CourseError(
+            f"{place}: cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    function = getattr(module, "trace", None)
+    if not callable(function):
+        raise CourseError(f"{place}: has no function trace(submission)")
+    return function  # type: ignore[no-any-return]

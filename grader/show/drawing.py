@@ -1,0 +1,74 @@
+"""A heatmap as a matplotlib figure, for a file. Imported only when one is written."""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from grader.show.heatmap import are_shares, cell_format, is_light, limits
+from grader.show.numbers import is_finite
+from grader.types.text import safe
+from grader.types.trace import Number, TracedHeatmap
+
+_COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in grey
+_PANELS_BESIDE = 4
+_CELL = 0.55  # inches
+_LEVEL = 6  # letters that fit beside each other under their columns
+_LIGHT, _DARK = "white", "black"
+
+
+def figure(heatmap: TracedHeatmap) -> Figure:
+    """The panels beside each other, each cell with its number, on one scale of colours."""
+    count = len(heatmap.panels)
+    columns = min(count, _PANELS_BESIDE)
+    lines = math.ceil(count / columns)
+    width = _CELL * len(heatmap.columns) + 1.2
+    height = _CELL * len(heatmap.rows) + 1.2
+    drawn = Figure(figsize=(columns * width + 1.2, lines * height + 0.6), layout="constrained")
+    drawn.suptitle(_literal(heatmap.title))
+    low, high = limits(heatmap)
+    show = cell_format(heatmap)
+    percent = PercentFormatter(xmax=1) if are_shares(heatmap) else None
+    plots = drawn.subplots(lines, columns, squeeze=False)
+    used = list(plots.flat)[:count]
+    for spare in list(plots.flat)[count:]:
+        spare.set_axis_off()
+    for plot, (name, rows) in zip(used, heatmap.panels, strict=True):
+        cells = [[_cell(number) for number in row] for row in rows]
+        image = plot.imshow(cells, cmap=_COLOURS, vmin=low, vmax=high)
+        plot.set_title(_literal(name))
+        plot.set_xlabel(_literal(heatmap.column_axis))
+        plot.set_ylabel(_literal(heatmap.row_axis))
+        angle = 45 if max(map(len, heatmap.columns), default=0) > _LEVEL else 0
+        plot.set_xticks(
+            range(len(heatmap.columns)),
+            [_literal(word) for word in heatmap.columns],
+            rotation=angle,
+        )
+        plot.set_yticks(range(len(heatmap.rows)), [_literal(word) for word in heatmap.rows])
+        for i, row in enumerate(rows):
+            for j, number in enumerate(row):
+                colour = _ink((_cell(number) - low) / (high - low))
+                plot.text(j, i, show(number), ha="center", va="center", color=colour)
+    drawn.colorbar(image, ax=used, format=percent)
+    return drawn
+
+
+def _cell(number: Number) -> float:
+    return float(number) if is_finite(number) else math.nan  # left white
+
+
+def _literal(text: str) -> str:
+    """A text in which a dollar sign is no formula."""
+    return safe(text).replace("$", r"\$")
+
+
+def _ink(share: float) -> str:
+    """The colour of a number that can be read on the colour of its cell."""
+    if math.isnan(share):
+        return _DARK
+    red, green, blue, _ = colormaps[_COLOURS](share)
+    return _DARK if is_light(red, green, blue) else _LIGHT

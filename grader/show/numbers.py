@@ -1,0 +1,48 @@
+"""How the numbers of one tensor are written: all of them alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import chain
+
+from grader.types.trace import Number, Rows
+
+_LARGE, _SMALL = 1e5, 0.1  # beyond these two decimals are too many or too few
+
+
+def number_format(numbers: Iterable[Number]) -> Callable[[Number], str]:
+    """One way to write all of `numbers`: with no decimals, two, three or an exponent.
+
+    Booleans are "yes" and "no", what is no finite number is "inf", "-inf" and "nan"; there is no
+    "-0.00".
+    """
+    finite = [abs(number) for number in numbers if is_finite(number)]
+    largest = max(finite, default=0.0)
+    style = ".2f"
+    if largest >= _LARGE:
+        style = ".2e"
+    elif all(number == int(number) for number in finite):
+        style = ".0f"
+    elif largest < _SMALL:
+        style = ".3f"
+
+    def show(number: Number) -> str:
+        if isinstance(number, bool):
+            return "yes" if number else "no"
+        if not is_finite(number):
+            return str(number)
+        text = f"{number:{style}}"
+        return text.removeprefix("-") if float(text) == 0 else text
+
+    return show
+
+
+def is_finite(number: Number) -> bool:
+    """Whether it is an ordinary number."""
+    return isinstance(number, (int, float)) and math.isfinite(number)
+
+
+def every(tables: Iterable[Rows]) -> list[Number]:
+    """All numbers of some tables."""
+    return list(chain.from_iterable(chain.from_iterable(tables)))

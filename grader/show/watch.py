@@ -1,0 +1,244 @@
+"""The screen of `grade watch`: as many lines as the terminal has, the keys on the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from grader.show.hints import hint
+from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count
+from grader.show.terminal import every_failure, first_failure, mark, standing
+from grader.types.report import Outcome, StageResult, Status
+from grader.types.watching import (
+    Difference,
+    HintShown,
+    Phase,
+    Standing,
+    Success,
+    Watching,
+)
+
+_LEARNT_LINES = 2
+_KEYS = (
+    *(("h", "hint"), ("a", "all"), ("d", "diff"), ("l", "list")),
+    *(("e", "edit"), ("r", "re-run"), ("q", "quit")),
+)
+_FEWEST_LINES = 10  # a terminal of fewer is scrolled by itself
+
+
+def watch_screen(state: Watching, height: int) -> Screen:
+    """What is known at this moment, in `height` lines."""
+    return Screen(lambda page: _screen(page, state, max(height, _FEWEST_LINES)))
+
+
+def news(before: Watching | None, state: Watching) -> Screen | None:
+    """What `state` has to tell to whoever was told `before`, line by line; None if nothing."""
+    told = before is not None and (before.report, before.success, before.notice) == (
+        state.report,
+        state.success,
+        state.notice,
+    )
+    if told or (before is not None and state.phase is not Phase.WAITING):
+        return None
+    return Screen(lambda page: _news(page, before, state))
+
+
+def _screen(page: Page, state: Watching, height: int) -> Iterator[Text]:
+    top = [*_heading(page, state), Text()]
+    if state.success is not None:
+        top += [*_success(page, state.success), Text()]
+    top += [*_stage(page, state), Text()]
+    bottom = [*_notice(page, state), _keys(page)]
+    room = max(1, height - len(top) - len(bottom) - 1)
+    body = _body(page, state, room)
+    below = [Text()] * (room - len(body))
+    yield from [*top, *body, *below, Text(), *bottom][:height]
+
+
+def _heading(page: Page, state: Watching) -> Iterator[Text]:
+    course = state.workspace.course
+    core = [stage for stage in course.stages if not stage.bonus] or list(course.stages)
+    known = [state.progress.stage(stage.slug) for stage in core]
+    done = sum(each.status is Status.PASSED for each in known)
+    best = sum(each.best for each in known)
+    facts = f"{done} of {count(len(core), 'stage')}, {amount(best)} of "
+    facts += f"{count(sum(stage.points for stage in core), 'point')}"
+    title = page.word(course.title, max(8, page.width - MARGIN - len(facts) - GAP))
+    line = Text(" " * MARGIN).append(title, "bold")
+    yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
+
+
+def _success(page: Page, success: Success) -> Iterator[Text]:
+    line = Text(" " * MARGIN).append_text(mark(page, Status.PASSED)).append(" ")
+    line.append(page.word(success.stage.slug), "bold green")
+    yield line.append(f" passes: {count(success.points, 'point')}.", "green")
+    learnt = list(page.markdown(success.learnt, MARGIN + 2)) if success.learnt else []
+    yield from learnt[:_LEARNT_LINES]
+
+
+def _stage(page: Page, state: Watching) -> Iterator[Text]:
+    stage, result = state.stage, _result(state)
+    doing = {
+        Phase.STARTING: "starting: loading the libraries",
+        Phase.JUDGING: "judging",
+        Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
+    }[state.phase]
+    line = Text(" " * MARGIN)
+    line.append_text(mark(page, result.status if result else Status.NOT_STARTED)).append(" ")
+    line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
+    if result is not None:
+        points = f"{amount(result.score)} / {amount(result.max_score)}"
+        line.append(f"  {points}  ").append(standing(result.status))
+    if page.width - line.cell_len - GAP >= len(doing):
+        line.append(" " * (page.width - line.cell_len - len(doing)) + doing, "dim")
+    yield line
+    file = Text(" " * (MARGIN + 2)).append(page.word(_file(state)), COMMAND)
+    if result is not None and result.status is not Status.NOT_STARTED:
+        file.append(f"{' ' * GAP}").append_text(_checks(page, result))
+    yield file
+
+
+def _checks(page: Page, result: StageResult) -> Text:
+    """A sign for every check, in their order, and how many pass."""
+    glyphs = page.glyphs
+    signs = {
+        Outcome.PASSED: (glyphs.passed, "green"),
+        Outcome.FAILED: (glyphs.failed, "bold red"),
+        Outcome.TIMEOUT: (glyphs.failed, "bold red"),
+        Outcome.ERROR: (glyphs.error, "bold magenta"),
+        Outcome.SKIPPED: (glyphs.not_started, "dim"),
+    }
+    drawn = Text()
+    for check in result.checks:
+        drawn.append(*signs[check.outcome])
+    judged = [check for check in result.checks if check.outcome is not Outcome.SKIPPED]
+    passing = sum(check.outcome is Outcome.PASSED for check in judged)
+    return drawn.append(f"  {passing} of {count(len(judged))} pass", "dim")
+
+
+def _body(page: Page, state: Watching, room: int) -> list[Text]:
+    panel = state.panel
+    if panel is None:
+        return _verdict(page, state, room)
+    if isinstance(panel, HintShown):
+        shown = hint(state.stage, panel.hints, panel.number, panel.speaks_to)
+        lines = list(shown.draw(page))[1:]
+    elif isinstance(panel, Difference):
+        lines = _difference(page, panel)
+    elif isinstance(panel, Standing):
+        lines = list(_standing(page, state))
+    else:
+        result = _result(state)
+        lines = every_failure(page, result) if result else _verdict(page, state, room)
+    return _scrolled(page, lines, state.scroll, room)
+
+
+def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Text]:
+    """The part that fits, with a line that says how to see the rest."""
+    while lines and not lines[-1].plain.strip():
+        lines.pop()
+    if len(lines) <= room:
+        return lines
+    shown = room - 1
+    start = min(scroll, len(lines) - shown)
+    left = len(lines) - start - shown
+    what = f"{count(left, 'more line')} below" if left else "the end"
+    part = lines[start : start + shown]
+    return [*part, Text(" " * MARGIN + f"{page.glyphs.more} {what}: arrow keys scroll", "dim")]
+
+
+def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
+    result, report = _result(state), state.report
+    if result is None or report is None:
+        return list(page.sentence(Text("Every time you save, the stage is judged anew.")))[:room]
+    if result.status in (Status.FAILED, Status.ERROR):
+        return first_failure(page, report, result, room)
+    if result.status is Status.NOT_STARTED:
+        return list(_how_to_begin(page, state))[:room]
+    return list(_all_done(page, state))[:room]
+
+
+def _how_to_begin(page: Page, state: Watching) -> Iterator[Text]:
+    yield from page.sentence(Text("Nothing is written here yet."))
+    yield Text()
+    steps = (
+        Text("Open ").append(page.word(_file(state)), COMMAND).append(", or press e."),
+        Text("Put your code in place of ").append("raise NotImplementedError", "cyan").append("."),
+        Text("Save. Stuck? Press h."),
+    )
+    for number, step in enumerate(steps, start=1):
+        yield from page.wrap(step, MARGIN + 2, Text(f"{number}  "))
+
+
+def _all_done(page: Page, state: Watching) -> Iterator[Text]:
+    stages = state.workspace.course.stages
+    known = {stage: state.progress.stage(stage.slug) for stage in stages}
+    if all(each.status is Status.PASSED for stage, each in known.items() if not stage.bonus):
+        done = Text("Every stage passes. Well done!", "bold green")
+        yield from page.sentence(done)
+        yield Text()
+    yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
+
+
+def _standing(page: Page, state: Watching) -> Iterator[Text]:
+    stages = state.workspace.course.stages
+    width = max(len(stage.slug) for stage in stages)
+    for stage in stages:
+        known = state.progress.stage(stage.slug)
+        line = Text(" " * MARGIN)
+        line.append_text(mark(page, known.status or Status.NOT_STARTED)).append(" ")
+        line.append(page.column(stage.slug, width), "bold" if stage == state.stage else "")
+        points = f"{amount(known.best)} / {amount(stage.points)}"
+        word = "not judged yet" if known.status is None else standing(known.status)
+        line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
+        hints = f"{count(known.rungs, 'hint')} used" if known.rungs else ""
+        tries = count(known.attempts, "attempt") if known.attempts else ""
+        yield line.append("".join(f"{' ' * GAP}{fact}" for fact in (tries, hints) if fact), "dim")
+
+
+def _difference(page: Page, panel: Difference) -> list[Text]:
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    if not panel.lines:
+        return list(page.sentence(Text("The file is the stub: nothing is written in it yet.")))
+    return [Text(" " * MARGIN + page.clean(line), styles.get(line[:1], "")) for line in panel.lines]
+
+
+def _notice(page: Page, state: Watching) -> Iterator[Text]:
+    if state.notice:
+        yield from page.wrap(Text(page.clean(state.notice), "yellow"), MARGIN)
+
+
+def _keys(page: Page) -> Text:
+    line = Text(" " * MARGIN)
+    for key, word in _KEYS:
+        line.append(key, COMMAND).append(f" {word}   ", "dim")
+    return line
+
+
+def _result(state: Watching) -> StageResult | None:
+    return state.report.stages[0] if state.report is not None else None
+
+
+def _file(state: Watching) -> str:
+    return f"{state.workspace.exercises.name}/{state.stage.file_name}"
+
+
+def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text]:
+    if before is None:
+        line = f"Watching {_file(state)}. Every time you save, the stage is judged. Ctrl-C ends."
+        yield from page.sentence(Text(page.word(line)))
+        return
+    if state.success is not None and state.success != before.success:
+        yield from _success(page, state.success)
+    yield from _notice(page, state)
+    result, report = _result(state), state.report
+    if result is None or report is None or report == before.report:
+        return
+    if result.status is Status.PASSED:
+        yield from _all_done(page, state)
+        return
+    points = f"{amount(result.score)} of {count(result.max_score, 'point')}"
+    line = f"{page.word(state.stage.slug)}: {standing(result.status)}, {points}."
+    yield from page.sentence(Text(line))
+    yield from _verdict(page, state, 100)

@@ -1,0 +1,59 @@
+"""What the commands that make and mend a workspace say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from grader.show.screen import MARGIN, Page, Screen, count
+
+
+def made(name: str, files: int, steps: Sequence[tuple[str, str]]) -> Screen:
+    """A new workspace with so many files to work in, and what to type next.
+
+    `name` is the folder's, "" for the working folder.
+    """
+    return Screen(lambda page: _made(page, name, files, steps))
+
+
+def restored(name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]) -> Screen:
+    """A workspace that was there before: the files that were missing, and what to type next."""
+    return Screen(lambda page: _restored(page, name, files, steps))
+
+
+def notices(sentences: Iterable[str]) -> Screen:
+    """One fact after the other."""
+    return Screen(
+        lambda page: (
+            line for sentence in sentences for line in page.sentence(page.inline(sentence))
+        )
+    )
+
+
+def _made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
+    yield Text()
+    what = f"exercises/ with {count(files, 'file')} to work in, README.md, settings for editors."
+    where = page.word(name) or "a workspace here"
+    yield from page.sentence(Text(f"Made {where}: {what}"))
+    yield from _steps(page, steps)
+
+
+def _restored(
+    page: Page, name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]
+) -> Iterator[Text]:
+    yield Text()
+    done = "What was missing is there again:" if files else "Nothing is missing."
+    where = page.word(name) or "This folder"
+    yield from page.sentence(Text(f"{where} is a workspace already. {done}"))
+    for file in files:
+        yield from page.wrap(Text(page.word(file)), MARGIN + 2)
+    yield from _steps(page, steps)
+
+
+def _steps(page: Page, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
+    yield Text()
+    width = max(len(words) for words, _ in steps)
+    for words, command in steps:
+        yield from page.offer(f"{words:{width}}", command)
+    yield Text()

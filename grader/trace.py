@@ -1,0 +1,271 @@
+"""Runs a stage's small example on a learner's code and keeps what every step held."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from grader.read.traces import read_trace, trace_file
+from grader.run.answers import AnswerError, WorkerAnswers
+from grader.run.remote import StageUnderCheck
+from grader.run.worker.wire import Frame
+from grader.run.workers import Interpreter
+from grader.tracing import Heatmap, Step
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+from grader.types.submission import Submission
+from grader.types.trace import Axis, Block, Number, Rows, Stop, Trace, TracedHeatmap, TracedStep
+
+_BLOCKS, _PLACES = 8, 16  # what is kept of a large tensor, and of each of its last two axes
+_COMPARED = range(4, 4097)  # numbers of a tensor that is looked for among the steps before
+_SEED = 1
+
+
+def traces(
+    course: Course, stages: Sequence[Stage], submission: Submission
+) -> Generator[Trace, None, None]:
+    """The trace of each of `stages`, made when it is asked for. Raises KitError."""
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        for stage in stages:
+            yield trace(course, stage, submission, interpreter)
+
+
+def trace(course: Course, stage: Stage, submission: Submission, interpreter: Interpreter) -> Trace:
+    """One stage's example, run to its end or to the first function that gives no answer.
+
+    Raises CourseError if the author's file is wrong.
+    """
+    function = read_trace(stage)  # it imports torch, and does so while the interpreter does
+    return _Run(course, stage, submission, interpreter).trace(function)
+
+
+class _Run:
+    """One stage's example on its way."""
+
+    def __init__(
+        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+    ) -> None:
+        self._stage = stage
+        self._functions = _Functions(course, stage, submission, interpreter)
+        self._place = trace_file(stage).relative_to(stage.root).as_posix()
+        self._sizes: dict[str, int] = {}
+        self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
+
+    def trace(self, function: Callable[[Any], Iterator[Any]]) -> Trace:
+        """Run the example and gather what it yields."""
+        parts: list[TracedStep | TracedHeatmap | str] = []
+        stop = None
+        try:
+            for part in function(_Submission(self._functions.find)):
+                parts.append(self._traced(part))
+        except KitError:
+            raise
+        except (AnswerError, _NoPictureError) as error:
+            stop = self._functions.stop(str(error))
+        except Exception as error:
+            # A strange answer can break the example anywhere. With no answer yet it is the
+            # author's own mistake.
+            said = f"{type(error).__name__}: {error}"
+            if not self._functions.has_answered:
+                raise CourseError(f"{self._place}: {said}") from error
+            stop = self._functions.stop(f"The example cannot go on with this answer: {said}")
+        finally:
+            printed = self._functions.close()
+        return Trace(self._stage.slug, self._stage.title, tuple(parts), stop, printed)
+
+    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | str:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, Step):
+            return self._step(part)
+        if isinstance(part, Heatmap):
+            return _heatmap(part)
+        raise CourseError(f"{self._place}: trace yields {part!r}, which is no Step or Heatmap")
+
+    def _step(self, step: Step) -> TracedStep:
+        shape = _shape(step.tensor)
+        names, wanted = self._wanted(step.axes)
+        misfit = ""
+        if len(names) != len(shape) or any(
+            size is not None and size != real for size, real in zip(wanted, shape, strict=True)
+        ):
+            known = " ".join(
+                f"{name}={size}" if size is not None and name != "1" else name
+                for name, size in zip(names, wanted, strict=True)
+            )
+            misfit = f"The axes should be {known or 'none'}, but the shape is {list(shape)}."
+            names = ("",) * len(shape)
+        else:
+            self._sizes.update(zip(names, shape, strict=True))
+        labels = {name: tuple(words) for name, words in step.labels.items()}
+        return TracedStep(
+            name=step.name,
+            axes=tuple(
+                Axis(name, size, found if len(found := labels.get(name, ())) == size else ())
+                for name, size in zip(names, shape, strict=True)
+            ),
+            blocks=tuple(_blocks(step.tensor, shape)),
+            says=step.says,
+            misfit=misfit,
+            same_as=self._same_as(step, shape),
+            slug=self._functions.slug,
+        )
+
+    def _wanted(self, axes: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
+        """The names of the axes and the sizes that they should have, where that is known."""
+        names: list[str] = []
+        sizes: list[int | None] = []
+        for word in axes.split():
+            name, _, size = word.partition("=")
+            if name == "1":
+                size = name
+            if size and not size.isdecimal():
+                raise CourseError(f"{self._place}: '{word}' among the axes is not like 'H=2'")
+            names.append(name)
+            sizes.append(int(size) if size else self._sizes.get(name))
+        return tuple(names), tuple(sizes)
+
+    def _same_as(self, step: Step, shape: tuple[int, ...]) -> str:
+        """The last step before that held the same numbers in another shape."""
+        if math.prod(shape) not in _COMPARED:
+            return ""
+        flat = step.tensor.reshape(-1).tolist()
+        if any(isinstance(number, (bool, complex)) or number != number for number in flat):
+            return ""
+        flat.sort()
+        before = [name for name, other, numbers in self._seen if other != shape and numbers == flat]
+        self._seen.append((step.name, shape, flat))
+        return before[-1] if before else ""
+
+
+class _NoPictureError(Exception):
+    """A tensor that should be a heatmap has another shape."""
+
+
+def _heatmap(part: Heatmap) -> TracedHeatmap:
+    shape = _shape(part.tensor)
+    wanted = (len(part.panels), len(part.rows), len(part.columns))
+    if shape != wanted:
+        raise _NoPictureError(
+            f"The heatmap '{part.title}' needs the shape {list(wanted)}, but this is {list(shape)}."
+        )
+    return TracedHeatmap(
+        title=part.title,
+        panels=tuple(
+            (name, _rows(panel.tolist()))
+            for name, panel in zip(part.panels, part.tensor, strict=True)
+        ),
+        rows=tuple(part.rows),
+        columns=tuple(part.columns),
+        row_axis=part.row_axis,
+        column_axis=part.column_axis,
+    )
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(getattr(tensor, "shape", ()))
+
+
+def _blocks(tensor: Any, shape: tuple[int, ...]) -> Iterator[Block]:
+    if 0 in shape:
+        return
+    if not shape:
+        yield Block((), ((tensor.tolist() if hasattr(tensor, "tolist") else tensor,),))
+        return
+    if len(shape) == 1:
+        yield Block((), _rows([tensor[:_PLACES].tolist()]))
+        return
+    places = itertools.product(*(range(size) for size in shape[:-2]))
+    for index in itertools.islice(places, _BLOCKS):
+        yield Block(index, _rows(tensor[index][:_PLACES, :_PLACES].tolist()))
+
+
+def _rows(nested: list[list[Number]]) -> Rows:
+    return tuple(tuple(row) for row in nested)
+
+
+class _Functions:
+    """The functions of a stage and of all that it requires, each stage's in a worker of its own.
+
+    It remembers which function was asked last.
+    """
+
+    def __init__(
+        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+    ) -> None:
+        self._stages = (stage, *course.required(stage))
+        self._course = course
+        self._submission = submission
+        self._interpreter = interpreter
+        self._open: dict[str, _Watched] = {}
+        self._asked: _Watched | None = None
+        self._name = ""
+
+    def find(self, name: str) -> Callable[..., Any]:
+        """The learner's function or class `name`. Raises CourseError if there is none."""
+        for stage in self._stages:
+            if name in {entry.name for entry in stage.entry_points}:
+                return self._under_check(stage).entry(name)
+        place = trace_file(self._stages[0]).relative_to(self._course.root).as_posix()
+        raise CourseError(f"{place}: neither the stage nor one that it requires has '{name}'")
+
+    @property
+    def slug(self) -> str:
+        """The stage that was asked last."""
+        return self._asked.stage.slug if self._asked is not None else ""
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any of the learner's functions has answered."""
+        return any(stage.has_answered for stage in self._open.values())
+
+    def ask(self, under_check: _Watched, name: str) -> None:
+        """Remember who is asked now."""
+        self._asked, self._name = under_check, name
+
+    def stop(self, message: str) -> Stop:
+        """The end of the trace, by the function that was asked last."""
+        not_written = self._asked is not None and self._asked.not_written
+        return Stop(self._name, self.slug, not_written, message)
+
+    def close(self) -> str:
+        """End the workers; returns what the learner's code printed."""
+        return "\n".join(filter(None, [stage.close() for stage in self._open.values()]))
+
+    def _under_check(self, stage: Stage) -> _Watched:
+        if stage.slug not in self._open:
+            answers = WorkerAnswers(self._interpreter, self._course, stage, self._submission)
+            self._open[stage.slug] = _Watched(stage, answers, self.ask)
+            self._open[stage.slug].begin(_SEED)
+        return self._open[stage.slug]
+
+
+class _Watched(StageUnderCheck):
+    """A stage that tells `ask` of every function before it is called."""
+
+    def __init__(
+        self, stage: Stage, answers: WorkerAnswers, ask: Callable[[_Watched, str], None]
+    ) -> None:
+        super().__init__(stage, answers)
+        self.stage = stage
+        self._ask = ask
+
+    def need(self, name: str) -> None:
+        self._ask(self, name)
+        super().need(name)
+
+    def request(self, frame: Frame) -> Frame:
+        self._ask(self, self.last_call.partition("(")[0])
+        return super().request(frame)
+
+
+class _Submission:
+    """The `submission` of a trace: `submission.f` is the learner's function `f`."""
+
+    def __init__(self, find: Callable[[str], Callable[..., Any]]) -> None:
+        self._find = find
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._find(name)

@@ -1,0 +1,45 @@
+"""What an author writes in hints/traces/<slug>.py: the steps of a small example, one by one.
+
+    def trace(submission):
+        x = torch.arange(24.0).view(1, 4, 6)
+        yield Step("x", x, "B T D", says="Four words.", labels={"T": ["birds", "sing", ...]})
+        yield Step("halves", submission.halves(x), "B H=2 T d=3")
+        yield "A string is a sentence of its own."
+
+`submission.f(...)` calls the learner's function, of this stage or of one that it requires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One tensor on the way, or a number.
+
+    `axes` names its axes, `labels` the places along some of them. An axis keeps the size that it
+    had when its name came first; "H=2" says the size itself, and the axis "1" has no other. A
+    tensor that does not fit is shown with a sentence that says so.
+    """
+
+    name: str
+    tensor: Any
+    axes: str = ""
+    says: str = ""
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A tensor [panels, rows, columns] as pictures side by side, with a name for each place."""
+
+    title: str
+    tensor: Any
+    panels: Sequence[str]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    row_axis: str
+    column_axis: str

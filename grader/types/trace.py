@@ -1,0 +1,93 @@
+"""A trace: what a learner's own code made of a small example, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Number = bool | int | float
+Rows = tuple[tuple[Number, ...], ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis; `name` is empty where it is not known, `labels` where the places have no names."""
+
+    name: str
+    size: int
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Block:
+    """The numbers along the last two axes, at `index` of all the axes before them."""
+
+    index: tuple[int, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """One tensor; of a large one `blocks` hold only the beginning of each axis.
+
+    `misfit` says why it does not fit the axes that it should have, or nothing. `same_as` names an
+    earlier step that holds the same numbers in another shape. `slug` is the stage whose function
+    answered last before it, empty if none had.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    blocks: tuple[Block, ...]
+    says: str = ""
+    misfit: str = ""
+    same_as: str = ""
+    slug: str = ""
+
+
+@dataclass(frozen=True)
+class TracedHeatmap:
+    """Pictures side by side: `panels` are pairs of a title and numbers."""
+
+    title: str
+    panels: tuple[tuple[str, Rows], ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_axis: str
+    column_axis: str
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a trace ended early: the function that gave no answer, its stage, and what it said."""
+
+    function: str
+    slug: str
+    not_written: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One stage's example: steps, heatmaps and sentences in order.
+
+    `printed` is what the learner's own code printed.
+    """
+
+    slug: str
+    title: str
+    parts: tuple[TracedStep | TracedHeatmap | str, ...]
+    stop: Stop | None = None
+    printed: str = ""
+
+    @property
+    def heatmap(self) -> TracedHeatmap | None:
+        """The last heatmap, if there is one."""
+        found = [part for part in self.parts if isinstance(part, TracedHeatmap)]
+        return found[-1] if found else None
+
+    @property
+    def to_mend(self) -> str | None:
+        """The slug of the stage to look at first, None if all is well."""
+        for part in self.parts:
+            if isinstance(part, TracedStep) and part.misfit and part.slug:
+                return part.slug
+        return self.stop.slug if self.stop is not None else None

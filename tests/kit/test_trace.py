@@ -1,0 +1,503 @@
+"""Traces of whole submissions: what every step holds, and how a trace that cannot go on ends.
+
+REWRITE_GOLDENS=1 python -m pytest tests/kit/test_trace.py    draws all goldens anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grader.read.course_file import read_course
+from grader.read.submission import read_submission
+from grader.read.traces import traced_stages
+from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
+from grader.show.heatmap import heatmap_screen
+from grader.show.screen import PlainConsole, Screen
+from grader.show.trace import trace_screen
+from grader.show.trace_html import trace_html
+from grader.trace import trace, traces
+from grader.types.course import Course
+from grader.types.errors import CourseError
+from grader.types.submission import Submission
+from grader.types.trace import Trace, TracedHeatmap, TracedStep
+
+ROOT = Path(__file__).parents[2]
+GOLDENS = Path(__file__).parent / "goldens" / "trace"
+COURSE = read_course(ROOT / "course.toml")
+IMPATIENT = replace(COURSE, limits=replace(COURSE.limits, call_seconds=0.5))
+TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
+
+VIEW_ONLY = b"""
+def split_heads(x, num_heads):
+    B, T, D = x.shape
+    print("sizes", B, T, D)
+    return x.view(B, num_heads, T, D // num_heads)
+"""
+NO_TRANSPOSE = b"""
+def split_heads(x, num_heads):
+    B, T, D = x.shape
+    return x.view(B, T, num_heads, D // num_heads)
+"""
+THREE_AXES = b"""
+def split_heads(x, num_heads):
+    return x
+"""
+RAISES = b"""
+def concat_heads(x):
+    B, H, T, d_k = x.shape
+    return x.transpose(1, 2).view(B, T, H * d_k)
+"""
+LOOPS = b"""
+def concat_heads(x):
+    while True:
+        pass
+"""
+GIVES_NONE = b"""
+def concat_heads(x):
+    x.transpose(1, 2)
+"""
+KEYS_TWICE = b"""
+import torch
+from torch import nn
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        self.num_heads = num_heads
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            setattr(self, name, nn.Linear(d_model, d_model, bias=bias))
+
+    def forward(self, query, key, value, mask=None):
+        B, T, D = query.shape
+        def split(x):
+            return x.view(B, T, self.num_heads, -1).transpose(1, 2)
+        q, k, v = split(self.w_k(query)), split(self.w_k(key)), split(self.w_v(value))
+        scores = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(-1)
+        return self.w_o((weights @ v).transpose(1, 2).reshape(B, T, D)), weights
+"""
+NOT_A_SQUARE = b"""
+import torch
+
+def scaled_scores(q, k):
+    return torch.zeros(3)
+"""
+
+
+def changed(**files: bytes) -> Submission:
+    """The solutions with these files in place of theirs."""
+    changes = {f"{slug}.py": code for slug, code in files.items()}
+    return Submission("changed", solution_files(COURSE) | changes)
+
+
+@pytest.fixture(scope="module")
+def solved() -> Mapping[str, Trace]:
+    """The trace of every stage's solution."""
+    submission = Submission("solutions", solution_files(COURSE))
+    stages = traced_stages(COURSE)
+    return {found.slug: found for found in traces(COURSE, stages, submission)}
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[Callable[..., Trace]]:
+    """The trace of one stage of a submission; all share an interpreter with torch in it."""
+    with Interpreter(("torch",), COURSE.limits, gpu=False) as interpreter:
+
+        def run(slug: str, submission: Submission, course: Course = COURSE) -> Trace:
+            return trace(course, course.stage(slug), submission, interpreter)
+
+        yield run
+
+
+One = Callable[..., Trace]
+
+
+def steps(trace: Trace) -> dict[str, TracedStep]:
+    return {part.name: part for part in trace.parts if isinstance(part, TracedStep)}
+
+
+def axes(step: TracedStep) -> str:
+    return " ".join(f"{axis.name}={axis.size}" for axis in step.axes)
+
+
+def draw(screen: Screen, kind: type[Console] = Console, width: int = 80) -> str:
+    file = io.StringIO()
+    kind(file=file, width=width, force_terminal=False, _environ={}).print(screen, end="")
+    return file.getvalue()
+
+
+def compare(name: str, drawn: str) -> None:
+    path = GOLDENS / f"{name}.txt"
+    if os.environ.get("REWRITE_GOLDENS") == "1":
+        path.write_text(drawn, encoding="utf-8", newline="\n")
+    assert drawn == path.read_text(encoding="utf-8")
+
+
+# --- the solutions ---------------------------------------------------------------------------
+
+
+def test_every_core_stage_has_a_trace(solved: Mapping[str, Trace]) -> None:
+    assert set(solved) >= {stage.slug for stage in COURSE.stages if not stage.bonus}
+
+
+def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str, Trace]) -> None:
+    for found in solved.values():
+        assert found.stop is None and found.to_mend is None and found.printed == ""
+        assert [step.misfit for step in steps(found).values() if step.misfit] == []
+
+
+@pytest.mark.parametrize(
+    "slug, shapes",
+    [
+        ("split_heads", {"x": "B=1 T=4 D=6", "heads": "B=1 H=2 T=4 d_k=3"}),
+        (
+            "scaled_scores",
+            {
+                "q": "B=1 H=2 Tq=3 d_k=4",
+                "k": "B=1 H=2 Tk=5 d_k=4",
+                "dot products": "B=1 H=2 Tq=3 Tk=5",
+                "scores": "B=1 H=2 Tq=3 Tk=5",
+            },
+        ),
+        (
+            "masking",
+            {
+                "causal": "1=1 1=1 Tq=4 Tk=4",
+                "padding": "B=2 1=1 1=1 Tk=4",
+                "both": "B=2 1=1 Tq=4 Tk=4",
+                "scores": "B=2 H=1 Tq=4 Tk=4",
+                "masked": "B=2 H=1 Tq=4 Tk=4",
+            },
+        ),
+        (
+            "softmax",
+            {
+                "scores": "B=1 H=2 Tq=4 Tk=4",
+                "weights": "B=1 H=2 Tq=4 Tk=4",
+                "row sums": "B=1 H=2 Tq=4",
+            },
+        ),
+        ("concat_heads", {"heads": "B=1 H=2 T=4 d_k=3", "joined": "B=1 T=4 D=6"}),
+        (
+            "multi_head_attention",
+            {
+                **dict.fromkeys(("x", "q", "k", "v"), "B=1 T=4 D=6"),
+                **{f"{name} heads": "B=1 H=2 T=4 d_k=3" for name in ("q", "k", "v")},
+                **dict.fromkeys(("scores", "masked", "weights"), "B=1 H=2 Tq=4 Tk=4"),
+                "context": "B=1 H=2 T=4 d_k=3",
+                "joined": "B=1 T=4 D=6",
+                "output": "B=1 T=4 D=6",
+            },
+        ),
+    ],
+)
+def test_the_shape_of_every_step(
+    solved: Mapping[str, Trace], slug: str, shapes: dict[str, str]
+) -> None:
+    assert {name: axes(step) for name, step in steps(solved[slug]).items()} == shapes
+
+
+def test_the_numbers_of_some_steps(solved: Mapping[str, Trace]) -> None:
+    heads = steps(solved["split_heads"])["heads"]
+    assert [block.index for block in heads.blocks] == [(0, 0), (0, 1)]
+    assert heads.blocks[1].rows == ((13, 14, 15), (23, 24, 25), (33, 34, 35), (43, 44, 45))
+    masked = steps(solved["masking"])["masked"]
+    assert masked.blocks[1].rows[3] == (-1.5, -1.0, float("-inf"), float("-inf"))
+    assert steps(solved["masking"])["causal"].blocks[0].rows[1] == (True, True, False, False)
+    scores = steps(solved["scaled_scores"])
+    for whole, half in zip(scores["dot products"].blocks, scores["scores"].blocks, strict=True):
+        assert [[n / 2 for n in row] for row in whole.rows] == [list(row) for row in half.rows]
+    for row in steps(solved["multi_head_attention"])["weights"].blocks[1].rows:
+        assert sum(row) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> None:
+    found = solved["multi_head_attention"]
+    assert found.parts[-2] == (
+        "Your module, with the same weights, returns the very same output and weights."
+    )
+    assert isinstance(found.parts[-1], TracedHeatmap)
+    weights = steps(found)["weights"]
+    assert found.heatmap is not None
+    for (_, shown), block in zip(found.heatmap.panels, weights.blocks, strict=True):
+        for row, same in zip(shown, block.rows, strict=True):
+            assert row == pytest.approx(same)
+
+
+def test_the_same_numbers_in_another_shape_are_marked(solved: Mapping[str, Trace]) -> None:
+    same = {name: s.same_as for name, s in steps(solved["multi_head_attention"]).items()}
+    assert {name: other for name, other in same.items() if other} == {
+        "q heads": "q",
+        "k heads": "k",
+        "v heads": "v",
+        "joined": "context",
+    }
+
+
+@pytest.mark.parametrize("stage", traced_stages(COURSE), ids=lambda stage: stage.slug)
+def test_screens(solved: Mapping[str, Trace], stage: object) -> None:
+    found = solved[getattr(stage, "slug", "")]
+    drawn = draw(trace_screen(found))
+    assert max(map(len, drawn.splitlines())) <= 80
+    compare(found.slug, drawn)
+    if found.heatmap is not None:
+        drawn = draw(heatmap_screen(found.heatmap))
+        assert max(map(len, drawn.splitlines())) <= 80
+        compare(f"{found.slug}_heatmap", drawn)
+
+
+def test_plain_screen(solved: Mapping[str, Trace]) -> None:
+    drawn = draw(trace_screen(solved["softmax"]), PlainConsole)
+    compare("softmax_plain", drawn)
+    assert "weights, head 0, sing to birds: 0.73" in drawn
+
+
+def test_the_html_of_every_trace_is_well_formed(solved: Mapping[str, Trace]) -> None:
+    from xml.etree import ElementTree
+
+    for found in solved.values():
+        section = ElementTree.fromstring(trace_html(found))
+        assert len(section.findall(".//table")) >= len(steps(found))
+
+
+# --- what is not right yet -------------------------------------------------------------------
+
+
+def test_stubs_stop_at_their_first_function() -> None:
+    # Not the committed ones, which the course's developers may have worked in.
+    from grader.read.stubs import read_stub
+
+    files = {stage.file_name: read_stub(stage).encode() for stage in COURSE.stages}
+    submission = Submission("stubs", files)
+    found = list(traces(COURSE, traced_stages(COURSE), submission))
+    assert {trace.slug: trace.stop and trace.stop.function for trace in found} == {
+        "split_heads": "split_heads",
+        "scaled_scores": "scaled_scores",
+        "masking": "causal_mask",
+        "softmax": "attention_weights",
+        "concat_heads": "concat_heads",
+        "multi_head_attention": "split_heads",
+    }
+    assert all(trace.stop is not None and trace.stop.not_written for trace in found)
+    assert list(steps(found[-1])) == ["x", "q", "k", "v"]
+    assert found[-1].to_mend == "split_heads"
+    compare("stub", draw(trace_screen(found[0])))
+
+
+def test_with_view_alone_the_tokens_are_seen_to_be_mixed(one: One) -> None:
+    found = one("split_heads", changed(split_heads=VIEW_ONLY))
+    heads = steps(found)["heads"]
+    assert heads.blocks[0].rows == ((10, 11, 12), (13, 14, 15), (20, 21, 22), (23, 24, 25))
+    assert heads.misfit == "" and found.stop is None
+    assert found.printed == "sizes 1 4 6"
+    compare("view_only", draw(trace_screen(found)))
+
+
+def test_a_shape_that_does_not_fit_is_shown_as_it_is(one: One) -> None:
+    found = one("split_heads", changed(split_heads=NO_TRANSPOSE))
+    heads = steps(found)["heads"]
+    assert axes(heads) == "=1 =4 =2 =3"
+    assert heads.misfit == ("The axes should be B=1 H=2 T=4 d_k=3, but the shape is [1, 4, 2, 3].")
+    assert len(heads.blocks) == 4
+    assert found.stop is None and found.to_mend == "split_heads"
+    compare("no_transpose", draw(trace_screen(found)))
+    fewer = steps(one("split_heads", changed(split_heads=THREE_AXES)))["heads"]
+    assert fewer.misfit == "The axes should be B=1 H=2 T=4 d_k=3, but the shape is [1, 4, 6]."
+    assert len(fewer.blocks[0].rows) == 4
+
+
+def test_a_later_failure_points_to_the_step_that_did_not_fit(one: One) -> None:
+    found = one("multi_head_attention", changed(split_heads=THREE_AXES))
+    assert steps(found)["q heads"].misfit
+    assert found.to_mend == "split_heads"
+    assert found.stop is not None
+
+
+def test_code_that_raises(one: One) -> None:
+    found = one("concat_heads", changed(concat_heads=RAISES))
+    assert list(steps(found)) == ["heads"]
+    assert found.stop is not None and not found.stop.not_written
+    assert (found.stop.function, found.stop.slug) == ("concat_heads", "concat_heads")
+    assert found.stop.message.startswith("RuntimeError: view size is not compatible")
+    assert "concat_heads.py, line 4, in concat_heads" in found.stop.message
+    drawn = draw(trace_screen(found))
+    assert "The trace ends here: concat_heads gave no answer to go on with." in drawn
+    assert "grade hint concat_heads" in drawn
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        (GIVES_NONE, "concat_heads(...) returned None: is a `return` missing?"),
+        (LOOPS, "No answer within 0.5 seconds: is there an endless loop?"),
+        (b"def concat(x): ...", "does not define concat_heads"),
+        (b"def concat_heads(x:", "concat_heads.py cannot be imported. SyntaxError"),
+    ],
+    ids=["none", "loop", "missing", "syntax"],
+)
+def test_no_answer(code: bytes, said: str, one: One) -> None:
+    stop = one("concat_heads", changed(concat_heads=code), IMPATIENT).stop
+    assert stop is not None and stop.function == "concat_heads"
+    assert said in stop.message
+
+
+def test_a_function_of_an_earlier_stage_can_stop_it(one: One) -> None:
+    found = one("multi_head_attention", changed(concat_heads=RAISES))
+    assert found.stop is not None and found.stop.slug == "concat_heads"
+    assert list(steps(found))[-1] == "context"
+
+
+def test_an_answer_that_the_example_cannot_go_on_with(one: One) -> None:
+    found = one("multi_head_attention", changed(scaled_scores=NOT_A_SQUARE))
+    assert steps(found)["scores"].misfit
+    assert found.to_mend == "scaled_scores"
+    assert found.stop is not None
+    shown = draw(trace_screen(found))
+    assert "Traceback" not in shown
+
+
+def test_a_module_that_differs_from_its_parts_is_shown_beside_them(one: One) -> None:
+    found = one("multi_head_attention", changed(multi_head_attention=KEYS_TWICE))
+    assert found.stop is None
+    assert {"output of your module", "weights of your module"} <= set(steps(found))
+    assert "does not return what the steps above come to" in str(found.parts[-2])
+    assert found.heatmap is not None
+
+
+# --- another course, without torch -----------------------------------------------------------
+
+
+def test_another_course(one: One) -> None:
+    found = one("smooth", Submission("solutions", solution_files(TINY)), TINY)
+    made = steps(found)
+    assert {name: axes(step) for name, step in made.items()} == {
+        "values": "days=5",
+        "once": "pairs=4",
+        "twice": "triples=3",
+        "largest": "",
+    }
+    assert made["twice"].blocks[0].rows == ((2.75, 3.75, 3.0),)
+    assert made["largest"].blocks[0].rows == ((3.75,),)
+    assert found.parts[-1] == "That was all."
+    assert found.heatmap is not None
+    compare("tiny", draw(trace_screen(found)) + draw(heatmap_screen(found.heatmap)))
+    stubs = one("smooth", read_submission(TINY.exercises), TINY)
+    assert stubs.stop is not None and stubs.stop.function == "moving_average"
+
+
+def test_another_course_never_loads_torch() -> None:
+    code = (
+        "import sys; from pathlib import Path; from grader.trace import traces; "
+        "from grader.read.course_file import read_course; "
+        "from grader.read.submission import read_submission; "
+        f"course = read_course(Path({str(TINY.root / 'course.toml')!r})); "
+        "submission = read_submission(course.root / 'solutions'); "
+        "print([t.stop for t in traces(course, [course.stage('smooth')], submission)], "
+        "sorted({'torch', 'pytest', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "[None] []\n"
+
+
+# --- the author's own mistakes ---------------------------------------------------------------
+
+
+@pytest.fixture
+def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
+    """The trace that a course of one stage has with this in its file."""
+    (tmp_path / "course.toml").write_text(
+        'schema = 1\nname = "one"\ntitle = "One"\npreload = ["numpy"]\n'
+        '[[stages]]\nslug = "first"\ntitle = "First"\npoints = 100\n'
+        'entry_points = { first = "array" }\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "hints" / "traces").mkdir(parents=True)
+    file = tmp_path / "hints" / "traces" / "first.py"
+    submission = Submission("one", {"first.py": b"def first(x):\n    return x + 1\n"})
+
+    def run(body: str) -> Trace:
+        top = "import numpy as np\nfrom grader.tracing import Heatmap, Step\n\n"
+        file.write_text(f"{top}def trace(submission):\n    {body}\n", encoding="utf-8")
+        return one("first", submission, read_course(tmp_path / "course.toml"))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        ("yield 3", "trace yields 3, which is no Step or Heatmap"),
+        ("yield Step('x', np.zeros(2), 'T=two')", "'T=two' among the axes is not like 'H=2'"),
+        ("yield submission.second(1)", "neither the stage nor one that it requires has 'second'"),
+        ("yield 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_the_author_is_told(author: Callable[[str], Trace], body: str, said: str) -> None:
+    with pytest.raises(CourseError) as error:
+        author(body)
+    assert str(error.value).startswith("hints/traces/first.py: ")
+    assert said in str(error.value)
+
+
+def test_after_an_answer_a_failure_is_the_answers(author: Callable[[str], Trace]) -> None:
+    found = author("yield Step('y', submission.first(np.zeros(2)) @ np.zeros(3))")
+    assert found.stop is not None and found.stop.function == "first"
+    assert found.stop.message.startswith("The example cannot go on with this answer: ValueError")
+
+
+def test_a_heatmap_of_another_shape_is_no_heatmap(author: Callable[[str], Trace]) -> None:
+    found = author(
+        "yield Heatmap('Map', submission.first(np.zeros((1, 2))), ['a'], ['b'], ['c'], 'r', 'c')"
+    )
+    assert found.heatmap is None
+    assert found.stop is not None
+    assert found.stop.message == "The heatmap 'Map' needs the shape [1, 1, 1], but this is [1, 2]."
+
+
+def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(
+    author: Callable[[str], Trace],
+) -> None:
+    found = author(
+        "yield Step('a', np.zeros((2, 1)), 'T 1'); "
+        "yield Step('b', np.zeros((3, 1)), 'T 1'); "
+        "yield Step('c', np.zeros((2, 3)), 'T 1'); "
+        "yield Step('d', np.zeros(2), 'T', labels={'T': ['x', 'y', 'z']})"
+    )
+    assert [step.misfit for step in steps(found).values()] == [
+        "",
+        "The axes should be T=2 1, but the shape is [3, 1].",
+        "The axes should be T=2 1, but the shape is [2, 3].",
+        "",
+    ]
+    assert steps(found)["d"].axes[0].labels == ()
+    assert found.to_mend is None  # no function of the learner's is to blame
+
+
+def test_of_a_large_tensor_the_beginning_is_kept(author: Callable[[str], Trace]) -> None:
+    found = author("yield Step('big', np.zeros((9, 40, 50)), 'A B C')")
+    big = steps(found)["big"]
+    assert [axis.size for axis in big.axes] == [9, 40, 50]
+    assert (len(big.blocks), len(big.blocks[0].rows), len(big.blocks[0].rows[0])) == (8, 16, 16)
+    drawn = draw(trace_screen(found))
+    assert "Only 2048 of its 18000 numbers are shown." in drawn
+    assert max(map(len, drawn.splitlines())) <= 80
+    assert "There are no numbers in it." in draw(
+        trace_screen(author("yield Step('none', np.zeros((0, 2)), 'A B')"))
+    )
