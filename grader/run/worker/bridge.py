@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -169,6 +170,7 @@ def _write_back(old: Any, new: Any) -> None:
     target.copy_(new)
 
 
+@functools.cache  # torch takes its time to make such a class
 def _bridge(torch: Any) -> Any:
     """The autograd function whose forward and backward are the two halves of one remote call."""
 
