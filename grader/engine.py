@@ -63,7 +63,7 @@ def with_engine(
     `grade` does.
     """
     gpu = _may_use_gpu(device)
-    with Interpreter(course.preload, course.limits, gpu=gpu) as it, _no_garbage_collection():
+    with Interpreter(course.preload, course.limits, gpu=gpu) as it, _quick_imports() as imported:
         from grader.run.session import with_checks
 
         chosen = _device(course, device)
@@ -71,20 +71,26 @@ def with_engine(
         for stage in stages:
             needed |= {earlier.slug for earlier in course.required(stage)}
         collected = [stage for stage in course.stages if stage.slug in needed]
-        return with_checks(
-            course, collected, lambda checks: body(Engine(course, chosen, it, checks))
-        )
+
+        def warm(checks: Checks) -> Result:
+            imported()
+            return body(Engine(course, chosen, it, checks))
+
+        return with_checks(course, collected, warm)
 
 
 class Engine:
-    """Grades submissions of one course, one after the other, as often as wanted."""
+    """Grades submissions of one course, one after the other, as often as wanted.
+
+    `interpreter` is the one whose workers run the submissions.
+    """
 
     def __init__(
         self, course: Course, device: str, interpreter: Interpreter, checks: Checks
     ) -> None:
         self._course = course
         self._device = device
-        self._interpreter = interpreter
+        self.interpreter = interpreter
         self._checks = checks
         self._run: _Run | None = None
 
@@ -95,7 +101,7 @@ class Engine:
 
         Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
         """
-        run = self._run = _Run(request, self._course, self._device, self._interpreter, self._checks)
+        run = self._run = _Run(request, self._course, self._device, self.interpreter, self._checks)
         try:
             return run.report(progress)
         finally:
@@ -128,12 +134,21 @@ def _device(course: Course, wanted: str) -> str:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A tenth of the time that torch takes to import goes to looking for garbage in it."""
+def _quick_imports() -> Iterator[Callable[[], None]]:
+    """No garbage is looked for until all is imported, which takes a tenth of torch's import.
+
+    Gives the function to call then: what was imported is no garbage and never looked at again.
+    """
     was_on = gc.isenabled()
     gc.disable()
+
+    def imported() -> None:
+        gc.freeze()
+        if was_on:
+            gc.enable()
+
     try:
-        yield
+        yield imported
     finally:
         if was_on:
             gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import secrets
 import threading
 import time
@@ -14,13 +13,13 @@ from queue import Empty, SimpleQueue
 
 from grader.engine import Engine, Request, with_engine
 from grader.read.changes import changes
+from grader.read.exercises import began_from, read_work, text_of
 from grader.read.hints import read_hints
 from grader.read.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
 from grader.read.progress import read_progress, remember_results, update_progress
-from grader.read.stubs import read_stub
 from grader.read.submission import read_submission
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, ProgressError, SubmissionFileError
+from grader.types.errors import CourseError, KitError, ProgressError, SubmissionFileError
 from grader.types.progress import Progress
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
@@ -227,15 +226,16 @@ class Watch:
 
     def _compared(self) -> Watching:
         state, stage = self._state, self._state.stage
-        file = self._workspace.file(stage)
+        name = stage.file_name
         try:
-            now = file.read_text(encoding="utf-8-sig", errors="replace")
-        except OSError as error:
-            return replace(state, notice=f"{file.name}: cannot be read: {error.strerror}")
-        lines = difflib.unified_diff(
-            read_stub(stage).splitlines(), now.splitlines(), "the stub", "now", lineterm=""
-        )
-        return state.showing(Difference(tuple(lines)))
+            work = read_work(self._workspace.file(stage))
+            now = None if work is None else text_of(work)
+            stub = began_from(self._workspace, stage)
+        except KitError as error:
+            return replace(state, notice=str(error))
+        if now is None:
+            return replace(state, notice=f"{name}: is not there, or is not UTF-8")
+        return state.showing(Difference(name, stub, now))
 
     def _line(self) -> int:
         """The line of the learner's file to open the editor at: where it is not written yet."""

@@ -11,10 +11,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader import __version__
-from grader.command import grade, hint, listing, stubs, verify
+from grader.command import (
+    diff,
+    grade,
+    heatmap,
+    hint,
+    init,
+    listing,
+    predict,
+    reset,
+    solution,
+    stubs,
+    trace,
+    update,
+    verify,
+    watch,
+)
 from grader.types.errors import KitError
 
-_COMMANDS = {"list": listing, "hint": hint, "verify": verify, "stubs": stubs}
+_COMMANDS = {
+    "init": init,
+    "watch": watch,
+    "hint": hint,
+    "list": listing,
+    "predict": predict,
+    "trace": trace,
+    "heatmap": heatmap,
+    "diff": diff,
+    "reset": reset,
+    "solution": solution,
+    "update": update,
+    "verify": verify,
+    "stubs": stubs,
+}
 _INTERRUPTED = 130
 
 
@@ -29,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"grade: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("grade: stopped; nothing was changed", file=sys.stderr)
+        print("grade: stopped; nothing is lost", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
         return 1
@@ -44,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="grade",
         description="Grade your answers: the scoreboard, then why the first failing stage fails.",
-        usage="grade [STAGE ...] [options]  |  grade list | hint | verify | stubs",
+        usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)

@@ -13,7 +13,8 @@ def write_whole(path: Path, text: str) -> None:
     the next time writes over.
     """
     new = path.with_name(f"{path.name}.new")
-    with open(new, "w", encoding="utf-8", newline="\n") as file:
+    new.unlink(missing_ok=True)  # it may be a link that somebody has put there
+    with open(new, "x", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -1,12 +1,14 @@
 """solutions/<slug>.py -> exercises/<slug>.py: the solution taken out, all the rest as it was.
 
-`stub_of` and `same_but_for_words` are pure; `stub_states` reads, `write_stubs` writes.
+`stub_of`, `solution_of` and `same_but_for_words` are pure; `stub_states` and what begins with
+`read` read, `write_stubs` writes.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -19,6 +21,7 @@ from grader.types.errors import CourseError, KitError
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 _NEARLY = ("BEGIN SOLUTION", "END SOLUTION")
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class StubState(Enum):
@@ -53,6 +56,21 @@ def stub_of(source: str, slug: str, place: str = "") -> str:
     return stub
 
 
+def solution_of(source: str, place: str) -> str:
+    """The code of `source` alone, without its markers and docstrings. Raises CourseError."""
+    source = source.replace("\r\n", "\n")
+    lines = source.split("\n")
+    dropped = {marker for solution in _solutions(lines, place) for marker in solution}
+    for node in ast.walk(_parsed(source, place)):
+        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
+            docstring, *others = node.body
+            last = _end(docstring)
+            if others and others[0].lineno > last:  # a body must not be left empty
+                dropped.update(range(docstring.lineno - 1, last))
+    code = "\n".join(line for number, line in enumerate(lines) if number not in dropped)
+    return re.sub(r"\n{4,}", "\n\n\n", code).strip("\n") + "\n"
+
+
 def same_but_for_words(one: str, other: str) -> bool:
     """Whether two sources differ in docstrings, comments and what their errors say, or not at all.
 
@@ -71,14 +89,13 @@ def stub_states(course: Course) -> dict[Stage, StubState]:
 
 def read_stub(stage: Stage) -> str:
     """The stub that the stage's solution gives. Raises CourseError."""
-    place = stage.solution_file.relative_to(stage.root).as_posix()
-    try:
-        source = stage.solution_file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{place}: is not UTF-8") from None
+    source, place = _source(stage)
     return stub_of(source, stage.slug, place)
+
+
+def read_solution(stage: Stage) -> str:
+    """The code of the stage's solution, without its markers and docstrings. Raises CourseError."""
+    return solution_of(*_source(stage))
 
 
 def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState]:
@@ -96,7 +113,7 @@ def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState
             file = stage.exercise_file
             file.parent.mkdir(exist_ok=True)
             if state is not StubState.ABSENT:
-                _keep_copy(file, course.root)
+                keep_copy(file, course.root)
             write_whole(file, stubs[stage])
     except OSError as error:
         raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
@@ -110,12 +127,25 @@ def replaced_folder(root: Path) -> Path:
     return folder
 
 
-def _keep_copy(file: Path, root: Path) -> None:
+def keep_copy(file: Path, root: Path) -> Path:
+    """Copy `file` to the folder of what was replaced; where that copy is. OSError."""
     copy = free_name(replaced_folder(root) / file.name)
     with open(copy, "xb") as target:
         target.write(file.read_bytes())
         target.flush()
         os.fsync(target.fileno())
+    return copy
+
+
+def _source(stage: Stage) -> tuple[str, str]:
+    """The text of the stage's solution file, and what an error calls the file. CourseError."""
+    place = stage.solution_file.relative_to(stage.root).as_posix()
+    try:
+        return stage.solution_file.read_text(encoding="utf-8-sig"), place
+    except OSError as error:
+        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CourseError(f"{place}: is not UTF-8") from None
 
 
 def _state(stage: Stage, stub: str) -> StubState:
@@ -184,7 +214,7 @@ def _bones(source: str) -> str:
     """The syntax tree of `source` without docstrings and without the words of its errors."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(node, _WITH_DOCSTRING):
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:]
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):

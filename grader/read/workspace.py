@@ -35,7 +35,7 @@ def locate_course(path: Path | None) -> Course:
     nearest = _nearest(Path.cwd())
     if nearest is None:
         return own_course()
-    return _course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
+    return course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
 
 
 def locate_workspace(course: Path | None) -> Workspace:
@@ -122,7 +122,7 @@ def _mark(root: Path) -> Path:
     return memory_folder(root) / _MARK
 
 
-def _course_of(root: Path) -> Course:
+def course_of(root: Path) -> Course:
     """The course that a workspace's mark names. Raises KitError."""
     mark = _mark(root)
     try:

@@ -32,20 +32,24 @@ def aftermath(hints: Hints) -> Screen:
     return Screen(lambda page: _aftermath(page, hints))
 
 
-def _hint(
-    page: Page, stage: Stage, hints: Hints, number: int, speaks_to: str, is_open: bool
-) -> Iterator[Text]:
-    total = len(hints.rungs)
-    yield Text()
-    yield from _heading(page, stage.title, f"hint {number} of {total}")
+def rung(page: Page, title: str, hints: Hints, number: int, speaks_to: str) -> Iterator[Text]:
+    """One hint under the stage's title, and nothing after it."""
+    yield from _heading(page, title, f"hint {number} of {len(hints.rungs)}")
     yield Text()
     if speaks_to:
         found = page.inline(speaks_to)
         yield from page.wrap(found, MARGIN, Text("The last run found: ", "bold yellow"))
         yield Text()
     yield from _rung(page, hints, number)
+
+
+def _hint(
+    page: Page, stage: Stage, hints: Hints, number: int, speaks_to: str, is_open: bool
+) -> Iterator[Text]:
     yield Text()
-    if number < total:
+    yield from rung(page, stage.title, hints, number, speaks_to)
+    yield Text()
+    if number < len(hints.rungs):
         yield from page.offer("The next one:", f"grade hint {stage.slug}")
     else:
         yield from page.sentence(Text("This was the last one.", "dim"))

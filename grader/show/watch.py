@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from grader.show.hints import hint
+from grader.show.diff import diff
+from grader.show.hints import rung
 from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count
 from grader.show.terminal import every_failure, first_failure, mark, standing
 from grader.types.report import Outcome, StageResult, Status
@@ -122,10 +123,11 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):
-        shown = hint(state.stage, panel.hints, panel.number, panel.speaks_to)
-        lines = list(shown.draw(page))[1:]
+        lines = list(rung(page, state.stage.title, panel.hints, panel.number, panel.speaks_to))
+        if panel.number < len(panel.hints.rungs):
+            lines += [Text(), *page.sentence(Text("For the next one press h again.", "dim"))]
     elif isinstance(panel, Difference):
-        lines = _difference(page, panel)
+        lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
     elif isinstance(panel, Standing):
         lines = list(_standing(page, state))
     else:
@@ -195,13 +197,6 @@ def _standing(page: Page, state: Watching) -> Iterator[Text]:
         hints = f"{count(known.rungs, 'hint')} used" if known.rungs else ""
         tries = count(known.attempts, "attempt") if known.attempts else ""
         yield line.append("".join(f"{' ' * GAP}{fact}" for fact in (tries, hints) if fact), "dim")
-
-
-def _difference(page: Page, panel: Difference) -> list[Text]:
-    styles = {"+": "green", "-": "red", "@": "dim"}
-    if not panel.lines:
-        return list(page.sentence(Text("The file is the stub: nothing is written in it yet.")))
-    return [Text(" " * MARGIN + page.clean(line), styles.get(line[:1], "")) for line in panel.lines]
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:

@@ -41,9 +41,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Difference:
-    """The learner's file against its stub, as the lines of a unified diff."""
+    """The learner's file, called `name`: the stub that it began from, and what it is now."""
 
-    lines: tuple[str, ...]
+    name: str
+    stub: str
+    now: str
 
 
 Panel = HintShown | Every | Standing | Difference

@@ -339,7 +339,7 @@ def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
     assert time.monotonic() - start < 2
     # An interrupted exec() makes Python end by the signal, after our words: shells call it 130 too.
     assert process.returncode in (130, -signal.SIGINT)
-    assert (out, err.splitlines()) == ("", ["grade: stopped; nothing was changed"])
+    assert (out, err.splitlines()) == ("", ["grade: stopped; nothing is lost"])
 
 
 @linux_only

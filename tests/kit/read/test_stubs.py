@@ -10,8 +10,10 @@ import pytest
 from grader.read.course_file import parse_course, read_course
 from grader.read.stubs import (
     StubState,
+    read_solution,
     read_stub,
     same_but_for_words,
+    solution_of,
     stub_of,
     stub_states,
     write_stubs,
@@ -76,6 +78,24 @@ HALF_A_BRANCH = """def f(x):
     else:
         pass
 """
+CODE = """import math
+
+
+def fold(sheet: int) -> int:
+    half = sheet // 2
+
+    return half
+
+
+SIZE = 4  # given
+
+
+class Bird:
+    def fly(self) -> str:
+        if SIZE:
+            return "up"
+        return "down"
+"""
 MINE = STUB.replace('raise NotImplementedError("fold is not written yet")', "return sheet >> 1")
 
 
@@ -109,6 +129,30 @@ def test_takes_out_the_solution_and_nothing_else() -> None:
 def test_outside_a_function_it_is_the_stage_that_is_not_written() -> None:
     source = "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
     assert stub_of(source, "fold") == 'raise NotImplementedError("fold is not written yet")\n'
+
+
+def test_the_solution_is_all_but_markers_and_docstrings() -> None:
+    assert solution_of(SOLUTION, "fold.py") == CODE
+    assert solution_of(SOLUTION.replace("\n", "\r\n"), "fold.py") == CODE
+
+
+@pytest.mark.parametrize("body", ['"""Only words."""', '"""Words."""; x = 1'])
+def test_a_docstring_that_cannot_be_spared_stays(body: str) -> None:
+    source = f"class Bird:\n    {body}\n\n\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
+    assert solution_of(source, "f.py") == f"class Bird:\n    {body}\n\n\nx = 1\n"
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_course_s_solutions_are_code_without_words(slug: str) -> None:
+    code = read_solution(read_course(ROOT / "course.toml").stage(slug))
+    assert same_but_for_words(code, (ROOT / "solutions" / f"{slug}.py").read_text("utf-8"))
+    assert '"""' not in code
+    assert "SOLUTION" not in code
+
+
+def test_a_solution_without_markers_is_not_shown() -> None:
+    with pytest.raises(CourseError, match=r"f\.py: has no '### BEGIN SOLUTION'"):
+        solution_of("x = 1\n", "f.py")
 
 
 @pytest.mark.parametrize(

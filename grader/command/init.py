@@ -1,0 +1,78 @@
+"""`grade init [DIR]`: a folder to work in, made from the installed course; no clone is needed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from grader.command.output import console, short_path
+from grader.read.course_file import FILE_NAME
+from grader.read.scaffold import has_spoilt_mark, make_workspace
+from grader.read.workspace import course_of, is_workspace, locate_course, own_course
+from grader.types.course import Course
+from grader.types.errors import KitError
+
+_STUCK = ("Stuck?", "grade hint")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade init`."""
+    parser = commands.add_parser(
+        "init",
+        help="make a folder to work in",
+        description="Make a folder to work in: the files to write, a README and settings for your "
+        "editor. In such a folder it brings back what is missing. It never writes over a file.",
+    )
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="default: a new one, named by the course",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make or mend a workspace and say what to type next."""
+    from grader.show.workspace import made, restored
+
+    root = args.folder or _nearest(Path.cwd())
+    if root is None:
+        course = locate_course(args.course)
+        root = Path(course.name)
+    root = root.resolve()
+    if (root / FILE_NAME).is_file():
+        raise KitError(
+            f"{root} is the course's own folder, and you can work in its exercises/ as "
+            "it is: type `grade`, or `grade init DIR` for a folder elsewhere"
+        )
+    python = sys.executable if os.access(sys.executable or "", os.X_OK) else None
+    done = make_workspace(root, _course(args.course, root), python)
+    name = "" if root == Path.cwd() else short_path(root)
+    watch = ("Grade at each save:", "grade watch")
+    steps = [("Go there:", f"cd {shlex.quote(name)}"), watch] if name else [watch, _STUCK]
+    if done.was_there:
+        screen = restored(name, done.files, steps)
+    else:
+        screen = made(name, sum(file.startswith("exercises/") for file in done.files), steps)
+    console(args).print(screen, end="")
+    return 0
+
+
+def _nearest(start: Path) -> Path | None:
+    """The nearest folder, from `start` upwards, that is a workspace or a course's own."""
+    for folder in (start, *start.parents):
+        if is_workspace(folder) or (folder / FILE_NAME).is_file():
+            return folder
+    return None
+
+
+def _course(given: Path | None, root: Path) -> Course:
+    """The course to make a workspace for: its own if `root` is one. Raises KitError."""
+    if given is None and is_workspace(root):
+        return own_course() if has_spoilt_mark(root) else course_of(root)
+    return locate_course(given)

@@ -1,0 +1,59 @@
+"""`grade solution STAGE`: the solution and why it is written so, for whoever has passed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from grader.command.output import console
+from grader.read.course_file import find_stage
+from grader.read.hints import read_hints
+from grader.read.progress import read_progress, update_progress
+from grader.read.stubs import read_solution
+from grader.read.workspace import locate_workspace
+from grader.types.errors import KitError
+from grader.types.progress import Progress
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade solution`."""
+    parser = commands.add_parser(
+        "solution",
+        help="the solution of a stage that you have passed",
+        description="Show the solution of a stage that you have passed, why it is written so and "
+        "what to read next.",
+    )
+    parser.add_argument("stage", metavar="STAGE")
+    parser.add_argument(
+        "--give-up", action="store_true", help="show it before you have passed; this is remembered"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the solution; nothing of it if it cannot be known, or kept, that it may be seen."""
+    from grader.show.hints import aftermath
+    from grader.show.solution import solution
+
+    workspace = locate_workspace(args.course)
+    stage = find_stage(workspace.course, args.stage)
+    code, hints = read_solution(stage), read_hints(stage)
+    found = read_progress(workspace.root)
+    known, note = found.progress.stage(stage.slug), found.note
+    if args.give_up and not known.is_open:
+
+        def surrender(now: Progress) -> Progress:
+            return now if now.stage(stage.slug).is_open else now.with_surrender(stage.slug)
+
+        after = update_progress(workspace.root, surrender)
+        known, note = after.progress.stage(stage.slug), note or after.note
+    if note:
+        print(f"grade: {note}", file=sys.stderr)
+    if not known.is_open:
+        raise KitError(
+            f"the solution of {stage.slug} opens when you have passed it: `grade hint "
+            f"{stage.slug}` is the next step, and with --give-up you see it now"
+        )
+    early = known.gave_up and known.passed is None
+    console(args).print(solution(stage, code, gave_up=early), aftermath(hints), sep="", end="")
+    return 0

@@ -1,0 +1,180 @@
+"""Which course and which folder a command works on, from where it is typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.read import workspace as module
+from grader.read.course_file import read_course
+from grader.read.workspace import (
+    current_stage,
+    is_workspace,
+    locate_course,
+    locate_workspace,
+    mark_workspace,
+    own_course,
+)
+from grader.types.course import Course
+from grader.types.errors import CourseError, KitError
+from grader.types.progress import Progress, StageProgress
+from grader.types.report import Status
+from grader.types.workspace import Workspace
+
+ROOT = Path(__file__).parents[3]
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A course of its own, somewhere."""
+    shutil.copytree(TINY, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__"))
+    return read_course(tmp_path / "course" / "course.toml")
+
+
+@pytest.fixture
+def mine(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A learner's folder for that course, which is also the working folder."""
+    root = tmp_path / "mine"
+    (root / "exercises").mkdir(parents=True)
+    mark_workspace(root, course)
+    monkeypatch.chdir(root)
+    return root
+
+
+def installed(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the kit were installed, with this course beside it."""
+    monkeypatch.setattr(module, "installed_folder", lambda: course.root)
+
+
+@pytest.mark.parametrize("below", ["", "exercises"])
+def test_in_a_workspace(
+    mine: Path, course: Course, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    monkeypatch.chdir(mine / below)
+    assert locate_workspace(None) == Workspace(mine, course)
+    assert locate_course(None) == course
+    assert not Workspace(mine, course).is_course
+
+
+@pytest.mark.parametrize("below", ["", "tests/checks"])
+def test_in_a_checkout(course: Course, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    monkeypatch.chdir(course.root / below)
+    found = locate_workspace(None)
+    assert found == Workspace(course.root, course)
+    assert found.is_course
+
+
+def test_the_nearest_one_counts(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = course.root / "inner"
+    inner.mkdir()
+    mark_workspace(inner, course)
+    monkeypatch.chdir(inner)
+    assert locate_workspace(None).root == inner
+
+
+def test_anywhere_else_it_is_this_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locate_workspace(None).root == locate_course(None).root == ROOT
+
+
+def test_anywhere_else_an_installed_course_has_no_workspace(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(course, monkeypatch)
+    monkeypatch.setattr(module, "own_course", lambda: course)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert locate_course(None) == course
+    with pytest.raises(KitError, match=r"you are not in a workspace: `grade init` makes one"):
+        locate_workspace(None)
+
+
+def test_another_course_for_the_same_workspace(mine: Path) -> None:
+    for path in (TINY, TINY / "course.toml"):
+        found = locate_workspace(path)
+        assert (found.root, found.course.root) == (mine, TINY)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "exercises", "exercises/smooth.py"])
+def test_what_is_no_course(course: Course, name: str) -> None:
+    path = course.root / name
+    with pytest.raises(KitError, match=re.escape(f"{path}: is no course")):
+        locate_course(path)
+
+
+def test_the_course_that_came_with_the_kit_is_not_bound_to_a_path(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another environment, or the next version, lies elsewhere."""
+    installed(course, monkeypatch)
+    mark_workspace(tmp_path, course)
+    mark = json.loads((tmp_path / ".grade" / "workspace.json").read_text(encoding="utf-8"))
+    assert mark == {"schema": 1, "course": None}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "own_course", lambda: "the one of today")
+    assert locate_course(None) == "the one of today"
+
+
+def test_the_installed_course_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site-packages"
+    shutil.copytree(TINY, site / "grader_course")
+    monkeypatch.setattr(module, "installed_folder", lambda: site / "grader_course")
+    assert own_course().root == site / "grader_course"
+    shutil.rmtree(site / "grader_course")
+    with pytest.raises(KitError, match=r"no course\.toml in"):
+        own_course()
+
+
+@pytest.mark.parametrize(
+    ("mark", "match"),
+    [
+        ("{", "cannot be understood: `grade init` in"),
+        ("[]", "cannot be understood"),
+        ('{"schema": 1, "course": 3}', "cannot be understood"),
+        ('{"schema": 2, "course": null}', "written by another version of the kit"),
+        ('{"schema": 1, "course": "/nowhere"}', "/nowhere: is no course"),
+    ],
+)
+def test_a_mark_that_does_not_help(mine: Path, mark: str, match: str) -> None:
+    (mine / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
+    assert is_workspace(mine)
+    with pytest.raises(KitError, match=re.escape(match)) as caught:
+        locate_workspace(None)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_course_with_a_fault_is_told(mine: Path, course: Course) -> None:
+    (course.root / "course.toml").write_text("schema = 7\n", encoding="utf-8")
+    with pytest.raises(CourseError, match="'schema' must be 1"):
+        locate_workspace(None)
+
+
+def test_a_folder_that_cannot_be_marked(tmp_path: Path, course: Course) -> None:
+    (tmp_path / ".grade").write_text("in the way", encoding="utf-8")
+    with pytest.raises(KitError, match="cannot be written"):
+        mark_workspace(tmp_path, course)
+    assert not is_workspace(tmp_path)
+
+
+def test_the_current_stage(mine: Path, course: Course) -> None:
+    workspace = Workspace(mine, course)
+    first, second, third = course.stages
+
+    def slug(progress: Progress) -> str:
+        return current_stage(workspace, progress).slug
+
+    assert slug(Progress()) == first.slug  # its file is not there
+    workspace.file(first).write_text("x = 1\n", encoding="utf-8")
+    assert slug(Progress()) == second.slug
+    assert slug(Progress(last_hint=first.slug)) == first.slug
+    workspace.file(second).write_text("def f():\n    raise NotImplementedError\n", "utf-8")
+    assert slug(Progress()) == second.slug
+    passed, failed = StageProgress(status=Status.PASSED), StageProgress(status=Status.FAILED)
+    assert slug(Progress({first.slug: failed})) == first.slug
+    assert slug(Progress({second.slug: passed})) == third.slug
+    assert slug(Progress({stage.slug: passed for stage in course.stages})) == third.slug

@@ -1,0 +1,107 @@
+"""Which executed cells are the submission: what is needed, in its newest version, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.read.course_file import read_course
+from grader.run.cells import Cell, defined, submitted
+
+# moving_average, then smooth, which calls it, then roughness.
+COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+
+
+def chosen(*sources: str, graded: int | None = None) -> list[int]:
+    """The numbers of the submitted cells; the first cell has the number 1."""
+    cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return [cell.number for cell in submitted(COURSE, cells, graded)]
+
+
+AVERAGE = "def moving_average(values, width):\n    return values"
+SMOOTH = "def smooth(values):\n    return moving_average(values, 3)"
+
+
+def test_cells_that_try_things_out_are_left_out() -> None:
+    assert chosen(AVERAGE, "moving_average([1, 2], 2)", "x = 3\nwhile True: pass", SMOOTH) == [1, 4]
+
+
+def test_the_newest_definition_counts_in_the_place_of_the_first() -> None:
+    assert chosen(AVERAGE, SMOOTH, AVERAGE + "  # better") == [3, 2]
+
+
+def test_a_newer_definition_never_runs_before_an_older_one_of_the_same_name() -> None:
+    both = "def smooth(values):\n    return values\nSIZE = 3"
+    newest = f"{AVERAGE}\ndef smooth(values):\n    return SIZE"
+    assert chosen(AVERAGE, both, newest) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "SIZE = 3",
+        "def SIZE(): pass",
+        "class SIZE: pass",
+        "import os as SIZE",
+        "from os import path as SIZE",
+        "%matplotlib inline\nSIZE = 4",
+        "if True:\n    SIZE = 5",
+    ],
+)
+def test_what_a_definition_needs_comes_along(helper: str) -> None:
+    needy = "def moving_average(values, width):\n    return [v * SIZE for v in values]"
+    assert chosen("OTHER = 1", helper, needy) == [2, 3]
+
+
+def test_what_is_needed_is_followed_to_its_end() -> None:
+    needy = "def moving_average(values):\n    return one(values)"
+    assert chosen("three = 1", "def two(): return three", "one = lambda v: two()", needy) == [
+        *(1, 2, 3, 4)
+    ]
+
+
+def test_a_local_name_needs_nothing_from_another_cell() -> None:
+    assert chosen("values = slow()", "width = 3", AVERAGE) == [3]
+
+
+def test_an_import_is_taken_from_where_it_stands_first_and_not_from_an_experiment() -> None:
+    needy = "def moving_average(values):\n    return np.mean(values)"
+    assert chosen("import numpy as np", needy, "import numpy as np\nslow()") == [1, 2]
+
+
+def test_an_entry_point_may_be_assigned() -> None:
+    source = "moving_average = partial(helper, 2)"
+    assert chosen("from functools import partial", "def helper(): pass", source) == [1, 2, 3]
+
+
+def test_the_graded_cell_belongs_to_it_whatever_it_holds() -> None:
+    assert chosen(AVERAGE, "%%grade smooth\ndef smooth(:", graded=2) == [1, 2]
+    assert chosen(AVERAGE, "%%grade smooth\ndef smooth(:") == [1]
+    assert chosen("%%grade smooth\n", graded=1) == [1]
+
+
+def test_graded_cells_stand_in_the_order_of_the_course_wherever_they_ran() -> None:
+    late = f"%%grade smooth\n{SMOOTH}"
+    early = f"%%grade moving_average\n{AVERAGE}"
+    assert chosen(late, early) == [2, 1]
+    assert chosen(late, f"SIZE = 1\n{AVERAGE}", early, "def roughness(v): return SIZE") == [
+        *(3, 2, 1, 4)
+    ]
+
+
+def test_a_definition_outside_a_graded_cell_supersedes_it_if_it_is_newer() -> None:
+    assert chosen(f"%%grade moving_average\n{AVERAGE}", AVERAGE) == [2]
+    assert chosen(AVERAGE, f"%%grade moving_average\n{AVERAGE}") == [2]
+
+
+def test_the_stage_of_a_cell_is_that_of_its_first_line() -> None:
+    assert Cell(1, "%%grade smooth\nx = 1").slug == "smooth"
+    assert Cell(1, "\n%%grade  smooth \nx = 1").slug == "smooth"
+    assert Cell(1, "%%grade\nx = 1").slug is None
+    assert Cell(1, "x = 1\n%%grade smooth").slug is None
+
+
+def test_what_cells_define() -> None:
+    cells = [Cell(1, f"import os\n{AVERAGE}\nx = 1"), Cell(2, "broken("), Cell(3, "!ls")]
+    assert defined(cells) == {"moving_average", "x"}

@@ -1,0 +1,244 @@
+"""`grade watch` from save to verdict: real files, the real engine, a course that starts quickly."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.read import changes as changes_module
+from grader.read.course_file import read_course
+from grader.read.progress import memory_folder, read_progress
+from grader.types.report import Status
+from grader.types.watching import Difference, Every, HintShown, Phase, Standing, Watching
+from grader.types.workspace import Workspace
+from grader.watch import Watch
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+COURSE = read_course(TINY / "course.toml")
+FIRST, SECOND, BONUS = COURSE.stages
+LONGEST = 20.0  # seconds; a test that waits longer has failed
+
+LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
+ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
+WRONG = ONE_LINE + "return np.asarray(values) * 0.0\n"
+BROKEN = ONE_LINE + "return (\n"
+
+
+class Learner:
+    """Someone who watches: writes files, presses keys and looks at the screen."""
+
+    def __init__(self, root: Path, watch: Callable[[Learner], Watch]) -> None:
+        self.root = root
+        self.edited: list[tuple[Path, int]] = []
+        self.states: list[Watching] = []
+        self._changed = threading.Condition()
+        self.watch = watch(self)
+        self.thread = threading.Thread(target=self.watch.run, daemon=True)
+
+    def show(self, state: Watching) -> None:
+        with self._changed:
+            self.states.append(state)
+            self._changed.notify_all()
+
+    def edit(self, file: Path, line: int) -> str:
+        self.edited.append((file, line))
+        return "no editor here"
+
+    def sees(self, what: Callable[[Watching], bool]) -> Watching:
+        """The first state from now on that is like this."""
+        end = time.monotonic() + LONGEST
+        with self._changed:
+            while not (self.states and what(self.states[-1])):
+                if not self._changed.wait(max(0.0, end - time.monotonic())):
+                    pytest.fail(f"not seen; the last was {self.states[-1:]}")
+            return self.states[-1]
+
+    def judged(self, slug: str, status: Status) -> Watching:
+        return self.sees(
+            lambda state: (
+                state.phase is Phase.WAITING
+                and state.report is not None
+                and (state.report.stages[0].slug, state.report.stages[0].status) == (slug, status)
+            )
+        )
+
+    def writes(self, slug: str, text: str) -> None:
+        """Save as most editors do: a new file takes the old one's place."""
+        file = self.root / "exercises" / f"{slug}.py"
+        new = file.with_suffix(".tmp")
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
+
+    def solves(self, slug: str) -> None:
+        self.writes(slug, COURSE.stage(slug).solution_file.read_text(encoding="utf-8"))
+
+    def presses(self, key: str) -> None:
+        self.watch.press(key)
+
+
+@pytest.fixture(autouse=True)
+def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks run in a pytest of their own, here in a thread of this one, and both would set
+    and remove the same variable of the environment."""
+    monkeypatch.setattr("_pytest.runner._update_current_test_var", lambda item, when: None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(COURSE.exercises, tmp_path / "exercises")
+    return tmp_path
+
+
+@pytest.fixture
+def learner(root: Path) -> Iterator[Learner]:
+    someone = Learner(
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+    )
+    someone.thread.start()
+    someone.judged(FIRST.slug, Status.NOT_STARTED)
+    yield someone
+    someone.presses("q")
+    someone.thread.join(LONGEST)
+    assert not someone.thread.is_alive()
+
+
+def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> None:
+    learner.writes(FIRST.slug, WRONG)
+    failed = learner.judged(FIRST.slug, Status.FAILED)
+    assert failed.seconds < 2
+    learner.solves(FIRST.slug)
+    following = learner.judged(SECOND.slug, Status.NOT_STARTED)
+    assert following.success is not None and following.success.stage == FIRST
+    learner.solves(SECOND.slug)
+    bonus = learner.judged(BONUS.slug, Status.NOT_STARTED)
+    assert bonus.success is not None and bonus.success.stage == SECOND
+    known = read_progress(learner.root).progress
+    assert known.stage(FIRST.slug).best == 6
+    assert known.stage(FIRST.slug).attempts == 2
+    assert known.stage(SECOND.slug).status is Status.PASSED
+
+
+def test_a_save_while_the_old_code_runs_ends_that_at_once(learner: Learner) -> None:
+    learner.writes(FIRST.slug, LOOP)
+    learner.sees(lambda state: state.phase is Phase.JUDGING)
+    time.sleep(0.4)  # well inside the loop, whose limit is 2 seconds a check
+    start = time.monotonic()
+    learner.writes(FIRST.slug, WRONG)
+    learner.judged(FIRST.slug, Status.FAILED)
+    assert time.monotonic() - start < 1.5
+
+
+def test_a_save_of_another_stage_turns_to_it(learner: Learner) -> None:
+    learner.solves(SECOND.slug)
+    waits = learner.judged(SECOND.slug, Status.FAILED)
+    assert waits.report is not None and waits.report.stages[0].caused_by == FIRST.slug
+    learner.solves(FIRST.slug)
+    learner.judged(BONUS.slug, Status.NOT_STARTED)  # by way of the second, which now passes
+
+
+def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calmly(
+    learner: Learner,
+) -> None:
+    def says(text: str) -> Callable[[Watching], bool]:
+        return lambda state: (
+            state.phase is Phase.WAITING
+            and state.report is not None
+            and text in state.report.stages[0].checks[0].message
+        )
+
+    learner.writes(FIRST.slug, BROKEN)
+    learner.sees(says("cannot be imported"))
+    learner.writes(FIRST.slug, "")
+    learner.sees(says("does not define moving_average"))
+    (learner.root / "exercises" / FIRST.file_name).unlink()
+    learner.sees(says("has no file moving_average.py"))
+    shutil.rmtree(learner.root / "exercises")
+    learner.sees(lambda state: "exercises" in state.notice)
+    (learner.root / "exercises").mkdir()
+    learner.solves(FIRST.slug)
+    learner.sees(lambda state: state.success is not None)
+
+
+def test_the_keys(learner: Learner) -> None:
+    learner.writes(FIRST.slug, WRONG)
+    learner.judged(FIRST.slug, Status.FAILED)
+    learner.presses("h")
+    shown = learner.sees(lambda state: isinstance(state.panel, HintShown))
+    assert isinstance(shown.panel, HintShown)
+    number = shown.panel.number
+    assert read_progress(learner.root).progress.stage(FIRST.slug).rungs == number
+    learner.presses("h")
+    learner.sees(lambda s: isinstance(s.panel, HintShown) and s.panel.number == number + 1)
+    learner.presses("a")
+    learner.sees(lambda state: isinstance(state.panel, Every))
+    learner.presses("j")
+    learner.sees(lambda state: state.scroll == 1)
+    learner.presses("l")
+    learner.sees(lambda state: isinstance(state.panel, Standing) and state.scroll == 0)
+    learner.presses("d")
+    compared = learner.sees(lambda state: isinstance(state.panel, Difference))
+    assert isinstance(compared.panel, Difference) and compared.panel.now == WRONG
+    learner.presses("escape")
+    learner.sees(lambda state: state.panel is None)
+    learner.presses("e")
+    learner.sees(lambda state: state.notice == "no editor here")
+    assert learner.edited == [(learner.root / "exercises" / FIRST.file_name, 1)]
+    learner.presses("r")
+    learner.sees(lambda state: state.phase is Phase.JUDGING)
+    learner.judged(FIRST.slug, Status.FAILED)
+
+
+def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
+    memory_folder(root).write_text("not a folder", encoding="utf-8")
+    someone = Learner(
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+    )
+    someone.thread.start()
+    someone.sees(lambda state: ".grade" in state.notice)
+    someone.solves(FIRST.slug)
+    someone.judged(SECOND.slug, Status.NOT_STARTED)
+    someone.presses("q")
+    someone.thread.join(LONGEST)
+
+
+def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
+    before = set(threading.enumerate())
+    someone = Learner(
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+    )
+    someone.presses("q")
+    someone.watch.run()
+    end = time.monotonic() + LONGEST
+    while set(threading.enumerate()) - before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert set(threading.enumerate()) - before == set()
+
+
+def test_changes_are_seen_where_the_file_system_has_no_events(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import watchfiles
+
+    def no_watches(*args: object, **kwargs: object) -> Iterator[object]:
+        raise OSError("inotify watch limit reached")
+
+    monkeypatch.setattr(watchfiles, "watch", no_watches)
+    stop = threading.Event()
+    folder = root / "exercises"
+    seen = changes_module.changes(folder, stop)
+    found: list[frozenset[str]] = []
+    thread = threading.Thread(target=lambda: found.extend(seen), daemon=True)
+    thread.start()
+    time.sleep(0.3)
+    (folder / "smooth.py").write_text("x = 1", encoding="utf-8")
+    end = time.monotonic() + LONGEST
+    while not found and time.monotonic() < end:
+        time.sleep(0.01)
+    stop.set()
+    thread.join(LONGEST)
+    assert found == [frozenset({"smooth.py"})]

@@ -1,0 +1,284 @@
+"""`grade watch` on a real terminal: keys, sizes, signals, and nothing lost by kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("needs a pseudo-terminal", allow_module_level=True)
+
+import fcntl
+import struct
+import termios
+
+ROOT = Path(__file__).parents[2]
+TINY = Path(__file__).parent / "courses" / "tiny"
+LONGEST = 20.0
+_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
+LEAVES_THE_SCREEN = "\x1b[?1049l"
+
+
+class Terminal:
+    """`grade watch` in a folder of its own, on a terminal of `width` x `height`."""
+
+    def __init__(self, root: Path, *words: str, width: int = 80, height: int = 24) -> None:
+        self.root = root
+        self._ours, theirs = os.openpty()
+        self.resize(width, height)
+        self.before = termios.tcgetattr(theirs)
+        self._terminal = theirs
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "grader", "watch", *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=root,
+            env={
+                **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR")},
+                "PYTHONPATH": str(ROOT),
+                "TERM": "xterm-256color",
+                "LANG": "C.UTF-8",
+                "EDITOR": f"{sys.executable} {root / 'editor.py'}",
+            },
+            start_new_session=True,
+            preexec_fn=self._own_terminal,
+        )
+        self._output = ""
+        self._changed = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _own_terminal(self) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._ours, 65536)
+            except OSError:
+                return
+            with self._changed:
+                self._output += data.decode("utf-8", "replace")
+                self._changed.notify_all()
+
+    @property
+    def raw(self) -> str:
+        return self._output
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines of what was drawn last."""
+        drawn = self._output.split("\x1b[H")[-1]
+        return _CODES.sub("", drawn).replace("\r", "").split("\n")
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def types(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def sees(self, *words: str, without: str = "\0") -> list[str]:
+        """The screen, once all of these words are on it."""
+
+        def there() -> bool:
+            shown = "\n".join(self.screen)
+            return all(word in shown for word in words) and without not in shown
+
+        self.until(there, f"not on the screen: {words}")
+        return self.screen
+
+    def until(self, holds: Callable[[], bool], otherwise: str) -> None:
+        end = time.monotonic() + LONGEST
+        with self._changed:
+            while not holds():
+                if not self._changed.wait(max(0.0, end - time.monotonic())):
+                    pytest.fail(otherwise + "\n" + "\n".join(self.screen))
+
+    def writes(self, slug: str, text: str) -> None:
+        file = self.root / "exercises" / f"{slug}.py"
+        new = file.with_suffix(".tmp")
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
+
+    def ends(self) -> int:
+        return self.process.wait(LONGEST)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._terminal)
+        os.close(self._ours)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(TINY, tmp_path / "course")
+    return tmp_path / "course"
+
+
+@pytest.fixture
+def terminal(root: Path) -> Iterator[Terminal]:
+    opened = Terminal(root)
+    yield opened
+    opened.close()
+
+
+def solution(slug: str) -> str:
+    return (TINY / "solutions" / f"{slug}.py").read_text(encoding="utf-8")
+
+
+def test_the_way_of_a_learner(terminal: Terminal) -> None:
+    terminal.sees("moving_average", "Nothing is written here yet.", "q quit")
+    terminal.writes("moving_average", "def moving_average(values, width):\n    return values[1:]\n")
+    screen = terminal.sees("failed", "✗", "look at   moving_average.py, line 2")
+    assert len(screen) <= 24 and max(map(len, screen)) <= 80
+    terminal.types("h")
+    terminal.sees("hint 1 of 4", "Look at the example")
+    terminal.types("l")
+    terminal.sees("1 hint used", "1 attempt")
+    terminal.types("d")
+    terminal.sees("+++ moving_average.py (now)", "arrow keys scroll")
+    terminal.writes("moving_average", solution("moving_average"))
+    terminal.sees("moving_average passes: 6 points.", "smooth", "Nothing is written here yet.")
+    terminal.types("q")
+    assert terminal.ends() == 1
+    left = _CODES.sub("", terminal.raw.rpartition(LEAVES_THE_SCREEN)[2])
+    assert "1 of 2 stages pass." in left and "grade watch" in left
+    assert "Traceback" not in terminal.raw
+
+
+def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root: Path) -> None:
+    for slug in ("moving_average", "smooth"):
+        (root / "exercises" / f"{slug}.py").write_text(solution(slug), encoding="utf-8")
+    today = Terminal(root)
+    today.sees("roughness", "2 of 2 stages, 10 of 10 points")
+    today.types("q")
+    assert today.ends() == 0
+    today.close()
+    tomorrow = Terminal(root)
+    tomorrow.sees("roughness", "2 of 2 stages, 10 of 10 points")
+    tomorrow.types("q")
+    assert tomorrow.ends() == 0
+    tomorrow.close()
+
+
+@pytest.mark.parametrize("key", ["q", "\x03"], ids=["q", "Ctrl-C"])
+def test_the_terminal_is_left_as_it_was(terminal: Terminal, key: str) -> None:
+    terminal.sees("Nothing is written here yet.")
+    terminal.types(key)
+    assert terminal.ends() == 1
+    assert termios.tcgetattr(terminal._terminal) == terminal.before
+    assert terminal.raw.count("\x1b[?1049h") == terminal.raw.count(LEAVES_THE_SCREEN) == 1
+    assert "Traceback" not in terminal.raw
+
+
+@pytest.mark.parametrize("width, height", [(120, 40), (60, 16), (40, 12), (20, 5)])
+def test_every_size_is_filled_and_not_exceeded(terminal: Terminal, width: int, height: int) -> None:
+    terminal.sees("Nothing is written here yet.")
+    terminal.writes("moving_average", "def moving_average(values, width):\n    return values[1:]\n")
+    terminal.sees("failed")
+    seen = len(terminal.raw)
+    terminal.resize(width, height)
+    os.killpg(terminal.process.pid, signal.SIGWINCH)
+    terminal.until(lambda: "\x1b[H" in terminal.raw[seen:], "not drawn anew")
+    time.sleep(0.6)  # two ticks: whatever was drawn for the old size is over
+    screen = terminal.screen
+    assert len(screen) <= height and max(map(len, screen)) <= width
+    assert terminal.process.poll() is None
+
+
+def test_an_editor_gets_the_terminal_and_gives_it_back(terminal: Terminal) -> None:
+    (terminal.root / "editor.py").write_text(
+        "import sys, time\nprint('EDITING', sys.argv[1:], input('> '))\n", encoding="utf-8"
+    )
+    terminal.sees("Nothing is written here yet.")
+    terminal.types("e")
+    terminal.until(lambda: "> " in terminal.raw.rpartition(LEAVES_THE_SCREEN)[2], "no editor")
+    terminal.types("hello q\n")  # all of it goes to the editor
+    terminal.until(lambda: "EDITING" in terminal.raw, "the editor has not ended")
+    terminal.sees("Nothing is written here yet.", "q quit")
+    assert "exercises/moving_average.py" in terminal.raw and "hello q" in terminal.raw
+    assert terminal.process.poll() is None
+
+
+def test_without_a_terminal_it_prints_lines(root: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "grader", "watch"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+
+    def until(word: str) -> None:
+        assert process.stdout is not None
+        for raw in process.stdout:
+            lines.append(raw.decode())
+            if word in lines[-1]:
+                return
+        pytest.fail(f"{word} did not come: {lines}")
+
+    until("Watching exercises/moving_average.py")
+    until("moving_average: not started, 0 of 6 points.")
+    (root / "exercises" / "moving_average.py").write_text(solution("moving_average"), "utf-8")
+    until("moving_average passes: 6 points.")
+    until("smooth: not started")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LONGEST) == 1
+    process.stdout.close()
+    assert not any("\x1b" in line or "Traceback" in line for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["watch", "grade"])
+def test_killed_at_a_hundred_moments_progress_stays_readable_and_never_sinks(
+    root: Path, command: str
+) -> None:
+    """The file is saved again and again, right and wrong, while the command is killed."""
+    random.seed(20260114)
+    words = [] if command == "grade" else ["watch"]
+    best = 0.0
+    progress = root / ".grade" / "progress.json"
+    right = solution("moving_average")
+    wrong = right.replace("window.mean()", "window.mean() * 2")
+    for number in range(100):
+        (root / "exercises" / "moving_average.py").write_text(
+            right if number % 2 else wrong, encoding="utf-8"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "grader", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+        time.sleep(random.uniform(0.2, 1.1))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if progress.exists():
+            known = json.loads(progress.read_text(encoding="utf-8"))["stages"]
+            now = known.get("moving_average", {}).get("best", 0.0)
+            assert now >= best
+            best = now
+    assert best == 6
+    assert not list(progress.parent.glob("*corrupt*"))
