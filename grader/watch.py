@@ -71,8 +71,9 @@ _Event = Pressed | _Saved | _Judged | _Failed
 class Watch:
     """One learner's watch over their files, from `run` until q or Ctrl-C.
 
-    `show` is told of every new state, and every `_TICK` seconds of the same; `edit` opens a file at
-    a line and returns what went wrong, if anything. Keys arrive by `press`, from any thread.
+    The inputs of the checks follow `seed` until r is pressed. `show` is told of every new state,
+    and every `_TICK` seconds of the same; `edit` opens a file at a line and returns what went
+    wrong, if anything. Keys arrive by `press`, from any thread.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class Watch:
         workspace: Workspace,
         stage: Stage | None,
         device: str,
+        seed: int,
         show: Callable[[Watching], None],
         edit: Callable[[Path, int], str],
     ) -> None:
         self._events: SimpleQueue[_Event] = SimpleQueue()
-        self._judge = _Judge(workspace, device, self._events.put)
+        self._judge = _Judge(workspace, device, seed, self._events.put)
         self._workspace = workspace
         self._show = show
         self._edit = edit
@@ -251,19 +253,22 @@ class _Judge:
     """The engine in a thread of its own; only the job submitted last counts."""
 
     def __init__(
-        self, workspace: Workspace, device: str, post: Callable[[_Judged | _Failed], None]
+        self,
+        workspace: Workspace,
+        device: str,
+        seed: int,
+        post: Callable[[_Judged | _Failed], None],
     ) -> None:
         self._workspace = workspace
         self._device = device
         self._post = post
-        self._seed = 0
+        self._seed = seed
         self._wake = threading.Condition()
         self._waiting: tuple[int, Stage] | None = None
         self._closed = False
         self._engine: Engine | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
         self.latest = 0
-        self.draw_anew()
 
     def draw_anew(self) -> None:
         """Let the checks draw other inputs from now on; until then they are the same every time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    parser.add_argument("--seed", type=int, help="what the checks draw their inputs from")
     parser.set_defaults(run=run)
 
 
@@ -41,11 +43,12 @@ def run(args: argparse.Namespace) -> int:
 
     workspace = locate_workspace(args.course)
     stage = find_stage(workspace.course, args.stage) if args.stage else None
+    seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
     screen = console(args)
     if screen.is_terminal and sys.stdin.isatty() and not is_plain(args):
-        state = _on_a_terminal(screen, workspace, stage, args.device)
+        state = _on_a_terminal(screen, workspace, stage, args.device, seed)
     else:
-        state = _line_by_line(screen, workspace, stage, args.device)
+        state = _line_by_line(screen, workspace, stage, args.device, seed)
     core = [stage for stage in workspace.course.stages if not stage.bonus]
     left = [s for s in core if state.progress.stage(s.slug).status is not Status.PASSED]
     if left:
@@ -55,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _on_a_terminal(
-    screen: Console, workspace: Workspace, stage: Stage | None, device: str
+    screen: Console, workspace: Workspace, stage: Stage | None, device: str, seed: int
 ) -> Watching:
     from rich.live import Live
 
@@ -80,14 +83,14 @@ def _on_a_terminal(
     def open_editor(file: Path, line: int) -> str:
         return edit(file, line, terminal())
 
-    watch = Watch(workspace, stage, device, show, open_editor)
+    watch = Watch(workspace, stage, device, seed, show, open_editor)
     keys = Keys(watch.press)
     with Live(console=screen, screen=True, auto_refresh=False) as live, keys:
         return watch.run()
 
 
 def _line_by_line(
-    screen: Console, workspace: Workspace, stage: Stage | None, device: str
+    screen: Console, workspace: Workspace, stage: Stage | None, device: str, seed: int
 ) -> Watching:
     from grader.show.watch import news
     from grader.watch import Watch
@@ -102,4 +105,4 @@ def _line_by_line(
             sys.stdout.flush()
             told = state
 
-    return Watch(workspace, stage, device, show, lambda file, line: "").run()
+    return Watch(workspace, stage, device, seed, show, lambda file, line: "").run()

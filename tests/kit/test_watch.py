@@ -97,7 +97,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def learner(root: Path) -> Iterator[Learner]:
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
     )
     someone.thread.start()
     someone.judged(FIRST.slug, Status.NOT_STARTED)
@@ -196,7 +196,7 @@ def test_the_keys(learner: Learner) -> None:
 def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
     memory_folder(root).write_text("not a folder", encoding="utf-8")
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
     )
     someone.thread.start()
     someone.sees(lambda state: ".grade" in state.notice)
@@ -209,7 +209,7 @@ def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
 def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     before = set(threading.enumerate())
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
     )
     someone.presses("q")
     someone.watch.run()

@@ -1,0 +1,36 @@
+"""The pictures of the README's walkthrough are what the commands show today."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCREENS = ROOT / "docs" / "screens"
+_SECONDS = re.compile(r"\d+\.\d\d&#160;s")
+
+
+def words(picture: Path) -> str:
+    """The picture, but for how long something took."""
+    return _SECONDS.sub("#.##&#160;s", picture.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_the_screens_of_the_walkthrough_are_true(tmp_path: Path) -> None:
+    """`python tests/screens.py` draws them anew; look at the difference before you commit it."""
+    subprocess.run([sys.executable, str(ROOT / "tests" / "screens.py"), str(tmp_path)], check=True)
+    drawn = {picture.name: words(picture) for picture in tmp_path.iterdir()}
+    kept = {picture.name: words(picture) for picture in SCREENS.iterdir()}
+    assert drawn.keys() == kept.keys()
+    assert [name for name, picture in drawn.items() if picture != kept[name]] == []
+
+
+def test_the_readme_shows_every_screen_and_describes_it() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[([^\]]*)\]\(docs/screens/([^)]+)\)", text)
+    assert {name for _, name in shown} == {picture.name for picture in SCREENS.iterdir()}
+    assert all(len(description) > 40 for description, _ in shown)
