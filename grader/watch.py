@@ -169,7 +169,7 @@ class Watch:
         (result,) = event.report.stages
         try:
             found = remember_results(self._workspace.root, [result], event.submission)
-            state = replace(state, progress=found.progress, notice=found.note)
+            state = replace(state, progress=found.progress, notice=found.note or state.notice)
         except ProgressError as error:
             here = state.progress.with_result(result, "", "")
             state = replace(state, progress=here, notice=str(error))

@@ -3,17 +3,22 @@
     python tests/benchmark.py [RUNS]
 
 Whole commands are timed in turn, RUNS times each (5 by default), and the median is shown with the
-ratio to its yardstick. The last part grades the solutions warm, in one process, as a class would
-be, and adds up the processor time of the checker and of the workers.
+ratio to its yardstick. Then a learner's files are saved under `grade watch`, and the time from the
+save to the verdict is held against a cold pytest of the same stage's checks. The last part grades
+the solutions warm, in one process, as a class would be, and adds up the processor time of the
+checker and of the workers.
 """
 
 from __future__ import annotations
 
 import os
+import queue
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +29,12 @@ from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
+from grader.types.report import StageResult
 from grader.types.submission import Submission
+from grader.types.watching import Phase, Watching
+from grader.types.workspace import Workspace
+from grader.watch import Watch
 
 ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable
@@ -61,6 +71,8 @@ def main(runs: int) -> None:
             line += f"   {value / seconds[yardstick]:5.2f} x {yardstick} (at most {most})"
         print(line)
     print()
+    watched(runs)
+    print()
     warm()
 
 
@@ -80,6 +92,65 @@ def timed_in_turn(runs: int) -> dict[str, float]:
                 if run:
                     samples[name].append(taken)
     return {name: statistics.median(taken) for name, taken in samples.items()}
+
+
+def watched(runs: int) -> None:
+    """Save each stage's solution under `grade watch`; the median from save to verdict."""
+    course = read_course(ROOT / "course.toml")
+    verdicts: queue.SimpleQueue[tuple[float, StageResult]] = queue.SimpleQueue()
+
+    def show(state: Watching) -> None:
+        if state.phase is Phase.WAITING and state.report is not None:
+            verdicts.put((time.perf_counter(), state.report.stages[0]))
+
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(Path(folder), course)
+        workspace.exercises.mkdir()
+        for stage in course.stages:
+            shutil.copy(stage.solution_file, workspace.file(stage))
+        watch = Watch(workspace, None, "cpu", 1, show, lambda file, line: "")
+        thread = threading.Thread(target=watch.run)
+        thread.start()
+        verdicts.get()
+        for stage in course.stages:
+            saves = [_save_to_verdict(workspace, stage, verdicts) for _ in range(runs + 1)][1:]
+            cold = [_seconds((PYTHON, "-m", "pytest", "-q", stage.check_file)) for _ in range(3)]
+            saved, beside = statistics.median(saves), statistics.median(cold)
+            print(
+                f"watch {stage.slug:<20}{1000 * saved:8.0f} ms   {saved / beside:5.3f} x a cold "
+                f"pytest of its checks, {beside:.2f} s (at most 0.1)"
+            )
+        watch.press("q")
+        thread.join()
+
+
+def _save_to_verdict(
+    workspace: Workspace,
+    stage: Stage,
+    verdicts: queue.SimpleQueue[tuple[float, StageResult]],
+) -> float:
+    """Seconds from a save of the stage's file to the verdict on it, which must be a pass."""
+    time.sleep(1.0)  # the verdicts on what was saved before are all there
+    while not verdicts.empty():
+        verdicts.get()
+    file = workspace.file(stage)
+    new = file.with_suffix(".tmp")
+    new.write_bytes(file.read_bytes() + b"\n# saved again\n")
+    start = time.perf_counter()
+    new.replace(file)
+    while True:
+        end, result = verdicts.get(timeout=30)
+        if result.slug == stage.slug:
+            if result.score != result.max_score:
+                raise SystemExit(f"{stage.slug} does not pass")
+            return end - start
+
+
+def _seconds(command: Sequence[str | Path]) -> float:
+    start = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    return time.perf_counter() - start
 
 
 def warm() -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from grader.command.output import console
-from grader.read.workspace import locate_course
+from grader.read.progress import read_progress
+from grader.read.workspace import locate_course, locate_workspace
+from grader.types.errors import KitError, ProgressError
+from grader.types.progress import Progress
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,5 +22,17 @@ def run(args: argparse.Namespace) -> int:
     """Print the stages."""
     from grader.show.listing import listing
 
-    console(args).print(listing(locate_course(args.course)), end="")
+    course, progress = locate_course(args.course), Progress()
+    trouble = ""
+    try:
+        workspace = locate_workspace(args.course)
+        course, found = workspace.course, read_progress(workspace.root)
+        progress, trouble = found.progress, found.note
+    except ProgressError as error:
+        trouble = str(error)
+    except KitError:
+        pass  # a course without a workspace can be looked at too
+    console(args).print(listing(course, progress), end="")
+    if trouble:
+        print(f"grade: {trouble}", file=sys.stderr)
     return 0

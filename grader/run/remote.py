@@ -158,7 +158,7 @@ class RemoteModule:
             kwargs,
             code=f"{self._entry.name}.forward",
             target={"object": self.handle.id},
-            parameters={n: p for n, p in self.named_parameters() if p.requires_grad},
+            parameters=self._trained(),
         )
         return checked(value, self._entry, f"Calling {self._entry.name}(...)")
 
@@ -180,10 +180,12 @@ class RemoteModule:
         """Copies of the persistent parameters and buffers."""
         return dict(_named_tensors(self._method("state_dict"), "state_dict()"))
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Copy these values into the module's parameters and buffers."""
-        self._method("load_state_dict", dict(state), strict=strict)
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> list[str]:
+        """Copy these values into the module's parameters and buffers; the names that it missed."""
         self._stale = True
+        keys = self._method("load_state_dict", dict(state), strict=strict)
+        missing = keys[0] if isinstance(keys, tuple) and keys else []
+        return [str(name) for name in missing] if isinstance(missing, list) else []
 
     def train(self, mode: bool = True) -> RemoteModule:
         """Switch to training mode."""
@@ -202,6 +204,14 @@ class RemoteModule:
         self._method("to", *args)
         self._stale = True
         return self
+
+    def _trained(self) -> dict[str, Any]:
+        """What gradients may have to reach."""
+        import torch
+
+        if not torch.is_grad_enabled():
+            return {}
+        return {name: p for name, p in self.named_parameters() if p.requires_grad}
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         target = {"object": self.handle.id, "method": name}

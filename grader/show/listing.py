@@ -1,4 +1,4 @@
-"""What `grade list` shows: each stage, its points, what to write and what it builds on."""
+"""What `grade list` shows: each stage, what to write, what it builds on and how it stands."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from grader.show.screen import (
     amount,
     count,
 )
+from grader.show.terminal import standing
 from grader.types.course import Course, Stage
+from grader.types.progress import Progress, StageProgress
 
 
-def listing(course: Course) -> Screen:
-    """The stages of a course, core stages first."""
-    return Screen(lambda page: _listing(page, course))
+def listing(course: Course, progress: Progress) -> Screen:
+    """The stages of a course, core stages first, and what is remembered of the learner."""
+    return Screen(lambda page: _listing(page, course, progress))
 
 
-def _listing(page: Page, course: Course) -> Iterator[Text]:
+def _listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
     core = [stage for stage in course.stages if not stage.bonus]
     bonus = [stage for stage in course.stages if stage.bonus]
     total = amount(sum(stage.points for stage in core))
@@ -40,14 +42,16 @@ def _listing(page: Page, course: Course) -> Iterator[Text]:
             yield Text()
             yield from page.sentence(Text("Bonus", "bold"))
         yield Text()
-        yield from _listed(page, number, stage, width)
+        yield from _listed(page, number, stage, width, progress.stage(stage.slug))
     yield Text()
     yield from page.offer("Check one: ", "grade STAGE")
     yield from page.offer("For a hint:", "grade hint STAGE")
     yield Text()
 
 
-def _listed(page: Page, number: int, stage: Stage, width: int) -> Iterator[Text]:
+def _listed(
+    page: Page, number: int, stage: Stage, width: int, known: StageProgress
+) -> Iterator[Text]:
     points = count(stage.points, "point")
     if page.plain:
         kind = "Bonus stage" if stage.bonus else "Stage"
@@ -62,9 +66,29 @@ def _listed(page: Page, number: int, stage: Stage, width: int) -> Iterator[Text]
         if room >= SHORTEST_TITLE or cell_len(page.word(stage.title)) <= room:
             line.append(" " * GAP + page.word(stage.title, room))
         yield line.append(" " * (page.width - line.cell_len - len(points)) + points)
-    rows = (("write", [entry.name for entry in stage.entry_points]), ("needs", stage.requires))
+    rows = (
+        ("write", [entry.name for entry in stage.entry_points]),
+        ("needs", stage.requires),
+        ("so far", _so_far(stage, known)),
+    )
     for label, names in rows:
         if names:
             yield from page.wrap(
                 Text(page.word(", ".join(names))), MARGIN + 4, Text(f"{label}  ", "dim")
             )
+
+
+def _so_far(stage: Stage, known: StageProgress) -> list[str]:
+    """What is remembered of a stage, in words; nothing if it was never graded."""
+    if known.status is None:
+        return []
+    facts = [standing(known.status), f"best {amount(known.best)} of {amount(stage.points)}"]
+    if known.passed:
+        facts.append(f"first passed on {known.passed[:10]}")
+    if known.attempts:
+        facts.append(count(known.attempts, "attempt"))
+    if known.rungs:
+        facts.append(count(known.rungs, "hint"))
+    if known.gave_up:
+        facts.append("solution seen before")
+    return facts

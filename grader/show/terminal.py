@@ -73,17 +73,16 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
     return lines or list(page.sentence(Text("No check fails.")))
 
 
-def standing(status: Status) -> str:
+def standing(of: Status | StageResult) -> str:
     """The word for where a stage stands."""
-    return _LOOKS[status].word
+    return _look(of).word
 
 
-def mark(page: Page, status: Status) -> Text:
+def mark(page: Page, of: Status | StageResult) -> Text:
     """The sign for where a stage stands."""
-    look = _LOOKS[status]
-    return Text(
-        getattr(page.glyphs, look.glyph), look.colour if look.quiet else f"bold {look.colour}"
-    )
+    look = _look(of)
+    style = look.colour if look.quiet else f"bold {look.colour}"
+    return Text(getattr(page.glyphs, look.glyph), style)
 
 
 def footnotes(report: Report) -> Screen:
@@ -115,10 +114,12 @@ _WAITING = _Look("waiting", "waiting", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
 
 
-def _look(stage: StageResult) -> _Look:
-    if stage.caused_by is not None and stage.status is Status.FAILED:
+def _look(of: Status | StageResult) -> _Look:
+    if isinstance(of, Status):
+        return _LOOKS[of]
+    if of.caused_by is not None and of.status is Status.FAILED:
         return _WAITING
-    return _LOOKS[stage.status]
+    return _LOOKS[of.status]
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
         Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
     }[state.phase]
     line = Text(" " * MARGIN)
-    line.append_text(mark(page, result.status if result else Status.NOT_STARTED)).append(" ")
+    line.append_text(mark(page, result or Status.NOT_STARTED)).append(" ")
     line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
     if result is not None:
         points = f"{amount(result.score)} / {amount(result.max_score)}"
-        line.append(f"  {points}  ").append(standing(result.status))
+        line.append(f"  {points}  ").append(standing(result))
     if page.width - line.cell_len - GAP >= len(doing):
         line.append(" " * (page.width - line.cell_len - len(doing)) + doing, "dim")
     yield line
@@ -234,6 +234,6 @@ def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text
         yield from _all_done(page, state)
         return
     points = f"{amount(result.score)} of {count(result.max_score, 'point')}"
-    line = f"{page.word(state.stage.slug)}: {standing(result.status)}, {points}."
+    line = f"{page.word(state.stage.slug)}: {standing(result)}, {points}."
     yield from page.sentence(Text(line))
     yield from _verdict(page, state, 100)

@@ -135,15 +135,14 @@ def load(mha: Any, state: State) -> None:
 
     What a module has beyond the four layers stays as it is: test_layers alone judges that.
     """
-    bias = "w_q.bias" in state
+    missing: list[str] = ["?"]
     try:
-        mha.load_state_dict(dict(state), strict=False)
+        missing = mha.load_state_dict(dict(state), strict=False)
     finally:
-        found = dict(mha.named_parameters())
-        expect_layers(found, len(state["w_q.weight"]), bias, "named_parameters()", others=True)
-    for name, loaded in found.items():
-        if name in state and not torch.equal(loaded.cpu(), state[name].to(loaded.dtype).cpu()):
-            raise CheckFailed(f"load_state_dict does not load {name}")
+        if missing:
+            found = dict(mha.named_parameters())
+            bias = "w_q.bias" in state
+            expect_layers(found, len(state["w_q.weight"]), bias, "named_parameters()", others=True)
 
 
 def parameters(mha: Any, d_model: int) -> dict[str, Tensor]:
@@ -280,6 +279,7 @@ def test_layers(submission: Any, d_model: int, num_heads: int) -> None:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_biases(submission: Any, rand: Rand) -> None:
     """Biases start at zero, and bias=False leaves out all four"""
     B, T, D, H = 2, 5, 12, 3
@@ -364,6 +364,7 @@ def test_fresh_weights(submission: Any) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
+@torch.no_grad()
 def test_shapes(
     submission: Any, rand: Rand, device: torch.device, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
@@ -379,6 +380,7 @@ def test_shapes(
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2)])
+@torch.no_grad()
 def test_self_attention(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Self-attention gives the output of the formula"""
     state = random_state(rand, D)
@@ -392,6 +394,7 @@ def test_self_attention(submission: Any, rand: Rand, B: int, T: int, D: int, H: 
 @pytest.mark.parametrize(
     ("B", "Tq", "Tk", "D", "H", "spread"), [(2, 5, 5, 12, 3, 1.0), (3, 7, 6, 20, 4, 60.0)]
 )
+@torch.no_grad()
 def test_weights(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, spread: float
 ) -> None:
@@ -417,6 +420,7 @@ def test_weights(
 @pytest.mark.parametrize(
     ("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)]
 )
+@torch.no_grad()
 def test_cross_attention(
     submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
@@ -430,6 +434,7 @@ def test_cross_attention(
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_arguments(submission: Any, rand: Rand) -> None:
     """All arguments work by name and by position, dropout is 0 by default"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
@@ -459,6 +464,7 @@ def test_arguments(submission: Any, rand: Rand) -> None:
     [(1, 5, 5, 12, 3), (2, 1, 1, 12, 3), (2, 5, 1, 12, 3), (2, 5, 4, 12, 1), (2, 5, 4, 6, 6)],
     ids=["one sequence", "one token", "one key", "one head", "a head per feature"],
 )
+@torch.no_grad()
 def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int) -> None:
     """One sequence, one token, one key, one head, or a head per feature"""
     state = random_state(rand, D)
@@ -470,6 +476,7 @@ def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_head_order(submission: Any, rand: Rand, seed: int) -> None:
     """Heads are equals: in another order they give the same output"""
     B, T, D, H = 2, 6, 20, 4
@@ -491,6 +498,7 @@ def test_head_order(submission: Any, rand: Rand, seed: int) -> None:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_strided(submission: Any, rand: Rand) -> None:
     """Inputs need not be contiguous"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
@@ -507,6 +515,7 @@ def test_strided(submission: Any, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
+@torch.no_grad()
 def test_causal(
     submission: Any, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
 ) -> None:
@@ -536,6 +545,7 @@ def test_causal(
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"])
+@torch.no_grad()
 def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
     """Masks of every shape that broadcasts to [B, H, Tq, Tk] hold"""
     sizes = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
@@ -554,6 +564,7 @@ def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8, torch.float32], ids=str)
+@torch.no_grad()
 def test_mask_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
     """A mask may be bool or zeros and ones of any dtype"""
     B, T, D, H = 3, 5, 12, 2
@@ -574,6 +585,7 @@ def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None:
     """A query with no allowed key has zero weights and the output w_o.bias"""
     B, T, D, H = 2, 5, 12, 3
@@ -656,6 +668,7 @@ def parity_case(
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("kind", ["no mask", "causal", "padding"])
+@torch.no_grad()
 def test_builtin(submission: Any, rand: Rand, kind: str) -> None:
     """Given its weights it agrees with nn.MultiheadAttention"""
     D, H = 24, 4
@@ -709,6 +722,7 @@ def test_builtin_gpu(submission: Any, rand: Rand) -> None:
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("p", [0.5, 0.2])
+@torch.no_grad()
 def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout falls on single weights; those kept grow by 1/(1-dropout)"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
@@ -785,6 +799,7 @@ def judge_dropout(twice: Tensor, weights: Tensor, p: float) -> None:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_modes(submission: Any, rand: Rand) -> None:
     """Dropout acts in training mode only, and differs from call to call"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
@@ -816,6 +831,7 @@ def test_modes(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
+@torch.no_grad()
 def test_calls_do_not_interact(submission: Any, rand: Rand, device: torch.device) -> None:
     """Nothing is carried over from one call to the next"""
     D, H = 12, 3
@@ -884,6 +900,7 @@ def test_state_dict(submission: Any, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+@torch.no_grad()
 def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
     """Moved to another dtype, it computes and answers in that dtype"""
     if device.type == "mps" and dtype == torch.float64:

@@ -27,6 +27,9 @@ _ITEMS_CAP = 10_000  # entries of one container
 _TEXT_CAP = 20_000  # characters of one string that the learner's code returns
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
 class WireError(Exception):
     """The other side sent something that the protocol does not allow."""
 
@@ -67,7 +70,7 @@ class Channel:
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
         try:
-            header = json.dumps(frame.header, separators=(",", ":")).encode()
+            header = _ENCODER.encode(frame.header).encode()
         except RecursionError:
             raise WireError("the values are nested too deeply to send") from None
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
@@ -235,13 +238,13 @@ class Packer:
         if size + self._size > ARRAYS_CAP:
             return _opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
         data = tensor_bytes(tensor)
-        entry = {
-            "dtype": dtype,
-            "shape": list(tensor.shape),
-            "stride": list(tensor.stride()),
-            "grad": bool(tensor.requires_grad),
-            "device": str(tensor.device),
-        }
+        entry: dict[str, Any] = {"dtype": dtype, "shape": list(tensor.shape)}
+        if not tensor.is_contiguous():
+            entry["stride"] = list(tensor.stride())
+        if tensor.requires_grad:
+            entry["grad"] = True
+        if tensor.device.type != "cpu":
+            entry["device"] = str(tensor.device)
         return {"tensor": self._add(tensor, entry, data)}
 
     def _pack_ndarray(self, array: Any, numpy: Any) -> Any:
@@ -412,11 +415,10 @@ def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -
         tensor = torch.frombuffer(bytearray(buffer), dtype=dtype).reshape(shape)
     else:
         tensor = torch.empty(shape, dtype=dtype)
-    if strided:
+    if strided and "stride" in entry:
         tensor = _with_strides(tensor, entry["stride"], torch)
-    device = _torch_device(entry.get("device"))
-    if device.type != "cpu":
-        tensor = tensor.to(device)
+    if "device" in entry:
+        tensor = tensor.to(_torch_device(entry["device"]))
     if leaves and entry.get("grad"):
         tensor.requires_grad_()
     return tensor

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from grader.read.progress import memory_folder, update_progress
+from grader.types.report import StageResult, Status
 
 
 def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +46,17 @@ def test_a_broken_course(birds: Path, capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == "grade: course.toml: unknown key 'naem' (did you mean 'name'?)\n"
+
+
+def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    update_progress(birds, lambda now: now.with_hint("fold", 2))
+    result = StageResult("fold", "Fold", Status.PASSED, 40, 40, False, ())
+    update_progress(birds, lambda now: now.with_result(result, "digest", "2026-01-14T10:00:00"))
+    assert main(["list"]) == 0
+    assert "so far  passed, best 40 of 40, first passed on 2026-01-14" in capsys.readouterr().out
+    (memory_folder(birds) / "progress.json").write_text("{", encoding="utf-8")
+    assert main(["list"]) == 0
+    shown = capsys.readouterr()
+    assert "so far" not in shown.out and "progress.json.corrupt-1" in shown.err

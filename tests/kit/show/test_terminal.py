@@ -23,6 +23,7 @@ from grader.show.listing import listing
 from grader.show.screen import PlainConsole
 from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.hints import Hints, Rung
+from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -422,9 +423,22 @@ def test_a_bar_is_full_only_for_full_points() -> None:
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_list(width: int) -> None:
-    compare(f"list_{width}", draw(listing(COURSE), width))
+    compare(f"list_{width}", draw(listing(COURSE, KNOWN), width))
 
 
+KNOWN = Progress(
+    {
+        "fold_paper": StageProgress(
+            rungs=2,
+            status=P,
+            best=12,
+            attempts=3,
+            passed="2026-01-14T10:00:00+00:00",
+            gave_up=True,
+        ),
+        "crease": StageProgress(status=F, best=0.5, attempts=1),
+    }
+)
 HINT_SCREENS: dict[str, Callable[[], RenderableType]] = {
     "hint": lambda: hint(COURSE.stages[0], HINTS, 2),
     "hint_advised": lambda: hint(COURSE.stages[0], HINTS, 3, UNEVEN.text),
@@ -452,7 +466,7 @@ def test_plain_is_for_screen_readers_one_fact_a_line(name: str) -> None:
 
 
 def test_plain_list() -> None:
-    compare("list_plain", draw(listing(COURSE), plain=True))
+    compare("list_plain", draw(listing(COURSE, KNOWN), plain=True))
 
 
 def test_no_golden_is_left_over() -> None:
