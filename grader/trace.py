@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from grader.read.traces import read_trace, trace_file
+from grader.read.traces import read_trace
 from grader.run.answers import AnswerError, WorkerAnswers
 from grader.run.remote import StageUnderCheck
 from grader.run.worker.wire import Frame
@@ -49,7 +49,7 @@ class _Run:
     ) -> None:
         self._stage = stage
         self._functions = _Functions(course, stage, submission, interpreter)
-        self._place = trace_file(stage).relative_to(stage.root).as_posix()
+        self._place = stage.trace_file.relative_to(stage.root).as_posix()
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
 
@@ -208,7 +208,7 @@ class _Functions:
         for stage in self._stages:
             if name in {entry.name for entry in stage.entry_points}:
                 return self._under_check(stage).entry(name)
-        place = trace_file(self._stages[0]).relative_to(self._course.root).as_posix()
+        place = self._stages[0].trace_file.relative_to(self._course.root).as_posix()
         raise CourseError(f"{place}: neither the stage nor one that it requires has '{name}'")
 
     @property

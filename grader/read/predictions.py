@@ -21,7 +21,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from grader.types.course import Stage
@@ -47,14 +46,9 @@ _ANSWER = re.compile(r"Answer: *(\w*) *(.*)")
 _BECAUSE = "Because:"
 
 
-def predictions_file(stage: Stage) -> Path:
-    """Where a stage's questions are, if it has any."""
-    return stage.hints_file.parent / "predictions" / stage.hints_file.name
-
-
 def read_predictions(stage: Stage) -> Predictions | None:
     """The questions of `stage`, None if there is no file. Raises CourseError naming the fault."""
-    file = predictions_file(stage)
+    file = stage.predictions_file
     place = file.relative_to(stage.root).as_posix()
     try:
         text = file.read_text(encoding="utf-8-sig")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from grader.types.course import Course, Stage
@@ -13,19 +12,14 @@ from grader.types.errors import CourseError
 TraceFunction = Callable[[Any], Iterator[Any]]
 
 
-def trace_file(stage: Stage) -> Path:
-    """The file of a stage's trace, which need not be there."""
-    return stage.root / "hints" / "traces" / stage.file_name
-
-
 def traced_stages(course: Course) -> tuple[Stage, ...]:
     """The stages that have a trace, in the course's order."""
-    return tuple(stage for stage in course.stages if trace_file(stage).is_file())
+    return tuple(stage for stage in course.stages if stage.trace_file.is_file())
 
 
 def read_trace(stage: Stage) -> TraceFunction:
     """The function `trace` of the stage's file. Raises CourseError."""
-    file = trace_file(stage)
+    file = stage.trace_file
     place = file.relative_to(stage.root).as_posix()
     spec = importlib.util.spec_from_file_location(f"trace_{stage.slug}", file)
     assert spec is not None and spec.loader is not None

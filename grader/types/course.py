@@ -78,6 +78,16 @@ class Stage:
         """The known wrong answers."""
         return self.root / "hints" / "misconceptions" / self.file_name
 
+    @property
+    def predictions_file(self) -> Path:
+        """The questions to think about before any code is written; it need not be there."""
+        return self.root / "hints" / "predictions" / f"{self.slug}.md"
+
+    @property
+    def trace_file(self) -> Path:
+        """The small example whose steps are shown; it need not be there."""
+        return self.root / "hints" / "traces" / self.file_name
+
 
 @dataclass(frozen=True)
 class Course:

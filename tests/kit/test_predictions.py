@@ -21,7 +21,7 @@ from rich.console import Console
 from torch import nn
 
 from grader.read.course_file import read_course
-from grader.read.predictions import judge, predictions_file, read_predictions
+from grader.read.predictions import judge, read_predictions
 from grader.run.solutions import local_solutions
 from grader.show.predictions import asked, explained
 from grader.types.predictions import Choice, Judgement, Number, Predictions, Question, Shape
@@ -372,7 +372,7 @@ def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug: str) -> None
 
 
 def test_there_is_no_file_without_a_stage() -> None:
-    files = {predictions_file(stage) for stage in COURSE.stages}
+    files = {stage.predictions_file for stage in COURSE.stages}
     assert set((ROOT / "hints" / "predictions").iterdir()) <= files
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,18 +12,15 @@ from typing import Any
 
 import pytest
 
-from grader.read.progress import read_progress
-from grader.read.workspace import mark_workspace, own_course
 from grader.read.course_file import read_course
+from grader.read.progress import read_progress
+from grader.read.stubs import read_solution
+from grader.read.workspace import mark_workspace, own_course
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
-AVERAGE = """%%grade moving_average
-import numpy as np
-
-def moving_average(values, width):
-    return np.convolve(values, np.ones(width) / width, mode="valid")
-"""
+COURSE = read_course(TINY / "course.toml")
+AVERAGE = f"%%grade moving_average\n{read_solution(COURSE.stage('moving_average'))}"
 
 
 class Serving:
@@ -170,15 +166,27 @@ def test_a_course_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_in_a_workspace_results_are_remembered(tmp_path: Path) -> None:
-    course = read_course(TINY / "course.toml")
     (tmp_path / "notes").mkdir()
-    mark_workspace(tmp_path, course)
+    mark_workspace(tmp_path, COURSE)
     serving = Serving(TINY, tmp_path / "notes")
     serving.receive()
     serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     assert serving.end() == 0
     known = read_progress(tmp_path).progress.stage("moving_average")
     assert (known.best, known.attempts) == (6, 1) and known.is_open
+
+
+def test_an_answer_that_did_not_change_is_no_new_attempt(tmp_path: Path) -> None:
+    mark_workspace(tmp_path, COURSE)
+    serving = Serving(TINY, tmp_path)
+    serving.receive()
+    serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
+    serving.grade(2, AVERAGE, "def roughness(values):\n    return 0", stages=[])
+    serving.grade(3, AVERAGE, "x = 1", "def roughness(values):\n    return 1", stages=[])
+    assert serving.end() == 0
+    progress = read_progress(tmp_path).progress
+    assert progress.stage("moving_average").attempts == 1
+    assert progress.stage("roughness").attempts == 2
 
 
 def test_elsewhere_nothing_is_remembered(elsewhere: Path) -> None:
@@ -193,9 +201,7 @@ def test_elsewhere_nothing_is_remembered(elsewhere: Path) -> None:
 
 
 def test_what_cannot_be_remembered_is_told_beside_the_verdict(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        (tmp_path / "kept").mkdir()
-    mark_workspace(tmp_path, read_course(TINY / "course.toml"))
+    mark_workspace(tmp_path, COURSE)
     (tmp_path / ".grade" / "progress.json").write_text("{broken", encoding="utf-8")
     serving = Serving(TINY, tmp_path)
     serving.receive()

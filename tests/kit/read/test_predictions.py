@@ -14,7 +14,6 @@ from grader.read.predictions import (
     parse_number,
     parse_predictions,
     parse_shape,
-    predictions_file,
     read_predictions,
 )
 from grader.types.course import Stage
@@ -142,7 +141,7 @@ def test_a_stage_need_not_have_any(stage: Stage) -> None:
 
 def test_reads_the_file_of_the_stage(stage: Stage, tmp_path: Path) -> None:
     file = tmp_path / "hints" / "predictions" / "fold.md"
-    assert predictions_file(stage) == file
+    assert stage.predictions_file == file
     file.parent.mkdir(parents=True)
     file.write_text(f"\ufeff{GOOD}", encoding="utf-8", newline="\r\n")
     found = read_predictions(stage)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.traces import read_trace, trace_file, traced_stages
+from grader.read.traces import read_trace, traced_stages
 from grader.types.course import Course, Limits, Stage
 from grader.types.errors import CourseError
 
@@ -22,7 +22,7 @@ def course(tmp_path: Path) -> Course:
 
 def write(course: Course, text: str) -> Stage:
     stage = course.stages[1]
-    trace_file(stage).write_text(text, encoding="utf-8")
+    stage.trace_file.write_text(text, encoding="utf-8")
     return stage
 
 

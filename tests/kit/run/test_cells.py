@@ -13,10 +13,11 @@ from grader.run.cells import Cell, defined, submitted
 COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 
 
-def chosen(*sources: str, graded: int | None = None) -> list[int]:
-    """The numbers of the submitted cells; the first cell has the number 1."""
+def chosen(*sources: str, graded: int | None = None, only: str = "") -> list[int]:
+    """The numbers of the cells submitted for all stages or one; the first is number 1."""
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-    return [cell.number for cell in submitted(COURSE, cells, graded)]
+    stages = [stage for stage in COURSE.stages if only in ("", stage.slug)]
+    return [cell.number for cell in submitted(COURSE, stages, cells, graded)]
 
 
 AVERAGE = "def moving_average(values, width):\n    return values"
@@ -76,9 +77,24 @@ def test_an_entry_point_may_be_assigned() -> None:
 
 
 def test_the_graded_cell_belongs_to_it_whatever_it_holds() -> None:
-    assert chosen(AVERAGE, "%%grade smooth\ndef smooth(:", graded=2) == [1, 2]
-    assert chosen(AVERAGE, "%%grade smooth\ndef smooth(:") == [1]
-    assert chosen("%%grade smooth\n", graded=1) == [1]
+    broken = "%%grade smooth\ndef smooth(:"
+    assert chosen(AVERAGE, broken, graded=2, only="smooth") == [1, 2]
+    assert chosen(AVERAGE, broken) == [1]
+    assert chosen("%%grade smooth\n", graded=1, only="smooth") == [1]
+
+
+def test_a_graded_stage_is_not_answered_by_an_older_cell() -> None:
+    typo = "%%grade smooth\ndef smoth(values):\n    return moving_average(values, 3)"
+    older = f"%%grade smooth\n{SMOOTH}"
+    assert chosen(AVERAGE, SMOOTH, older, typo, graded=4, only="smooth") == [1, 4]
+    assert chosen(AVERAGE, SMOOTH, older, typo, only="smooth") == [1, 3]
+
+
+def test_only_what_the_stages_ask_for_is_taken() -> None:
+    later = "def roughness(values):\n    return smooth(values)"
+    assert chosen(AVERAGE, SMOOTH, later, only="smooth") == [1, 2]
+    assert chosen(AVERAGE, SMOOTH, later, only="moving_average") == [1]
+    assert chosen(AVERAGE, SMOOTH, later, only="roughness") == [1, 2, 3]
 
 
 def test_graded_cells_stand_in_the_order_of_the_course_wherever_they_ran() -> None:
