@@ -18,8 +18,10 @@ from grader.command import (
     hint,
     init,
     listing,
+    notebook,
     predict,
     reset,
+    serve,
     solution,
     stubs,
     trace,
@@ -37,12 +39,14 @@ _COMMANDS = {
     "predict": predict,
     "trace": trace,
     "heatmap": heatmap,
+    "notebook": notebook,
     "diff": diff,
     "reset": reset,
     "solution": solution,
     "update": update,
     "verify": verify,
     "stubs": stubs,
+    "serve": serve,
 }
 _INTERRUPTED = 130
 

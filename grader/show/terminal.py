@@ -49,7 +49,7 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
     """Why a stage fails, in at most `room` lines; its message is cut before its diagnosis is."""
     if stage.caused_by is not None:
         return list(_mend_first(page, report, stage, stage.caused_by))[:room]
-    groups = _groups(stage)
+    groups = failures(stage)
     if not groups:
         return list(page.sentence(_stage_heading(page, stage)))[:room]
     rest = sum(len(group) for group in groups[1:])
@@ -66,7 +66,7 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
     """All failing checks of a stage and what its code printed."""
     lines: list[Text] = []
     said: set[str] = set()
-    for group in _groups(stage):
+    for group in failures(stage):
         lines += [*_group_explained(page, stage, group, True, said, LINES_WITH_ALL), Text()]
     if stage.printed.strip():
         lines += _printed(page, stage, True)
@@ -294,7 +294,7 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
     yield from page.sentence(Text(style="bold").append_text(_stage_heading(page, stage)))
     yield Text()
     said: set[str] = set()  # diagnoses already shown: one sentence need not be read four times
-    groups = _groups(stage)
+    groups = failures(stage)
     shown = groups if every else groups[:SHOWN_IN_FULL]
     for group in shown:
         limit = LINES_WITH_ALL if every else MESSAGE_LINES
@@ -357,7 +357,7 @@ _NOT_YOURS = "The grader itself failed here. This is not your mistake: please re
 _TOO_SLOW = "This ran out of time and was stopped."
 
 
-def _groups(stage: StageResult) -> list[list[CheckResult]]:
+def failures(stage: StageResult) -> list[list[CheckResult]]:
     """The failing checks in order, those that failed for the very same reason together."""
     groups: dict[Any, list[CheckResult]] = {}
     for check in stage.checks:

@@ -95,7 +95,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if cells is None:
             exec(self._compile(file, self._files[file]), module.__dict__)
         else:
-            module.__dict__.update(display=_ignore, get_ipython=_ignore)
+            module.__dict__.update(display=_ignore, get_ipython=_ignore, grade_here=_ignore)
             for number, cell in enumerate(cells, start=1):
                 try:
                     exec(self._compile(f"cell {number}", without_magics(cell)), module.__dict__)

@@ -275,7 +275,7 @@ class _Files:
             shown[policy.scratch_root] = _READ_FILE | _REFER
             # A ruleset that does not handle REFER refuses it: files could not move within scratch.
             handled = self._handled & (_READ_FILE | _REFER)
-            self._shared = self._ruleset(handled, self._rules_for(shown, handled))
+            self._shared = self._ruleset(handled, self._used_up(self._rules_for(shown, handled)))
         return self
 
     def restrict(self, scratch: str) -> bool:
@@ -297,6 +297,12 @@ class _Files:
                 continue  # gone, or not ours to look at: no rule, so closed
             right &= handled if os.path.isdir(path) else handled & _OF_FILES
             yield struct.pack("=Qi", right, descriptor)
+
+    def _used_up(self, rules: Iterable[bytes]) -> Iterator[bytes]:
+        """The rules, each of whose descriptors is closed once it was added: there may be many."""
+        for rule in rules:
+            yield rule
+            os.close(struct.unpack("=Qi", rule)[1])
 
     def _ruleset(self, handled: int, rules: Iterable[bytes]) -> int:
         """The descriptor of a new ruleset, -1 if there is none."""

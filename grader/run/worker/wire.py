@@ -27,7 +27,7 @@ _ITEMS_CAP = 10_000  # entries of one container
 _TEXT_CAP = 20_000  # characters of one string that the learner's code returns
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 class WireError(Exception):
@@ -70,7 +70,7 @@ class Channel:
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
         try:
-            header = _ENCODER.encode(frame.header).encode()
+            header = _JSON.encode(frame.header).encode()
         except RecursionError:
             raise WireError("the values are nested too deeply to send") from None
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:

@@ -391,6 +391,31 @@ def test_other_descriptors_are_closed(ask: Ask) -> None:
     assert ask(code, locked=False)["value"] > 6
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path: Path) -> None:
+    """A server with a small limit on them must not be left without rules."""
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    for name in ("grader", *(f"package_{number}" for number in range(300))):
+        (packages / name).mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    prepared = lock.prepare(
+        lock.Policy(
+            readable=(str(packages),),
+            hidden=("grader",),
+            scratch_root=str(tmp_path),
+            memory_bytes=None,
+            cpu_seconds=1,
+            file_bytes=1,
+            open_files=64,
+            gpu=False,
+        )
+    )
+    held = len(os.listdir("/proc/self/fd")) - before
+    assert held < 10
+    assert prepared is not None
+
+
 def test_memory_is_limited(ask: Ask) -> None:
     """Growth beyond the limit is a MemoryError; there is room for some."""
     code = "bytearray(300 << 20); bytearray(600 << 20)"

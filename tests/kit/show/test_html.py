@@ -108,7 +108,8 @@ def test_many_reasons_are_shown_in_part_and_the_others_can_be_opened() -> None:
 def test_nothing_of_a_strangers_is_markup(status: Status) -> None:
     bad = check(title=EVIL, message=EVIL, diagnosis=Diagnosis("x", EVIL))
     evil = replace(stage(status, bad), title=EVIL, slug=EVIL, printed=EVIL, caused_by=None)
-    html = verdict_html(replace(report(evil, evil), notes=(EVIL,), course=EVIL), {})
+    reports = (report(evil), replace(report(evil, evil), notes=(EVIL,), course=EVIL))
+    html = "".join(verdict_html(one, {}) for one in reports)
     page = Reader(html)
     assert {"script", "img"}.isdisjoint(page.tags)
     assert "\x1b" not in html and "\u202e" not in html
@@ -161,7 +162,7 @@ def test_an_untouched_stub_is_told_what_to_do_and_offered_hints() -> None:
 def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
     page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))
-    assert "waiting" in page.text
+    assert "↑ Fold a sheet wings: waiting" in page.text
     assert "wings fails only because it uses fold, which is not right yet. Mend" in page.text
     written = read(stage(Status.NOT_STARTED), waits)
     assert "which is not written yet. Write that one first." in written.text
@@ -180,6 +181,13 @@ def test_several_stages_have_a_scoreboard_and_a_sum() -> None:
     page = read(stage(Status.PASSED, check(Outcome.PASSED)), stage(Status.FAILED, check()))
     assert "table" in page.tags and "Together: 2 of 10 points" in page.text
     assert "table" not in read(stage(Status.PASSED, check(Outcome.PASSED))).tags
+
+
+def test_of_several_stages_only_those_that_fail_are_explained() -> None:
+    passed = stage(Status.PASSED, check(Outcome.PASSED), slug="first")
+    page = read(passed, stage(Status.FAILED, check()), aids=StageAids(HINTS))
+    assert page.text.count("Fold a sheet") == 3 and "wrong at 3" in page.text
+    assert "Sheets have" not in page.text and "(1 of 5)" in page.text
 
 
 def test_what_the_code_printed_and_the_heatmap_can_be_opened() -> None:

@@ -42,7 +42,9 @@ KITE = a_stage("kite", "A kite", 5, bonus=True)
 COURSE = Course("birds", "Paper birds", Path("birds"), (), Limits(), (FOLD, WINGS, KITE))
 START = Watching(Workspace(Path("birds"), COURSE), Progress(), FOLD)
 UNEVEN = Diagnosis("uneven", "You fold at a **third**. Both halves are equal: where is that?", 2)
-MESSAGE = "The result is wrong at B=0, T=1\n  call      fold([B=2, T=3])\n  look at   fold.py, line 9"
+MESSAGE = (
+    "The result is wrong at B=0, T=1\n  call      fold([B=2, T=3])\n  look at   fold.py, line 9"
+)
 HINTS = Hints(
     "Fold a sheet",
     tuple(Rung(f"Step {n}", f"Do step {n}, and look.\n\n" * n) for n in range(1, 9)),
@@ -93,7 +95,9 @@ SITUATIONS = {
         START.at(WINGS),
         phase=Phase.WAITING,
         progress=PASSED,
-        success=Success(FOLD, 40, "A fold halves.\nTwice is a quarter.\nThis line is one too many."),
+        success=Success(
+            FOLD, 40, "A fold halves.\nTwice is a quarter.\nThis line is one too many."
+        ),
         report=replace(report(Status.NOT_STARTED, F)),
     ),
     "all_done": replace(

@@ -1,0 +1,50 @@
+"""`grade serve`: grades for a notebook's kernel, which starts it and talks to it in JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from grader.command.notebook import surroundings
+from grader.types.errors import KitError
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade serve`, which people need not know."""
+    parser = commands.add_parser("serve", description=__doc__)
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where the notebook is")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer requests from stdin until it ends; the last answer is {"fatal": ...} for a KitError.
+
+    Nothing but answers may go to stdout, so whatever else prints is sent to stderr.
+    """
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", newline="\n")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def send(message: Mapping[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    with answers, os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8") as requests:
+        try:
+            from grader.serve import serve
+
+            if args.folder is not None:
+                os.chdir(args.folder)
+            course, root = surroundings(args.course)
+            serve(course, root, requests, send)
+        except OSError as error:
+            send({"fatal": f"{error.filename or 'the grader'}: {error.strerror}"})
+            return 2
+        except KitError as error:
+            send({"fatal": str(error)})
+            return 2
+    return 0

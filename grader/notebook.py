@@ -1,0 +1,275 @@
+"""The side of `%load_ext grader` that lives in a notebook's kernel: %%grade and grade_here.
+
+The learner's code runs freely in the kernel, so nothing that grades is ever there: no check, no
+solution, no engine. They are in a helper process, which is started at once, so that it is ready
+when it is needed, and which ends when the kernel does, as its input ends. Only data goes between.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+_TICK = 0.1  # seconds; on Windows an interrupt is only noticed between two waits
+_FAREWELL = 5.0
+_GRADING = "grade_here"
+
+
+def load(shell: Any) -> None:
+    """Add %%grade and grade_here to an IPython shell and start the helper."""
+    unload(shell)
+    session = Session(shell)
+    shell.register_magic_function(session.grade_cell, "cell", "grade")
+    shell.push({_GRADING: session.grade_here}, interactive=False)
+    shell.events.register("pre_run_cell", session.cell_begins)
+    shell.events.register("post_run_cell", session.cell_ended)
+    sessions[id(shell)] = session
+
+
+def unload(shell: Any) -> None:
+    """Undo `load`."""
+    session = sessions.pop(id(shell), None)
+    if session is None:
+        return
+    shell.magics_manager.magics["cell"].pop("grade", None)
+    if shell.user_ns.get(_GRADING) == session.grade_here:
+        del shell.user_ns[_GRADING]
+    shell.events.unregister("pre_run_cell", session.cell_begins)
+    shell.events.unregister("post_run_cell", session.cell_ended)
+    session.close()
+
+
+sessions: dict[int, Session] = {}
+
+
+class Stopped(KeyboardInterrupt):
+    """The learner interrupted a verdict: the cells that wait behind this one are not run."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Stopped: nothing was graded."]
+
+
+class Shown:
+    """HTML, and the same as text for where no HTML is shown."""
+
+    def __init__(self, html: str, text: str) -> None:
+        self._html = html
+        self._text = text
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class Session:
+    """One kernel's: what it has run so far, and its helper.
+
+    `report` is the last report, as `grade --json` prints it.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._cells = dict(enumerate(shell.history_manager.input_hist_raw))
+        self._source = self._cells.get(shell.execution_count, "")
+        self._is_left_out = False
+        self._folder = os.getcwd()
+        self._helper = Helper(self._folder)
+        self.report: Mapping[str, Any] | None = None
+
+    def close(self) -> None:
+        """End the helper."""
+        self._helper.close()
+
+    def cell_begins(self, info: Any) -> None:
+        """IPython tells of a cell that is about to run."""
+        if info.store_history:
+            self._source, self._is_left_out = info.raw_cell, False
+
+    def cell_ended(self, result: Any) -> None:
+        """IPython tells of a cell that has run; one that never came to its end is forgotten."""
+        number = result.execution_count
+        if number is None or self._is_left_out:
+            return
+        error = result.error_in_exec
+        if isinstance(error, Stopped) or not isinstance(error, KeyboardInterrupt):
+            self._cells[number] = result.info.raw_cell
+
+    def grade_cell(self, line: str, cell: str) -> None:
+        """`%%grade STAGE`: grade the cell for the stage, then run it."""
+        number = self._shell.execution_count
+        self._source = f"%%grade {line}\n{cell}"
+        self._is_left_out = True
+        slugs = line.split()
+        if len(slugs) != 1:
+            _display(_line("Name the stage that the cell is for, as in: %%grade STAGE"))
+            return
+        answer = self._verdict(slugs, graded=number)
+        if "error" in answer:
+            return
+        # What hangs or ends its process would do so here too.
+        if answer.get("runs", True):
+            self._is_left_out = False
+            self._shell.run_cell(cell, store_history=False)
+
+    def grade_here(self, stage: object = None) -> None:
+        """Grade a stage, or all, with what the cells that were run have defined.
+
+        A function or class stands for the stage that is called like it.
+        """
+        self._verdict([] if stage is None else [str(getattr(stage, "__name__", stage))])
+
+    def _verdict(self, slugs: Sequence[str], graded: int | None = None) -> Mapping[str, Any]:
+        """Ask for a verdict and show it. Raises Stopped."""
+        if self._helper.has_ended:
+            self._helper = Helper(self._folder)
+        what = " ".join(slugs) or "what you have"
+        told = f"Grading {what} ..."
+        if not self._helper.is_ready:
+            told = f"Starting the grader, which takes a few seconds; then grading {what} ..."
+        shown = _display(_line(told), display_id=True)
+        number = self._shell.execution_count
+        cells = [[key, source] for key, source in self._cells.items() if key < number]
+        request = {"stages": slugs, "cells": [*cells, [number, self._source]], "graded": graded}
+        try:
+            answer = self._helper.ask(request)
+        except KeyboardInterrupt:
+            shown.update(_line("Stopped: nothing was graded."))
+            raise Stopped from None
+        if "html" in answer:
+            self.report = answer["report"]
+            shown.update(Shown(answer["html"], answer["text"]))
+        else:
+            problem = answer.get("error") or answer["ended"]
+            shown.update(_line(f"grade: {problem}"))
+        return answer
+
+
+def _display(shown: Shown, **options: Any) -> Any:
+    display = import_module("IPython.display").display  # nothing else here needs IPython
+    return display(shown, **options)
+
+
+def _line(text: str) -> Shown:
+    return Shown(f"<p>{escape(text)}</p>", text)
+
+
+class Helper:
+    """The process that grades for a notebook in `folder`.
+
+    It is asked by the main thread alone; two others write and read.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._numbers = itertools.count(1)
+        self._requests: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        self._answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._process: subprocess.Popen[bytes] | None = None
+        self._why = ""
+        self.is_ready = False
+        self.has_ended = False
+        # From the folder that holds this very package: a file of the learner's that is called
+        # like a library must not stand before it.
+        package = Path(__file__).resolve().parent
+        command = [sys.executable, "-m", package.name, "serve", "--folder", folder]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=package.parent,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                **_OUT_OF_REACH_OF_INTERRUPTS,
+            )
+        except OSError as error:
+            self.has_ended, self._why = True, error.strerror or str(error)
+            return
+        for body in (self._write, self._read):
+            threading.Thread(target=body, args=(self._process,), daemon=True).start()
+
+    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to a request, {"ended": one line} if there can be none.
+
+        An interrupt cancels the request.
+        """
+        number = next(self._numbers)
+        try:
+            self._requests.put({"id": number, **request})
+            while True:
+                try:
+                    answer = self._answers.get(timeout=_TICK)
+                except Empty:
+                    if self.has_ended:
+                        return {"ended": self._ended()}
+                    continue
+                if answer["id"] == number:
+                    return answer
+        except KeyboardInterrupt:
+            self._requests.put({"cancel": number})
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        self._requests.put(None)
+        if self._process is None:
+            return
+        try:
+            self._process.wait(_FAREWELL)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _write(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        with suppress(OSError, ValueError), process.stdin as stream:
+            while (request := self._requests.get()) is not None:
+                stream.write(json.dumps(request).encode() + b"\n")
+                stream.flush()
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        with process.stdout as stream:
+            for line in stream:
+                answer = json.loads(line)
+                if "fatal" in answer:
+                    self._why = answer["fatal"]
+                elif "ready" in answer:
+                    self.is_ready = True
+                else:
+                    self._answers.put(answer)
+        process.wait()
+        self._requests.put(None)
+        self.has_ended = True
+
+    def _ended(self) -> str:
+        """Why there is no answer, in one line."""
+        code = self._process.returncode if self._process is not None else 0
+        if not self._why:
+            self._complaints.seek(0)
+            lines = self._complaints.read().decode("utf-8", "replace").split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+            self._why = said[-1] if said and code > 0 else f"exit code {code}"
+            if code < 0:
+                self._why = f"signal {-code}"
+        return f"the grader has ended ({self._why}); run the cell again to start another"
+
+
+_OUT_OF_REACH_OF_INTERRUPTS: Mapping[str, Any] = (
+    {"creationflags": 0x0000_0200}  # CREATE_NEW_PROCESS_GROUP
+    if sys.platform == "win32"
+    else {"start_new_session": True}
+)

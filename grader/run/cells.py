@@ -1,0 +1,120 @@
+"""Which of the cells that a notebook's session has run are the submission, and in what order. Pure.
+
+The newest definition of a name counts, as it does in the kernel. Cells that only try things out are
+left out: they may take long, and nothing that is graded needs them.
+"""
+
+from __future__ import annotations
+
+import re
+import symtable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from grader.run.worker.loader import without_magics
+from grader.types.course import Course, Stage
+
+_GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as it was typed, and the number that the notebook shows beside it."""
+
+    number: int
+    source: str
+
+    @property
+    def slug(self) -> str | None:
+        """The stage that it is graded for, if it begins with `%%grade STAGE`."""
+        found = _GRADED.match(self.source)
+        return found[1] if found else None
+
+
+def submitted(
+    course: Course, stages: Sequence[Stage], cells: Sequence[Cell], graded: int | None = None
+) -> list[Cell]:
+    """The cells that hold what `stages` and those before them ask for, and what these need in turn.
+
+    `cells` are in the order in which they ran. `graded` is the number of the one that its stage is
+    graded by: what that stage asks for is taken from there alone. A new version of a cell takes the
+    place of the old one, and the cells of stages share their places in the order of the course.
+    """
+    wanted: set[str] = set()
+    for stage in stages:
+        for asked in (stage, *course.required(stage)):
+            wanted.update(entry.name for entry in asked.entry_points)
+    known: set[str] = set()
+    taken = {cell for cell in cells if cell.number == graded}
+    for cell in taken:
+        wanted |= _names(cell.source).needed
+        own = [stage for stage in stages if stage.slug == cell.slug]
+        known.update(entry.name for stage in own for entry in stage.entry_points)
+    while wanted - known:
+        taken |= {cell for name in wanted - known for cell in _definer(name, cells)}
+        known |= wanted
+        wanted = set().union(*(_names(cell.source).needed for cell in taken))
+    return _in_order(course, cells, [cell for cell in cells if cell in taken])
+
+
+def defined(cells: Sequence[Cell]) -> frozenset[str]:
+    """The names that the cells define."""
+    return frozenset().union(*(_names(cell.source).own for cell in cells))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The global names that a cell defines itself, those it imports, and those it needs."""
+
+    own: frozenset[str] = frozenset()
+    imported: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=10_000)
+def _names(source: str) -> _Names:
+    """What is not Python defines nothing."""
+    try:
+        top = symtable.symtable(without_magics(source), "cell", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Names()
+    symbols = top.get_symbols()
+    imported = frozenset(symbol.get_name() for symbol in symbols if symbol.is_imported())
+    own = frozenset(symbol.get_name() for symbol in symbols if symbol.is_assigned()) - imported
+    used = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
+    pending = top.get_children()
+    for table in pending:
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+        pending.extend(table.get_children())
+    return _Names(own, imported, frozenset(used) - own - imported)
+
+
+def _definer(name: str, cells: Sequence[Cell]) -> list[Cell]:
+    """The cell that `name` comes from: the last that defines it, else the first that imports it."""
+    definers = [cell for cell in cells if name in _names(cell.source).own]
+    importers = [cell for cell in cells if name in _names(cell.source).imported]
+    return definers[-1:] or importers[:1]
+
+
+def _in_order(course: Course, cells: Sequence[Cell], taken: list[Cell]) -> list[Cell]:
+    order = {cell: place for place, cell in enumerate(cells)}
+    places: dict[Cell, int] = {}
+    for cell in taken:
+        own = _names(cell.source).own
+        versions = [
+            order[other]
+            for other in cells[: order[cell]]
+            if set() < _names(other.source).own <= own
+        ]
+        after = [place for other, place in places.items() if _names(other.source).own & own]
+        places[cell] = max([min([*versions, order[cell]]), *after])
+    ordered = sorted(taken, key=lambda cell: (places[cell], order[cell]))
+    slugs = [stage.slug for stage in course.stages]
+    slots = [slot for slot, cell in enumerate(ordered) if cell.slug in slugs]
+    staged = sorted(
+        (ordered[slot] for slot in slots), key=lambda cell: slugs.index(cell.slug or "")
+    )
+    for slot, cell in zip(slots, staged, strict=True):
+        ordered[slot] = cell
+    return ordered

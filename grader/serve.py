@@ -1,0 +1,234 @@
+"""Grades a notebook's cells for its kernel, with an engine that stays warm: joins the rooms.
+
+Requests and answers are data of JSON. A request is {"id", "stages": [slug ...], "cells": [[number,
+source] ...], "graded": number or null} or {"cancel": id}; without stages all that is defined is
+graded. Its answer has the same id and is one of
+
+    {"id", "report", "html", "text", "runs"}    `runs`: whether importing the cell came to an end
+    {"id", "error"}                             one line for the learner
+    {"id", "cancelled": true}
+
+Before the first comes {"ready": true}.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from rich.console import Console
+
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import find_stage
+from grader.read.hints import read_hints
+from grader.read.progress import remember_results
+from grader.read.traces import traced_stages
+from grader.run.cells import Cell, defined, submitted
+from grader.show.html import StageAids, verdict_html
+from grader.show.notebook import verdict
+from grader.show.screen import Screen
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError, ProgressError
+from grader.types.hints import Hints
+from grader.types.report import Outcome, Report, StageResult, Status, to_json
+from grader.types.submission import Submission
+from grader.types.trace import TracedHeatmap
+
+_Message = Mapping[str, Any]
+_NAME = "this notebook"
+_WIDTH = 80
+# How the engine calls a cell: by its place among those that it was given.
+_PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", re.MULTILINE)
+_AT_IMPORT = "(while it was imported)"  # ends the message of a time-out or crash that happened then
+
+
+def serve(
+    course: Course, root: Path | None, requests: Iterable[str], send: Callable[[_Message], None]
+) -> None:
+    """Answer `requests`, lines of JSON, until there are no more.
+
+    Results are remembered in the workspace `root` if there is one. Raises KitError as
+    `grader.engine.grade` does.
+    """
+    service = _Service(course, root, send)
+    reader = threading.Thread(target=service.read, args=(requests,), daemon=True)
+    reader.start()
+    with_engine(course, course.stages, "auto", service.work)
+
+
+class _Service:
+    """One thread reads the requests, so that a cancellation gets through; the other grades."""
+
+    def __init__(self, course: Course, root: Path | None, send: Callable[[_Message], None]) -> None:
+        self._course = course
+        self._root = root
+        self._send = send
+        self._jobs: SimpleQueue[_Message | None] = SimpleQueue()
+        self._cancelled: set[int] = set()
+        self._current: int | None = None
+        self._closed = False
+        self._engine: Engine | None = None
+
+    def read(self, requests: Iterable[str]) -> None:
+        """Hand the requests on until they end, which ends everything."""
+        for line in requests:
+            message = json.loads(line)
+            if "cancel" in message:
+                self._cancelled.add(message["cancel"])
+                self._stop(message["cancel"])
+            else:
+                self._jobs.put(message)
+        self._closed = True
+        self._jobs.put(None)
+        self._stop(self._current)
+
+    def work(self, engine: Engine) -> None:
+        """Answer one request after the other."""
+        self._engine = engine
+        self._send({"ready": True})
+        gc.freeze()
+        while (job := self._jobs.get()) is not None and not self._closed:
+            self._current = job["id"]
+            self._send({"id": job["id"], **self._answer(engine, job)})
+            gc.collect()  # the engine has switched off that it happens by itself
+
+    def _stop(self, job: int | None) -> None:
+        if self._engine is not None and job is not None and job == self._current:
+            self._engine.cancel()
+
+    def _answer(self, engine: Engine, job: _Message) -> _Message:
+        from grader.run.answers import Cancelled
+
+        def go_on(result: StageResult | None = None) -> None:
+            if self._closed or job["id"] in self._cancelled:
+                raise Cancelled
+
+        try:
+            go_on()
+            return self._verdict(engine, job, go_on)
+        except Cancelled:
+            return {"cancelled": True}
+        except KitError as error:
+            return {"error": str(error)}
+
+    def _verdict(
+        self, engine: Engine, job: _Message, go_on: Callable[[StageResult | None], None]
+    ) -> _Message:
+        course, graded = self._course, job["graded"]
+        ran = [Cell(*cell) for cell in job["cells"]]
+        stages = self._stages(job["stages"], ran)
+        cells = submitted(course, stages, ran, graded)
+        submission = _submission(cells)
+        report = engine.grade(Request(submission, stages, secrets.randbelow(1 << 31)), go_on)
+        runs = not any(_AT_IMPORT in check.message for s in report.stages for check in s.checks)
+        notes = (
+            [] if runs else ["The cell was graded but not run here, as it does not get to its end."]
+        )
+        for stage, result in zip(stages, report.stages, strict=True):
+            notes += self._remember(result, submitted(course, [stage], ran, graded))
+        names = [
+            "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
+        ]
+        report = replace(_renamed(report, names), notes=(*notes, *report.notes))
+        aids = {}
+        for stage, result in zip(stages, report.stages, strict=True):
+            go_on(None)
+            if len(stages) > 1 and result.status is not Status.FAILED:
+                continue  # its line of the scoreboard says it all
+            aids[stage.slug] = StageAids(
+                _hints(stage), self._heatmap(engine, stage, result, submission)
+            )
+        return {
+            "report": to_json(report),
+            "html": verdict_html(report, aids),
+            "text": _text(verdict(report, aids)),
+            "runs": runs,
+        }
+
+    def _stages(self, slugs: list[str], cells: list[Cell]) -> tuple[Stage, ...]:
+        """The stages to grade. Raises KitError if one is unknown, or there is nothing to grade."""
+        named = {find_stage(self._course, slug) for slug in slugs}
+        there = defined(cells)
+        chosen = tuple(
+            stage
+            for stage in self._course.stages
+            if stage in named
+            or (not named and any(entry.name in there for entry in stage.entry_points))
+        )
+        if not chosen:
+            first = self._course.stages[0]
+            names = " and ".join(entry.name for entry in first.entry_points)
+            raise KitError(f"nothing is defined yet: write {names} in a cell and run it first")
+        return chosen
+
+    def _remember(self, result: StageResult, cells: list[Cell]) -> list[str]:
+        """Remember a result, where there is a place for it; what went wrong.
+
+        The answer to a stage is its own cells: others may change without a new attempt.
+        """
+        if self._root is None:
+            return []
+        submission = _submission(cells)
+        try:
+            note = remember_results(self._root, [result], submission).note
+        except ProgressError as error:
+            note = str(error)
+        return [note] if note else []
+
+    def _heatmap(
+        self, engine: Engine, stage: Stage, result: StageResult, submission: Submission
+    ) -> TracedHeatmap | None:
+        """What the stage's example shows of an answer that gets to its end."""
+        is_slow = any(check.outcome is Outcome.TIMEOUT for check in result.checks)
+        if result.status not in (Status.PASSED, Status.FAILED) or is_slow or result.caused_by:
+            return None
+        if stage not in traced_stages(self._course):
+            return None
+        from grader.trace import trace
+
+        with suppress(CourseError):
+            return trace(self._course, stage, submission, engine.interpreter).heatmap
+        return None
+
+
+def _submission(cells: list[Cell]) -> Submission:
+    return Submission(_NAME, {}, cells=tuple(cell.source for cell in cells))
+
+
+def _hints(stage: Stage) -> Hints | None:
+    with suppress(CourseError):
+        return read_hints(stage)
+    return None
+
+
+def _renamed(report: Report, names: list[str]) -> Report:
+    """The report with the cells called as the learner sees them."""
+
+    def name(found: re.Match[str]) -> str:
+        place = int(found[2]) - 1
+        return found[1] + names[place] if 0 <= place < len(names) else found[0]
+
+    def renamed(stage: StageResult) -> StageResult:
+        checks = [replace(c, message=_PLACE.sub(name, c.message)) for c in stage.checks]
+        printed = _PLACE.sub(name, stage.printed)
+        return replace(stage, checks=tuple(checks), printed=printed)
+
+    return replace(report, stages=tuple(renamed(stage) for stage in report.stages))
+
+
+def _text(screen: Screen) -> str:
+    """The screen as plain text."""
+    file = io.StringIO()
+    console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False)
+    console.print(screen, end="")
+    return "\n".join(line.rstrip() for line in file.getvalue().split("\n")).strip("\n")

@@ -1,0 +1,394 @@
+"""`%load_ext grader` in a real kernel: verdicts, what the kernel never holds, and interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import read_course
+from grader.read.notebook import cell_code, notebook
+from grader.read.stubs import read_stub
+from grader.read.submission import parse_cells
+from grader.run.solutions import solution_files
+from grader.types.report import Report, to_json
+from grader.types.submission import Submission
+
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+
+# What the libraries of a kernel's client warn of is not ours to mend.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ROOT = Path(__file__).parents[2]
+COURSE = read_course(ROOT / "course.toml")
+WRONG = Path(__file__).parent / "answers" / "wrong"
+SOLUTIONS = {slug: text.decode() for slug, text in solution_files(COURSE).items()}
+STUBS = {stage.file_name: read_stub(stage) for stage in COURSE.stages}
+REPORT = "import json, grader.notebook as n\nprint(json.dumps([*n.sessions.values()][0].report))"
+PROCESS = "[*n.sessions.values()][0]._helper._process"
+
+
+class Kernel:
+    """A real kernel, in which cells are run one by one."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def run(self, source: str) -> Any:
+        """Run a cell; the cell with its outputs."""
+        cells = self._client.nb.cells
+        cells.append(nbformat.v4.new_code_cell(source))
+        self._client.execute_cell(cells[-1], len(cells) - 1)
+        return cells[-1]
+
+    def html(self, source: str) -> str:
+        """What a cell shows as HTML, with the plain text beside it."""
+        (shown,) = (o.data for o in self.run(source).outputs if "data" in o)
+        assert shown["text/plain"].strip()
+        return str(shown["text/html"])
+
+    def prints(self, source: str) -> str:
+        """What a cell prints."""
+        cell = self.run(source)
+        return "".join(o.text for o in cell.outputs if o.output_type == "stream")
+
+    def report(self) -> dict[str, Any]:
+        """The last report."""
+        report: dict[str, Any] = json.loads(self.prints(REPORT))
+        return report
+
+    def interrupt_in(self, seconds: float) -> None:
+        """Interrupt the cell that is running then."""
+        threading.Timer(seconds, lambda: os.kill(self.pid, signal.SIGINT)).start()
+
+    @property
+    def pid(self) -> int:
+        """The kernel's process."""
+        return int(self._client.km.provisioner.pid)
+
+
+@contextmanager
+def kernel(folder: Path) -> Iterator[Kernel]:
+    """A kernel with that working folder."""
+    client = nbclient.NotebookClient(
+        nbformat.v4.new_notebook(),
+        timeout=90,
+        kernel_name="python3",
+        allow_errors=True,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(ROOT)
+    try:
+        with client.setup_kernel():
+            yield Kernel(client)
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """A kernel with the extension loaded, in a folder that is no workspace."""
+    with kernel(tmp_path_factory.mktemp("elsewhere")) as there:
+        assert there.run("%load_ext grader").outputs == []
+        yield there
+
+
+def cell_of(slug: str, source: str) -> str:
+    return f"%%grade {slug}\n{cell_code(source, COURSE)}"
+
+
+RIGHT = {stage.slug: cell_of(stage.slug, SOLUTIONS[stage.file_name]) for stage in COURSE.stages}
+
+
+# --- the same points ---------------------------------------------------------------------------
+
+
+def variants() -> dict[str, dict[str, str]]:
+    """Files that hold all solutions, all stubs, and six times one mistake."""
+    mistakes = [
+        ("split_heads", "view_only"),
+        ("scaled_scores", sorted((WRONG / "scaled_scores").glob("*.py"))[0].stem),
+        ("masking", "apply_inverted"),
+        ("softmax", "nan_to_num"),
+        ("concat_heads", "no_transpose"),
+        ("multi_head_attention", "bias_never"),
+    ]
+    found = {"solutions": SOLUTIONS, "stubs": STUBS}
+    for slug, name in mistakes:
+        wrong = (WRONG / slug / f"{name}.py").read_text(encoding="utf-8")
+        found[f"{slug}, {name}"] = {**SOLUTIONS, f"{slug}.py": wrong}
+    return found
+
+
+VARIANTS = variants()
+Points = list[tuple[str, str, float, str | None]]
+
+
+def points(report: Mapping[str, Any]) -> Points:
+    return [(s["slug"], s["status"], s["score"], s["caused_by"]) for s in report["stages"]]
+
+
+def by_the_engine(*names: str) -> dict[str, tuple[Points, Points]]:
+    """The points of variants as files and as a saved notebook, from the engine itself."""
+    stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
+
+    def body(engine: Engine) -> dict[str, tuple[Points, Points]]:
+        def graded(submission: Submission) -> Points:
+            report: Report = engine.grade(Request(submission, COURSE.stages, seed=5))
+            return points(to_json(report))
+
+        found = {}
+        for name in names:
+            files = VARIANTS[name]
+            answers = {Path(file).stem: source for file, source in files.items()}
+            saved = json.dumps(notebook(COURSE, stubs, {}, answers)).encode()
+            cells = parse_cells(saved, "saved.ipynb")
+            data = {file: source.encode() for file, source in files.items()}
+            found[name] = (
+                graded(Submission("files", data)),
+                graded(Submission("saved.ipynb", {}, cells=cells)),
+            )
+        return found
+
+    return with_engine(COURSE, COURSE.stages, "cpu", body)
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> dict[str, tuple[Points, Points]]:
+    return by_the_engine(*VARIANTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(
+    warm: Kernel, elsewhere: dict[str, tuple[Points, Points]], name: str
+) -> None:
+    files, saved = elsewhere[name]
+    assert saved == files
+    by_stage = []
+    for stage in COURSE.stages:
+        warm.run(cell_of(stage.slug, VARIANTS[name][stage.file_name]))
+        by_stage += points(warm.report())
+    assert by_stage == files
+    warm.run("grade_here()")
+    assert points(warm.report()) == files
+
+
+def test_cells_without_the_magic_give_the_same_points(warm: Kernel) -> None:
+    name = "softmax, nan_to_num"
+    files = VARIANTS[name]
+    for stage in COURSE.stages:
+        warm.run(cell_code(files[stage.file_name], COURSE))
+    warm.run("grade_here()")
+    as_files, saved = by_the_engine(name)[name]
+    assert points(warm.report()) == as_files == saved
+    warm.run('grade_here("split_heads")')
+    assert points(warm.report()) == [("split_heads", "passed", 12, None)]
+
+
+# --- what is shown and what is run -------------------------------------------------------------
+
+
+def test_the_verdict_comes_before_the_cell_runs_and_its_names_are_there(warm: Kernel) -> None:
+    cell = warm.run(f'{RIGHT["split_heads"]}\nprint("ran here")\n6 * 7')
+    assert [output.output_type for output in cell.outputs] == [
+        *("display_data", "stream", "execute_result")
+    ]
+    assert "passed, 12 / 12 points" in cell.outputs[0].data["text/html"]
+    assert "passed" in cell.outputs[0].data["text/plain"]
+    import_torch = "import torch\nprint(tuple(split_heads(torch.ones(1, 2, 4), 2).shape))"
+    assert warm.prints(import_torch).strip() == "(1, 2, 2, 2)"
+
+
+def test_a_failure_shows_its_diagnosis_and_the_hint_for_it(warm: Kernel) -> None:
+    body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
+    html = warm.html(f"%%grade split_heads\ndef split_heads(x, num_heads):\n    {body}")
+    assert "<strong>Likely:</strong>" in html and "for this mistake (" in html
+    assert "look at   this cell, line" in html
+
+
+def test_the_weights_of_an_answer_that_passes_are_shown_as_a_table(warm: Kernel) -> None:
+    html = warm.html(RIGHT["softmax"])
+    assert "What your code makes of an example" in html and "<table" in html
+
+
+def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm: Kernel) -> None:
+    cell = warm.run(f"{RIGHT['split_heads']}\n1 / 0")
+    assert "passed, 12 / 12 points" in cell.outputs[0].data["text/html"]
+    said = json.dumps(cell.outputs[1:])
+    assert "ZeroDivisionError" in said and "notebook.py" not in said
+    broken = warm.run("%%grade split_heads\ndef split_heads(x, num_heads)\n    return x")
+    assert "SyntaxError" in broken.outputs[0].data["text/html"]
+    assert "SyntaxError" in json.dumps(broken.outputs[1:])
+
+
+@pytest.mark.slow  # as long as the course lets an import take
+def test_a_cell_that_never_ends_is_graded_and_not_run(warm: Kernel) -> None:
+    start = time.monotonic()
+    html = warm.html("%%grade concat_heads\nwhile True: pass")
+    assert "graded but not run here" in html and time.monotonic() - start < 30
+    assert "passed" in warm.html(RIGHT["masking"])
+
+
+def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm: Kernel) -> None:
+    assert "did you mean &#x27;split_heads&#x27;?" in warm.html("%%grade split_head\nx = 1")
+    assert "Name the stage" in warm.html("%%grade\nx = 1")
+    assert "did you mean" in warm.html('grade_here("split_head")')
+
+
+def test_a_function_stands_for_the_stage_of_its_name(warm: Kernel) -> None:
+    warm.run(RIGHT["split_heads"])
+    assert "passed, 12 / 12" in warm.html("grade_here(split_heads)")
+    assert "there is no stage" in warm.html("grade_here(3)")
+
+
+def test_an_older_definition_does_not_answer_for_a_cell_that_is_broken(warm: Kernel) -> None:
+    assert "passed, 12 / 12" in warm.html(RIGHT["split_heads"])
+    broken = warm.run("%%grade split_heads\ndef split_heads(x, num_heads)\n    return x")
+    assert "failed, 0 / 12" in broken.outputs[0].data["text/html"]
+    assert "failed, 0 / 12" in warm.html("%%grade split_heads\ndef split_head(x): return x")
+
+
+def test_what_a_stranger_prints_is_no_markup(warm: Kernel) -> None:
+    evil = 'print("<img src=x onerror=alert(1)>")\nraise ValueError("<script>alert(1)</script>")'
+    html = warm.html(
+        f"%%grade concat_heads\ndef concat_heads(x):\n    {evil.replace(chr(10), '; ')}"
+    )
+    assert "<script" not in html and "<img" not in html and "&lt;script&gt;" in html
+
+
+# --- the kernel holds nothing that grades ------------------------------------------------------
+
+LOOK = """
+import gc, sys, types
+print(json.dumps({
+    "modules": [name for name in sys.modules if name.partition(".")[0] in (
+        "grader", "pytest", "_pytest", "rich", "watchfiles")],
+    "code": sorted({
+        found.co_filename for thing in gc.get_objects() if isinstance(thing, types.FunctionType)
+        for found in [thing.__code__]
+        if any(part in found.co_filename for part in ("checks", "solutions", "misconceptions"))
+        and "grade" in found.co_filename + str(thing.__globals__.get("__name__"))}),
+    "paths": [name for name in sys.modules if any(
+        str(getattr(sys.modules[name], "__file__", "")).startswith(ROOT + part)
+        for part in ("/tests", "/solutions", "/hints"))],
+    "torch": "torch" in sys.modules,
+}))
+"""
+
+
+def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path: Path) -> None:
+    stub = cell_of("split_heads", STUBS["split_heads.py"]).replace("import torch\n", "")
+    stub = stub.replace("x: torch.Tensor", "x").replace(" -> torch.Tensor", "")
+    with kernel(tmp_path) as there:
+        there.run("%load_ext grader")
+        assert "not started" in there.html(stub)
+        found = json.loads(there.prints(f"import json\nROOT = {str(ROOT)!r}\n{LOOK}"))
+    assert found == {
+        "modules": ["grader", "grader.notebook"],
+        "code": [],
+        "paths": [],
+        "torch": False,
+    }
+
+
+def test_importing_the_package_imports_nothing_else_of_it() -> None:
+    code = "import sys, grader; print([name for name in sys.modules if 'grader' in name])"
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['grader']"
+
+
+# --- interrupts and ends -----------------------------------------------------------------------
+
+
+def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm: Kernel) -> None:
+    warm.interrupt_in(1)
+    start = time.monotonic()
+    cell = warm.run("%%grade concat_heads\nimport time\nprint('ran')\ntime.sleep(60)")
+    assert time.monotonic() - start < 5
+    shown, error = cell.outputs
+    assert "Stopped: nothing was graded." in shown.data["text/html"]
+    assert error.traceback == ["Stopped: nothing was graded."]
+    start = time.monotonic()
+    assert "passed, 10 / 10" in warm.html(RIGHT["concat_heads"])
+    assert time.monotonic() - start < 3
+
+
+def gone_within(seconds: float, pid: int) -> bool:
+    def is_gone() -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            return True
+
+    return within(seconds, is_gone)
+
+
+def within(seconds: float, condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
+    warm: Kernel,
+) -> None:
+    warm.html(RIGHT["split_heads"])
+    warm.run(f"import os\nos.kill({PROCESS}.pid, 9)")
+    slow = "%%grade concat_heads\nimport time\ntime.sleep(60)"
+    time.sleep(0.3)
+    pid = int(warm.prints(f"print({PROCESS}.pid)"))
+    assert "passed, 12 / 12" in warm.html(RIGHT["split_heads"])  # it was dead before the call
+    again = int(warm.prints(f"print({PROCESS}.pid)"))
+    assert again != pid
+    threading.Timer(1, lambda: os.kill(again, signal.SIGKILL)).start()
+    html = warm.html(slow.replace("time.sleep(60)", "time.sleep(3)"))
+    assert "the grader has ended (signal 9); run the cell again" in html
+    assert "passed, 12 / 12" in warm.html(RIGHT["split_heads"])
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
+def test_a_killed_kernel_takes_its_helper_with_it(tmp_path: Path) -> None:
+    with kernel(tmp_path) as there:
+        there.run("%load_ext grader")
+        there.html(RIGHT["split_heads"])
+        pid = int(there.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
+        assert not gone_within(0.1, pid)
+        os.kill(there.pid, signal.SIGKILL)
+        assert gone_within(10, pid)
+
+
+def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "course.toml").write_text("schema = 1\n", encoding="utf-8")
+    with kernel(tmp_path) as there:
+        there.run("%load_ext grader")
+        html = there.html("%%grade fold\nx = 5")
+        assert "course.toml" in html and "run the cell again" in html
+        assert there.prints("print(x)").strip() == "5"
+
+
+def test_unloading_ends_the_helper_and_takes_the_names_away(tmp_path: Path) -> None:
+    with kernel(tmp_path) as there:
+        there.run("%load_ext grader")
+        pid = int(there.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
+        assert there.run("%unload_ext grader").outputs == []
+        assert gone_within(5, pid)
+        assert there.prints("print('grade_here' in globals())").strip() == "False"
