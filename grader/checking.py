@@ -342,7 +342,7 @@ def _capital(text: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    room = LINE - len("  expected  ")
+    room = 3 * (LINE - len("  expected  "))  # the screen breaks it into lines
     return text if len(text) <= room else text[: room - 1] + "…"
 
 

@@ -91,6 +91,7 @@ class Watch:
         self._show = show
         self._edit = edit
         self._asked = stage
+        self._began = time.perf_counter()
 
     def press(self, key: str) -> None:
         """A key was pressed."""
@@ -126,6 +127,9 @@ class Watch:
         try:
             event = self._events.get(timeout=_TICK)
         except Empty:
+            if self._state.phase is Phase.JUDGING:
+                waited = time.perf_counter() - self._began
+                self._state = replace(self._state, seconds=waited)
             return True
         if isinstance(event, Pressed):
             return self._pressed(event.key)
@@ -151,8 +155,9 @@ class Watch:
         self._begin()
 
     def _begin(self) -> None:
+        self._began = time.perf_counter()
         if self._state.phase is not Phase.STARTING:
-            self._state = replace(self._state, phase=Phase.JUDGING)
+            self._state = replace(self._state, phase=Phase.JUDGING, seconds=0.0)
         self._judge.submit(self._state.stage)
 
     def _judged(self, event: _Judged) -> None:
@@ -167,6 +172,8 @@ class Watch:
         self._state = state
         self._show(state)  # before anything is written to a disk that may be slow
         (result,) = event.report.stages
+        if state.stage.file_name not in event.submission.files:
+            state = replace(state, notice=_gone(state.stage))
         try:
             found = remember_results(self._workspace.root, [result], event.submission)
             state = replace(state, progress=found.progress, notice=found.note or state.notice)
@@ -200,11 +207,21 @@ class Watch:
         elif key == "r":
             self._judge.draw_anew()
             self._begin()
+        elif key == "e" and not self._workspace.file(state.stage).exists():
+            self._state = replace(state, notice=_gone(state.stage))
         elif key == "e":
             trouble = self._edit(self._workspace.file(state.stage), self._line())
             self._state = replace(state, notice=trouble)
         else:
-            step = {UP: -1, "k": -1, DOWN: 1, "j": 1, PAGE_UP: -_PAGE, PAGE_DOWN: _PAGE, " ": _PAGE}
+            step = {
+                UP: -1,
+                "k": -1,
+                DOWN: 1,
+                "j": 1,
+                PAGE_UP: -_PAGE,
+                PAGE_DOWN: _PAGE,
+                " ": _PAGE,
+            }
             self._state = replace(state, scroll=max(0, state.scroll + step.get(key, 0)))
         return True
 
@@ -214,7 +231,7 @@ class Watch:
         known = state.progress.stage(stage.slug)
         number = known.next_rung(len(hints.rungs))
         advice = known.advice
-        speaks_to = advice.text if advice and not advice.given and advice.rung == number else ""
+        advised = advice is not None and not advice.given and advice.rung == number
         progress, notice = state.progress.with_hint(stage.slug, number), ""
         try:
             found = update_progress(
@@ -223,7 +240,7 @@ class Watch:
             progress, notice = found.progress, found.note
         except ProgressError as error:
             notice = str(error)
-        panel: Panel = HintShown(hints, number, speaks_to)
+        panel: Panel = HintShown(hints, number, advised)
         return replace(state.showing(panel), progress=progress, notice=notice)
 
     def _compared(self) -> Watching:
@@ -235,8 +252,10 @@ class Watch:
             stub = began_from(self._workspace, stage)
         except KitError as error:
             return replace(state, notice=str(error))
+        if work is None:
+            return replace(state, notice=_gone(stage))
         if now is None:
-            return replace(state, notice=f"{name}: is not there, or is not UTF-8")
+            return replace(state, notice=f"{name}: is not UTF-8: have your editor save it so")
         return state.showing(Difference(name, stub, now))
 
     def _line(self) -> int:
@@ -340,6 +359,10 @@ def _recall(workspace: Workspace) -> tuple[Progress, str]:
     except ProgressError as error:
         return Progress(), str(error)
     return found.progress, found.note
+
+
+def _gone(stage: Stage) -> str:
+    return f"{stage.file_name} is not there: `grade reset {stage.slug}` puts it back"
 
 
 def _learnt(stage: Stage) -> str:

@@ -18,7 +18,11 @@ from grader.types.workspace import Workspace
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `grade diff`."""
-    parser = commands.add_parser("diff", help="what you have changed", description=__doc__)
+    parser = commands.add_parser(
+        "diff",
+        help="what you have changed",
+        description="Show what you have changed in a file since it was a stub.",
+    )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.set_defaults(run=run)
 

@@ -78,10 +78,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="grade",
         description="Grade your answers: the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
+        epilog="Options of grading itself: --all, --json, --submission PATH, --device, --seed, "
+        "--course DIR, --plain; `grade grade --help` explains them. Each command takes --help too.",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)
-    commands = parser.add_subparsers(metavar="command")
+    commands = parser.add_subparsers(metavar="command", prog="grade")
     for module in (grade, *_COMMANDS.values()):
         module.add_parser(commands)
     for command in commands.choices.values():

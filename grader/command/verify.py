@@ -14,7 +14,9 @@ from grader.read.workspace import locate_course
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `grade verify`."""
-    parser = commands.add_parser("verify", prog="grade verify", description=__doc__)
+    parser = commands.add_parser(
+        "verify", help="prove that the course is sound (for authors)", description=__doc__
+    )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--json", action="store_true", help="print the proofs as JSON")
     parser.set_defaults(run=run)

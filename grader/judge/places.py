@@ -10,7 +10,7 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
-_LINES_SHOWN = 4
+_LINES_SHOWN = 8
 _LONGEST_LINE = 200
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -25,7 +25,7 @@ class _Source:
 def place_of(submission: Submission, stage: Stage, target: str) -> str:
     """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
 
-    A body of a few lines is quoted.
+    A body of a few lines is quoted, of a longer one the lines that return.
     """
     for source in _sources(submission, stage):
         try:
@@ -71,9 +71,22 @@ def _words(source: _Source, definition: _Definition) -> str:
     if isinstance(definition, ast.ClassDef):
         first = last = definition.lineno
     which = f"line {first}" if first == last else f"lines {first} to {last}"
-    lines = source.text.split("\n")[first - 1 : last]
     words = f"\n  look at   {safe(source.name)}, {which}, in {definition.name}"
-    if len(lines) <= _LINES_SHOWN:
-        indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-        words += "".join(f"\n    {safe(line[indent:][:_LONGEST_LINE])}" for line in lines)
+    lines = source.text.split("\n")
+    code = [
+        number
+        for number in range(first, last + 1)
+        if lines[number - 1].strip() and not lines[number - 1].lstrip().startswith("#")
+    ]
+    if len(code) > _LINES_SHOWN:  # then only where its answers leave it
+        code = [
+            node.lineno
+            for statement in body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Return)
+        ][-_LINES_SHOWN:]
+    shown = {number: lines[number - 1] for number in code}
+    indent = min((len(line) - len(line.lstrip()) for line in shown.values()), default=0)
+    for number, line in shown.items():
+        words += f"\n    {number:>4}  {safe(line[indent:][:_LONGEST_LINE]).rstrip()}"
     return words

@@ -19,6 +19,8 @@ _OUTCOMES = {
     Ending.BROKEN: Outcome.ERROR,
     Ending.NOT_RUN: Outcome.ERROR,
 }
+# Endings that name no line of the learner's by themselves.
+_WITHOUT_LINES = (Ending.WRONG, Ending.TIMED_OUT, Ending.CRASHED)
 _LOST = "The check gave no answer"
 
 
@@ -129,7 +131,7 @@ def _result(
         outcome=outcome,
         score=_number(planned.points) if earned else 0,
         max_score=_number(planned.points),
-        message=fact.message + (place(fact.target) if fact.ending is Ending.WRONG else ""),
+        message=fact.message + (place(fact.target) if fact.ending in _WITHOUT_LINES else ""),
         diagnosis=diagnosis if outcome is Outcome.FAILED else None,
         seconds=sum(other.seconds for other in facts if other.case.check == planned.id),
     )

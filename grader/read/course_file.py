@@ -46,11 +46,13 @@ def find_course(start: Path) -> Course:
 
 
 def find_stage(course: Course, word: str) -> Stage:
-    """The stage of that slug. Raises KitError, naming the stage that comes close."""
+    """The stage of that slug or number. Raises KitError, naming what comes close."""
     slugs = [stage.slug for stage in course.stages]
     if word in slugs:
         return course.stage(word)
-    close = difflib.get_close_matches(word, slugs, n=1)
+    if word.isdecimal() and 1 <= int(word) <= len(slugs):
+        return course.stages[int(word) - 1]
+    close = difflib.get_close_matches(word, [*slugs, *sorted(RESERVED - {"all"})], n=1)
     advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
     raise KitError(f"there is no stage '{word}'; {advice}")
 

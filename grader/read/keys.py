@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,9 +23,11 @@ else:
     import tty
 
     _SEQUENCES = {
-        b"\x1b[A": UP, b"\x1bOA": UP, b"\x1b[B": DOWN, b"\x1bOB": DOWN,
-        b"\x1b[5~": PAGE_UP, b"\x1b[6~": PAGE_DOWN, b"\x1b": ESCAPE,
+        "\x1b[A": UP, "\x1bOA": UP, "\x1b[B": DOWN, "\x1bOB": DOWN,
+        "\x1b[5~": PAGE_UP, "\x1b[6~": PAGE_DOWN, "\x1b": ESCAPE,
     }  # fmt: skip
+    # Keys that send several letters; a slow line or a mouse wheel sends many keys at once.
+    _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
 
 class Keys:
@@ -61,8 +64,13 @@ class Keys:
 
     def _begin(self) -> None:
         if sys.platform != "win32":
-            self._found = termios.tcgetattr(sys.stdin.fileno())
-            tty.setcbreak(sys.stdin.fileno())
+            terminal = sys.stdin.fileno()
+            self._found = termios.tcgetattr(terminal)
+            tty.setcbreak(terminal)
+            # No Ctrl-Z: the shell would be left with our screen, and we with its terminal.
+            attributes = termios.tcgetattr(terminal)
+            attributes[6][termios.VSUSP] = b"\0"
+            termios.tcsetattr(terminal, termios.TCSANOW, attributes)
         self._stop.clear()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -95,10 +103,6 @@ class Keys:
                 data = os.read(terminal, 64)
                 if not data:
                     return  # the terminal is gone
-                if data.startswith(b"\x1b"):
-                    key = _SEQUENCES.get(data)
-                    if key is not None:
-                        self._press(key)
-                    continue
-                for letter in data.decode("utf-8", "ignore"):
-                    self._press(letter)
+                for key in _KEY.findall(data.decode("utf-8", "ignore")):
+                    if len(key) == 1 or key in _SEQUENCES:
+                        self._press(_SEQUENCES.get(key, key))

@@ -137,6 +137,7 @@ def _stage(data: Any) -> StageProgress:
     return StageProgress(
         rungs=_count(rest, "rungs"),
         status=None if status is None else Status(status),
+        score=float(_taken(rest, "score", (int, float), 0.0)),
         best=float(_taken(rest, "best", (int, float), 0.0)),
         attempts=_count(rest, "attempts"),
         digest=_taken(rest, "digest", str, None),
@@ -176,6 +177,7 @@ def _stage_json(stage: StageProgress) -> dict[str, Any]:
     known = {
         "rungs": stage.rungs,
         "status": stage.status and stage.status.value,
+        "score": stage.score,
         "best": stage.best,
         "attempts": stage.attempts,
         "digest": stage.digest,

@@ -42,14 +42,14 @@ def locate_workspace(course: Path | None) -> Workspace:
     """The workspace that a learner's command works in. Raises KitError.
 
     It is the nearest folder, from the working folder upwards, that `grade init` made or that is a
-    course's own; anywhere else it is the checkout that this package is installed from. `course` is
-    the course to use in place of the workspace's own, as for `locate_course`.
+    course's own. `course` is the course to use in place of the workspace's own, as for
+    `locate_course`; without a workspace its folder is one, unless it is the installed one.
     """
     found = locate_course(course)
     nearest = _nearest(Path.cwd())
     if nearest is not None and is_workspace(nearest):
         return Workspace(nearest, found)
-    if found.root == installed_folder():
+    if found.root == installed_folder() or (course is None and nearest is None):
         raise KitError("you are not in a workspace: `grade init` makes one here, or go to yours")
     return Workspace(found.root, found)
 

@@ -256,10 +256,7 @@ class WorkerAnswers:
         except DeadlineError:
             self._drop()
             self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
-            plural = "" if seconds == 1 else "s"
-            raise Timeout(
-                f"No answer within {seconds:g} second{plural}: is there an endless loop?"
-            ) from None
+            raise Timeout("No answer in time: is there an endless loop?") from None
         except Closed:
             grace = 0.0 if self._aborted else _GRACE
             raise Crash(how_it_ended(self._drop(grace))) from None
@@ -333,7 +330,7 @@ def _import_error(error: Any, stage: Stage, submission: Submission) -> AnswerErr
 def _missing_file(stage: Stage, submission: Submission) -> str:
     close = difflib.get_close_matches(stage.file_name, list(submission.files), n=1, cutoff=0.7)
     hint = f"; did you name it {safe(close[0])}?" if close else ""
-    return f"The submission has no file {stage.file_name}{hint}"
+    return f"There is no file {stage.file_name}{hint}"
 
 
 def _missing_name(name: str, reply: dict[str, Any], stage: Stage, submission: Submission) -> str:

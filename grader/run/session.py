@@ -261,11 +261,11 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     if isinstance(error, pytest.skip.Exception):
         return Ending.SKIPPED, str(error.msg)
     if isinstance(error, Timeout):
-        return Ending.TIMED_OUT, str(error)
+        return Ending.TIMED_OUT, _and_call(str(error), stage)
     if isinstance(error, Crash):
-        return Ending.CRASHED, str(error)
+        return Ending.CRASHED, _and_call(str(error), stage)
     if isinstance(error, AnswerError):
-        return Ending.RAISED, _with_call(str(error), stage)
+        return Ending.RAISED, _and_call(str(error), stage)
     if isinstance(error, WireError):  # in a backward pass, which no entry point is called for
         return Ending.RAISED, f"A backward pass gave an answer that makes no sense: {error}"
     if isinstance(error, AssertionError) and str(error):
@@ -276,6 +276,11 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
             f"The check cannot make sense of this answer: {said}", stage
         )
     return Ending.BROKEN, said
+
+
+def _and_call(message: str, stage: StageUnderCheck) -> str:
+    """The message, whose own lines belong together, and then the call that it is about."""
+    return f"{message}\n  call      {stage.last_call}" if stage.last_call else message
 
 
 def _with_call(message: str, stage: StageUnderCheck) -> str:

@@ -32,14 +32,11 @@ def aftermath(hints: Hints) -> Screen:
     return Screen(lambda page: _aftermath(page, hints))
 
 
-def rung(page: Page, title: str, hints: Hints, number: int, speaks_to: str) -> Iterator[Text]:
-    """One hint under the stage's title, and nothing after it."""
-    yield from _heading(page, title, f"hint {number} of {len(hints.rungs)}")
+def rung(page: Page, title: str, hints: Hints, number: int, advised: bool) -> Iterator[Text]:
+    """One hint under the stage's title; `advised` if it speaks to the mistake that was found."""
+    why = ", for the mistake that the last run found" if advised else ""
+    yield from _heading(page, title, f"hint {number} of {len(hints.rungs)}{why}")
     yield Text()
-    if speaks_to:
-        found = page.inline(speaks_to)
-        yield from page.wrap(found, MARGIN, Text("The last run found: ", "bold yellow"))
-        yield Text()
     yield from _rung(page, hints, number)
 
 
@@ -47,7 +44,11 @@ def _hint(
     page: Page, stage: Stage, hints: Hints, number: int, speaks_to: str, is_open: bool
 ) -> Iterator[Text]:
     yield Text()
-    yield from rung(page, stage.title, hints, number, speaks_to)
+    yield from rung(page, stage.title, hints, number, bool(speaks_to))
+    if speaks_to:
+        yield Text()
+        found = page.inline(speaks_to)
+        yield from page.wrap(found, MARGIN, Text("The last run found: ", "bold yellow"))
     yield Text()
     if number < len(hints.rungs):
         yield from page.offer("The next one:", f"grade hint {stage.slug}")

@@ -117,15 +117,16 @@ class Page:
             room = limit - len(lines)
             if room <= 0:
                 return lines, len(raw) - number
-            body = line.lstrip(" ")
-            lead = min(len(line) - len(body), width // 2)
-            piece = Text(
-                body[: room * width], style
-            )  # a line of a megabyte must not be wrapped whole
-            parts = piece.wrap(self.console, width - lead, overflow="fold")
-            for part in parts[:room]:
-                lines.append(Text(" " * indent).append(bar, "dim").append(" " * lead))
-                lines[-1].append_text(part)
+            head = _LABEL.match(line) or _INDENT.match(line)
+            label = head.group() if head is not None else ""
+            label = label if cell_len(label) <= width // 2 else ""
+            body = line[len(label) :]
+            # A line of a megabyte must not be wrapped whole.
+            piece = Text(body[: room * width], style)
+            parts = piece.wrap(self.console, width - cell_len(label), overflow="fold")
+            for at, part in enumerate(parts[:room] or [Text()]):
+                lines.append(Text(" " * indent).append(bar, "dim"))
+                lines[-1].append(" " * cell_len(label) if at else label, style).append_text(part)
             if len(parts) > room or len(piece) < len(body):
                 return lines, len(raw) - number
         return lines, 0
@@ -197,6 +198,8 @@ class Page:
         yield from flush()
 
 
+_INDENT = re.compile(r" +")
+_LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  ", whose value stays to its right
 _INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")

@@ -59,6 +59,13 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
         lines = list(_group_explained(page, stage, groups[0], False, set(), limit)) + below
         if len(lines) <= room:
             break
+    if stage.printed.strip():
+        left = min(PRINTED_LINES, room - len(lines) - 3)
+        if left > 0:
+            lines += [Text(), *_printed(page, stage, left)]
+        else:
+            much = count(len(stage.printed.strip().split("\n")), "line")
+            lines = [*lines[: room - 1], Text(" " * _BODY + f"Your code printed {much}", "dim")]
     return lines[:room]
 
 
@@ -69,7 +76,7 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
     for group in failures(stage):
         lines += [*_group_explained(page, stage, group, True, said, LINES_WITH_ALL), Text()]
     if stage.printed.strip():
-        lines += _printed(page, stage, True)
+        lines += _printed(page, stage, LINES_WITH_ALL)
     return lines or list(page.sentence(Text("No check fails.")))
 
 
@@ -281,7 +288,7 @@ def _explanation(page: Page, report: Report, every: bool, next_file: str | None)
     if every:
         for stage in report.stages:
             if stage.status is Status.PASSED and stage.printed.strip():
-                yield from _printed(page, stage, every)
+                yield from _printed(page, stage, LINES_WITH_ALL if every else PRINTED_LINES)
                 yield Text()
 
 
@@ -307,7 +314,7 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
         )
         yield Text()
     if stage.printed.strip():
-        yield from _printed(page, stage, every)
+        yield from _printed(page, stage, LINES_WITH_ALL if every else PRINTED_LINES)
         yield Text()
     waiting = [later.slug for later in report.stages if later.caused_by == stage.slug]
     if waiting and not every:
@@ -441,11 +448,11 @@ def _title(page: Page, outcome: Outcome, title: str, checks: list[CheckResult]) 
         yield line
 
 
-def _printed(page: Page, stage: StageResult, every: bool) -> Iterator[Text]:
+def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
     yield from page.sentence(Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
-    limit = LINES_WITH_ALL if every else PRINTED_LINES
     lines, left_out = page.verbatim(stage.printed.strip("\n"), _BODY - 2, gutter=True, limit=limit)
     yield from lines
+    every = limit == LINES_WITH_ALL
     yield from _left_out(page, left_out, _BODY - 2, f"grade {stage.slug} --all", every)
 
 
@@ -459,10 +466,13 @@ def _left_out(page: Page, left: int, indent: int, command: str, every: bool) -> 
 
 def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
     slug = page.word(report.stages[0].slug)
+    greeting = "Welcome! Nothing is written yet, so here is how to begin."
+    if len(report.stages) == 1:
+        greeting = f"Nothing is written in {slug} yet."
     where = Text("Open ").append(
         page.word(next_file) if next_file else f"the file of {slug}", COMMAND
     )
-    yield from page.sentence(Text("Welcome! Nothing is written yet, so here is how to begin."))
+    yield from page.sentence(Text(greeting))
     yield Text()
     steps = (
         where.append(" and read what it asks for."),

@@ -25,6 +25,8 @@ _KEYS = (
     *(("h", "hint"), ("a", "all"), ("d", "diff"), ("l", "list")),
     *(("e", "edit"), ("r", "re-run"), ("q", "quit")),
 )
+_ENDLESS = 1000  # lines there are where no terminal limits them, and no key can be pressed
+_SLOW = 1.0  # seconds
 _FEWEST_LINES = 10  # a terminal of fewer is scrolled by itself
 
 
@@ -62,8 +64,8 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
     core = [stage for stage in course.stages if not stage.bonus] or list(course.stages)
     known = [state.progress.stage(stage.slug) for stage in core]
     done = sum(each.status is Status.PASSED for each in known)
-    best = sum(each.best for each in known)
-    facts = f"{done} of {count(len(core), 'stage')}, {amount(best)} of "
+    score = sum(each.score for each in known)
+    facts = f"{done} of {count(len(core), 'stage')}, {amount(score)} of "
     facts += f"{count(sum(stage.points for stage in core), 'point')}"
     title = page.word(course.title, max(8, page.width - MARGIN - len(facts) - GAP))
     line = Text(" " * MARGIN).append(title, "bold")
@@ -82,7 +84,7 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
     stage, result = state.stage, _result(state)
     doing = {
         Phase.STARTING: "starting: loading the libraries",
-        Phase.JUDGING: "judging",
+        Phase.JUDGING: f"judging, {state.seconds:.0f} s" if _is_slow(state) else "judging",
         Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
     }[state.phase]
     line = Text(" " * MARGIN)
@@ -97,6 +99,9 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
     file = Text(" " * (MARGIN + 2)).append(page.word(_file(state)), COMMAND)
     if result is not None and result.status is not Status.NOT_STARTED:
         file.append(f"{' ' * GAP}").append_text(_checks(page, result))
+        if file.cell_len > page.width:
+            file.truncate(page.width - len(page.glyphs.more))
+            file.append(page.glyphs.more, "dim")
     yield file
 
 
@@ -110,22 +115,27 @@ def _checks(page: Page, result: StageResult) -> Text:
         Outcome.ERROR: (glyphs.error, "bold magenta"),
         Outcome.SKIPPED: (glyphs.not_started, "dim"),
     }
-    drawn = Text()
-    for check in result.checks:
-        drawn.append(*signs[check.outcome])
     judged = [check for check in result.checks if check.outcome is not Outcome.SKIPPED]
     passing = sum(check.outcome is Outcome.PASSED for check in judged)
-    return drawn.append(f"  {passing} of {count(len(judged))} pass", "dim")
+    drawn = Text(f"{passing} of {count(len(judged))} pass{' ' * GAP}", "dim")
+    for check in result.checks:
+        drawn.append(*signs[check.outcome])
+    return drawn
 
 
 def _body(page: Page, state: Watching, room: int) -> list[Text]:
     panel = state.panel
+    if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
+        return list(page.sentence(Text("Your code takes its time. Is there an endless loop?")))[
+            :room
+        ]
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):
-        lines = list(rung(page, state.stage.title, panel.hints, panel.number, panel.speaks_to))
-        if panel.number < len(panel.hints.rungs):
-            lines += [Text(), *page.sentence(Text("For the next one press h again.", "dim"))]
+        lines = list(rung(page, state.stage.title, panel.hints, panel.number, panel.advised))
+        last = panel.number == len(panel.hints.rungs)
+        more = "This was the last one." if last else "For the next one press h again."
+        lines += [Text(), *page.sentence(Text(more, "dim"))]
     elif isinstance(panel, Difference):
         lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
     elif isinstance(panel, Standing):
@@ -147,7 +157,10 @@ def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Tex
     left = len(lines) - start - shown
     what = f"{count(left, 'more line')} below" if left else "the end"
     part = lines[start : start + shown]
-    return [*part, Text(" " * MARGIN + f"{page.glyphs.more} {what}: arrow keys scroll", "dim")]
+    return [
+        *part,
+        Text(" " * MARGIN + f"{page.glyphs.more} {what}: arrows, Page Up and Down scroll", "dim"),
+    ]
 
 
 def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
@@ -157,17 +170,18 @@ def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
     if result.status in (Status.FAILED, Status.ERROR):
         return first_failure(page, report, result, room)
     if result.status is Status.NOT_STARTED:
-        return list(_how_to_begin(page, state))[:room]
+        return list(_how_to_begin(page, state, keys=room < _ENDLESS))[:room]
     return list(_all_done(page, state))[:room]
 
 
-def _how_to_begin(page: Page, state: Watching) -> Iterator[Text]:
+def _how_to_begin(page: Page, state: Watching, *, keys: bool) -> Iterator[Text]:
     yield from page.sentence(Text("Nothing is written here yet."))
     yield Text()
+    opening = Text("Open ").append(page.word(_file(state)), COMMAND)
     steps = (
-        Text("Open ").append(page.word(_file(state)), COMMAND).append(", or press e."),
+        opening.append(", or press e." if keys else "."),
         Text("Put your code in place of ").append("raise NotImplementedError", "cyan").append("."),
-        Text("Save. Stuck? Press h."),
+        Text("Save. Stuck? Press h." if keys else "Save."),
     )
     for number, step in enumerate(steps, start=1):
         yield from page.wrap(step, MARGIN + 2, Text(f"{number}  "))
@@ -191,12 +205,15 @@ def _standing(page: Page, state: Watching) -> Iterator[Text]:
         line = Text(" " * MARGIN)
         line.append_text(mark(page, known.status or Status.NOT_STARTED)).append(" ")
         line.append(page.column(stage.slug, width), "bold" if stage == state.stage else "")
-        points = f"{amount(known.best)} / {amount(stage.points)}"
+        points = f"{amount(known.score)} / {amount(stage.points)}"
         word = "not judged yet" if known.status is None else standing(known.status)
         line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
-        hints = f"{count(known.rungs, 'hint')} used" if known.rungs else ""
-        tries = count(known.attempts, "attempt") if known.attempts else ""
-        yield line.append("".join(f"{' ' * GAP}{fact}" for fact in (tries, hints) if fact), "dim")
+        facts = [
+            f"best {amount(known.best)}" if known.best > known.score else "",
+            count(known.attempts, "attempt") if known.attempts else "",
+            f"up to hint {known.rungs}" if known.rungs else "",
+        ]
+        yield line.append("".join(f"{' ' * GAP}{fact}" for fact in facts if fact), "dim")
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:
@@ -205,10 +222,17 @@ def _notice(page: Page, state: Watching) -> Iterator[Text]:
 
 
 def _keys(page: Page) -> Text:
-    line = Text(" " * MARGIN)
+    """The keys and their words, without the words where there is no room for them."""
+    line, short = Text(" " * MARGIN), Text(" " * MARGIN)
     for key, word in _KEYS:
         line.append(key, COMMAND).append(f" {word}   ", "dim")
-    return line
+        short.append(f"{key} ", COMMAND)
+    line.rstrip()
+    return line if line.cell_len <= page.width else short
+
+
+def _is_slow(state: Watching) -> bool:
+    return state.seconds >= _SLOW
 
 
 def _result(state: Watching) -> StageResult | None:
@@ -236,4 +260,4 @@ def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text
     points = f"{amount(result.score)} of {count(result.max_score, 'point')}"
     line = f"{page.word(state.stage.slug)}: {standing(result)}, {points}."
     yield from page.sentence(Text(line))
-    yield from _verdict(page, state, 100)
+    yield from _verdict(page, state, _ENDLESS)

@@ -23,14 +23,15 @@ class Advice:
 class StageProgress:
     """One stage. `status` is where it stood when it was last graded, None if it never was.
 
-    `rungs` is the highest hint used, `best` the most points reached, `attempts` how many different
-    answers were graded (`digest` is that of the last), `passed` when it first passed (ISO 8601,
-    UTC), and `gave_up` whether the solution was looked at before that. `rest` is what another
-    version of the kit has written; it is kept as it is.
+    `rungs` is the highest hint used, `score` the points then and `best` the most ever reached,
+    `attempts` how many different answers were graded (`digest` is that of the last), `passed` when
+    it first passed (ISO 8601, UTC), and `gave_up` whether the solution was looked at before that.
+    `rest` is what another version of the kit has written; it is kept as it is.
     """
 
     rungs: int = 0
     status: Status | None = None
+    score: float = 0.0
     best: float = 0.0
     attempts: int = 0
     digest: str | None = None
@@ -83,6 +84,7 @@ class Progress:
         stage = replace(
             stage,
             status=result.status,
+            score=result.score,
             best=max(stage.best, result.score),
             attempts=attempts,
             digest=digest if begun else stage.digest,

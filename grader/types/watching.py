@@ -22,11 +22,11 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class HintShown:
-    """A hint that was asked for; `speaks_to` is the mistake that it was chosen for, if it was."""
+    """A hint that was asked for; `advised` if it was chosen for the mistake that was found."""
 
     hints: Hints
     number: int
-    speaks_to: str = ""
+    advised: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Success:
 class Watching:
     """The stage that the learner is at, its last verdict, and what they have asked to see.
 
-    `report` is on `stage` alone, None before the first verdict; `seconds` is how long that took.
+    `report` is on `stage` alone, None before the first verdict; `seconds` is how long that took,
+    or while the engine is judging how long it has been.
     `success` is the stage passed last, until the next verdict on another one; `notice` one line
     about what went wrong outside the learner's code; `panel` what is shown in place of the first
     failure, from its line `scroll` on.

@@ -387,8 +387,8 @@ def apply_minus_10000_added(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_in_place",
     replaces="apply_mask",
-    says="You write -inf into the caller's own scores: a trailing underscore works in place. "
-    "Give back a new tensor.",
+    says="You write -inf into the caller's own scores. An assignment like `scores[...] = ` and a "
+    "method with a trailing underscore work in place: give back a new tensor.",
     hint=6,
 )
 def apply_in_place(scores: Tensor, mask: Tensor | None) -> Tensor:

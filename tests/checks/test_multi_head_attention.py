@@ -256,109 +256,6 @@ def listed(names: list[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-# --- the layers ------------------------------------------------------------------------------
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
-    """The constructor refuses a d_model that the heads do not divide"""
-    with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
-        submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize(("d_model", "num_heads"), [(6, 2), (20, 5)])
-def test_layers(submission: Any, d_model: int, num_heads: int) -> None:
-    """It owns w_q, w_k, w_v and w_o, 4 D² + 4 D parameters, nothing else"""
-    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
-    parameters(mha, d_model)
-    expect_layers(mha.state_dict(), d_model, bias=True)
-    count = sum(parameter.numel() for parameter in mha.parameters())
-    expect_equal(count, 4 * d_model**2 + 4 * d_model, f"the number of parameters for D={d_model}")
-
-
-@pytest.mark.points(1)
-@torch.no_grad()
-def test_biases(submission: Any, rand: Rand) -> None:
-    """Biases start at zero, and bias=False leaves out all four"""
-    B, T, D, H = 2, 5, 12, 3
-    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
-    start = mha.state_dict()
-    expect_layers(start, D, bias=True, others=True)
-    for layer in LAYERS:
-        name = f"{layer}.bias"
-        expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
-
-    state = random_state(rand, D, bias=False)
-    plain = module(submission, state, H, bias=False)
-    count = sum(parameter.numel() for parameter in plain.parameters())
-    expect_equal(count, 4 * D**2, f"the number of parameters without biases for D={D}")
-    x = rand(B=B, T=T, D=D)
-    expected = reference(state, H, x, x, x)
-    expect_results(plain(x, x, x), expected, " without biases")
-    zeros = torch.zeros_like(x)  # whose scores are exactly 0, and yet scores
-    expected = reference(state, H, zeros, x, x)
-    expect_results(plain(zeros, x, x), expected, " without biases for a query of zeros")
-
-
-@pytest.mark.points(1)
-@pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(192, 6, False), (256, 4, True)])
-def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> None:
-    """Weights start as Xavier says, with standard deviation 1/sqrt(D)"""
-    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
-    start = mha.state_dict()
-    expect_layers(start, d_model, bias, others=True)
-    # Over D² entries a right spread is within 0.4 % and a right mean within 0.5 % of the spread,
-    # each with one standard error: what is admitted here is eight and ten of them.
-    spread = d_model**-0.5
-    for layer in LAYERS:
-        weight = start[f"{layer}.weight"].double()
-        got = weight.std().item()
-        assert abs(got / spread - 1) < 0.03, (
-            f"The weights of {layer} start with the wrong spread for D={d_model}\n"
-            f"  expected  a standard deviation of {spread:.4f}, give or take 3 %\n"
-            f"  got       {got:.4f}"
-        )
-        mean = weight.mean().item()
-        assert abs(mean) < 0.05 * spread, (
-            f"The weights of {layer} are not centred at zero\n"
-            f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
-            f"  got       {mean:.4f}"
-        )
-        # The squared lengths of independent rows vary by 6 % or more of the mean; a matrix that
-        # is orthogonal, or a permutation, has the right spread and rows of one length.
-        assert weight.square().sum(1).std().item() > 0.01, (
-            f"The weights of {layer} are not drawn independently\n"
-            f"  expected  {d_model} rows whose lengths vary a little\n"
-            f"  got       rows that are all equally long"
-        )
-
-
-@pytest.mark.points(1)
-def test_fresh_weights(submission: Any) -> None:
-    """Every layer of every module draws starting weights of its own"""
-    D, H = 12, 3
-    seen: dict[str, Tensor] = {}
-    for which in ("one module", "another module"):
-        start = submission.MultiHeadAttention(d_model=D, num_heads=H).state_dict()
-        expect_layers(start, D, bias=True, others=True)
-        for layer in LAYERS:
-            weight = start[f"{layer}.weight"]
-            assert len(weight.unique(dim=0)) == D, (
-                f"Rows of {layer}.weight start out equal\n"
-                f"  expected  {D} different rows\n"
-                f"  got       {len(weight.unique(dim=0))} different rows"
-            )
-            for other, known in seen.items():
-                assert not torch.equal(weight, known), (
-                    f"Two layers start with the same weights\n"
-                    f"  first   {other}\n"
-                    f"  second  {layer} of {which}"
-                )
-            seen[f"{layer} of {which}"] = weight
-
-
 # --- the results -----------------------------------------------------------------------------
 
 
@@ -431,31 +328,6 @@ def test_cross_attention(
     for inputs in ((query, key, value), (key, key, value), (query, key, key)):
         expected = reference(state, H, *inputs)
         expect_results(mha(*inputs), expected)
-
-
-@pytest.mark.points(1)
-@torch.no_grad()
-def test_arguments(submission: Any, rand: Rand) -> None:
-    """All arguments work by name and by position, dropout is 0 by default"""
-    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
-    state = random_state(rand, D)
-    query, key, value = tokens(rand, B, Tq, Tk, D)
-    mask = padding([4, 6], Tk, query.device)
-    masked = reference(state, H, query, key, value, mask)
-    unmasked = reference(state, H, query, key, value)
-
-    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
-    load(mha, state)
-    mha.to(query.device)  # and not evaluation mode: a module starts in training mode
-    expect_results(mha(query, key, value), unmasked, " with the default dropout")
-    expect_results(
-        mha(mask=mask, value=value, key=key, query=query), masked, " of the call by keyword"
-    )
-    expect_results(mha(query, key, value, mask), masked, " of the call by position")
-    expect_results(mha(query, key, value, None), unmasked, " for the mask None")
-
-    by_position = submission.MultiHeadAttention(D, H, 0.5, False)
-    expect_layers(by_position.state_dict(), D, bias=False)
 
 
 @pytest.mark.points(1)
@@ -649,6 +521,134 @@ def test_parameter_gradients(
     expected, _ = reference(trained, H, query, key, value)
     output, _ = mha(query, key, value)
     expect_gradients(output, expected, trained)
+
+
+# --- the layers ------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("d_model", "num_heads"), [(6, 2), (20, 5)])
+def test_layers(submission: Any, d_model: int, num_heads: int) -> None:
+    """It owns w_q, w_k, w_v and w_o, 4 D² + 4 D parameters, nothing else"""
+    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
+    parameters(mha, d_model)
+    expect_layers(mha.state_dict(), d_model, bias=True)
+    count = sum(parameter.numel() for parameter in mha.parameters())
+    expect_equal(count, 4 * d_model**2 + 4 * d_model, f"the number of parameters for D={d_model}")
+
+
+@pytest.mark.points(1)
+@torch.no_grad()
+def test_biases(submission: Any, rand: Rand) -> None:
+    """Biases start at zero, and bias=False leaves out all four"""
+    B, T, D, H = 2, 5, 12, 3
+    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
+    start = mha.state_dict()
+    expect_layers(start, D, bias=True, others=True)
+    for layer in LAYERS:
+        name = f"{layer}.bias"
+        expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
+
+    state = random_state(rand, D, bias=False)
+    plain = module(submission, state, H, bias=False)
+    count = sum(parameter.numel() for parameter in plain.parameters())
+    expect_equal(count, 4 * D**2, f"the number of parameters without biases for D={D}")
+    x = rand(B=B, T=T, D=D)
+    expected = reference(state, H, x, x, x)
+    expect_results(plain(x, x, x), expected, " without biases")
+    zeros = torch.zeros_like(x)  # whose scores are exactly 0, and yet scores
+    expected = reference(state, H, zeros, x, x)
+    expect_results(plain(zeros, x, x), expected, " without biases for a query of zeros")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(192, 6, False), (256, 4, True)])
+def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> None:
+    """Weights start as Xavier says, with standard deviation 1/sqrt(D)"""
+    mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
+    start = mha.state_dict()
+    expect_layers(start, d_model, bias, others=True)
+    # Over D² entries a right spread is within 0.4 % and a right mean within 0.5 % of the spread,
+    # each with one standard error: what is admitted here is eight and ten of them.
+    spread = d_model**-0.5
+    for layer in LAYERS:
+        weight = start[f"{layer}.weight"].double()
+        got = weight.std().item()
+        assert abs(got / spread - 1) < 0.03, (
+            f"The weights of {layer} start with the wrong spread for D={d_model}\n"
+            f"  expected  a standard deviation of {spread:.4f}, give or take 3 %\n"
+            f"  got       {got:.4f}"
+        )
+        mean = weight.mean().item()
+        assert abs(mean) < 0.05 * spread, (
+            f"The weights of {layer} are not centred at zero\n"
+            f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
+            f"  got       {mean:.4f}"
+        )
+        # The squared lengths of independent rows vary by 6 % or more of the mean; a matrix that
+        # is orthogonal, or a permutation, has the right spread and rows of one length.
+        assert weight.square().sum(1).std().item() > 0.01, (
+            f"The weights of {layer} are not drawn independently\n"
+            f"  expected  {d_model} rows whose lengths vary a little\n"
+            f"  got       rows that are all equally long"
+        )
+
+
+@pytest.mark.points(1)
+def test_fresh_weights(submission: Any) -> None:
+    """Every layer of every module draws starting weights of its own"""
+    D, H = 12, 3
+    seen: dict[str, Tensor] = {}
+    for which in ("one module", "another module"):
+        start = submission.MultiHeadAttention(d_model=D, num_heads=H).state_dict()
+        expect_layers(start, D, bias=True, others=True)
+        for layer in LAYERS:
+            weight = start[f"{layer}.weight"]
+            assert len(weight.unique(dim=0)) == D, (
+                f"Rows of {layer}.weight start out equal\n"
+                f"  expected  {D} different rows\n"
+                f"  got       {len(weight.unique(dim=0))} different rows"
+            )
+            for other, known in seen.items():
+                assert not torch.equal(weight, known), (
+                    f"Two layers start with the same weights\n"
+                    f"  first   {other}\n"
+                    f"  second  {layer} of {which}"
+                )
+            seen[f"{layer} of {which}"] = weight
+
+
+@pytest.mark.points(1)
+@torch.no_grad()
+def test_arguments(submission: Any, rand: Rand) -> None:
+    """All arguments work by name and by position, dropout is 0 by default"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    state = random_state(rand, D)
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    mask = padding([4, 6], Tk, query.device)
+    masked = reference(state, H, query, key, value, mask)
+    unmasked = reference(state, H, query, key, value)
+
+    mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
+    load(mha, state)
+    mha.to(query.device)  # and not evaluation mode: a module starts in training mode
+    expect_results(mha(query, key, value), unmasked, " with the default dropout")
+    expect_results(
+        mha(mask=mask, value=value, key=key, query=query), masked, " of the call by keyword"
+    )
+    expect_results(mha(query, key, value, mask), masked, " of the call by position")
+    expect_results(mha(query, key, value, None), unmasked, " for the mask None")
+
+    by_position = submission.MultiHeadAttention(D, H, 0.5, False)
+    expect_layers(by_position.state_dict(), D, bias=False)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
+def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
+    """The constructor refuses a d_model that the heads do not divide"""
+    with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
+        submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
 
 
 # --- parity with nn.MultiheadAttention -------------------------------------------------------

@@ -255,7 +255,7 @@ def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm: Kernel) -> Non
 def test_a_function_stands_for_the_stage_of_its_name(warm: Kernel) -> None:
     warm.run(RIGHT["split_heads"])
     assert "passed, 12 / 12" in warm.html("grade_here(split_heads)")
-    assert "there is no stage" in warm.html("grade_here(3)")
+    assert "there is no stage" in warm.html("grade_here(3.5)")
 
 
 def test_an_older_definition_does_not_answer_for_a_cell_that_is_broken(warm: Kernel) -> None:

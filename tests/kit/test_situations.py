@@ -71,13 +71,13 @@ TABLE = (
     Situation(
         "endless_loop_in_a_function",
         MASKING,
-        ("No answer within 1 second:", "is there an endless loop?", "No answer within 0.5 seconds"),
+        ("No answer in time: is there an endless loop?", "while rows < seq_len:"),
         keeps=("padding_values", "numbers"),
         **LOOP,
     ),
     Situation(
         "endless_loop_at_import",
-        says=("No answer within 1 second: is there an endless loop? (while it was imported)",),
+        says=("No answer in time: is there an endless loop? (while it was imported)",),
         **LOOP,
     ),
     Situation("exit_at_import", says=("scaled_scores.py cannot be imported", "sys.exit()")),
@@ -88,11 +88,11 @@ TABLE = (
     Situation("syntax_error", says=("SyntaxError", "scaled_scores.py, line 5", "never closed")),
     Situation("indentation_error", says=("IndentationError", "scaled_scores.py, line 6")),
     Situation(
-        "missing_file", says=("has no file scaled_scores.py",), without=("scaled_scores.py",)
+        "missing_file", says=("There is no file scaled_scores.py",), without=("scaled_scores.py",)
     ),
     Situation(
         "misspelt_file",
-        says=("has no file scaled_scores.py; did you name it scaled_score.py?",),
+        says=("There is no file scaled_scores.py; did you name it scaled_score.py?",),
         without=("scaled_scores.py",),
     ),
     Situation("missing_function", says=("scaled_scores.py does not define scaled_scores",)),

@@ -156,7 +156,7 @@ def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calm
     learner.writes(FIRST.slug, "")
     learner.sees(says("does not define moving_average"))
     (learner.root / "exercises" / FIRST.file_name).unlink()
-    learner.sees(says("has no file moving_average.py"))
+    learner.sees(says("no file moving_average.py"))
     shutil.rmtree(learner.root / "exercises")
     learner.sees(lambda state: "exercises" in state.notice)
     (learner.root / "exercises").mkdir()

@@ -149,9 +149,9 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     terminal.types("h")
     terminal.sees("hint 1 of 4", "Look at the example")
     terminal.types("l")
-    terminal.sees("1 hint used", "1 attempt")
+    terminal.sees("up to hint 1", "1 attempt")
     terminal.types("d")
-    terminal.sees("+++ moving_average.py (now)", "arrow keys scroll")
+    terminal.sees("+++ moving_average.py (now)", "Page Up and Down scroll")
     terminal.writes("moving_average", solution("moving_average"))
     terminal.sees("moving_average passes: 6 points.", "smooth", "Nothing is written here yet.")
     terminal.types("q")
@@ -159,6 +159,36 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     left = _CODES.sub("", terminal.raw.rpartition(LEAVES_THE_SCREEN)[2])
     assert "1 of 2 stages pass." in left and "grade watch" in left
     assert "Traceback" not in terminal.raw
+
+
+def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:
+    terminal.sees("Nothing is written here yet.")
+    terminal.types("hl\x1b[B\x1b[Bhq")
+    assert terminal.ends() == 1
+    assert (
+        json.loads((terminal.root / ".grade" / "progress.json").read_text("utf-8"))["stages"][
+            "moving_average"
+        ]["rungs"]
+        == 2
+    )
+
+
+def test_a_loop_is_suspected_before_the_time_is_up(terminal: Terminal) -> None:
+    terminal.sees("Nothing is written here yet.")
+    terminal.writes("moving_average", "def moving_average(values, width):\n    while True: pass\n")
+    terminal.sees("Is there an endless loop?", "judging, 1 s")
+    terminal.sees("No answer in time", "call      moving_average(", "2  while True: pass")
+
+
+def test_what_the_code_prints_and_a_deleted_file_are_told(terminal: Terminal) -> None:
+    terminal.sees("Nothing is written here yet.")
+    terminal.writes(
+        "moving_average",
+        "def moving_average(values, width):\n    print('width is', width)\n    return values\n",
+    )
+    terminal.sees("Your code printed", "width is 2")
+    (terminal.root / "exercises" / "moving_average.py").unlink()
+    terminal.sees("`grade reset moving_average` puts it back")
 
 
 def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root: Path) -> None:

@@ -38,20 +38,31 @@ def folder(source: str) -> Submission:
 
 def test_a_short_body_is_quoted_without_its_docstring() -> None:
     assert place_of(folder(SHORT), STAGE, "fold") == (
-        "\n  look at   fold.py, lines 8 to 9, in fold\n    half = sheet // 2\n    return half"
+        "\n  look at   fold.py, lines 8 to 9, in fold"
+        "\n       8  half = sheet // 2\n       9  return half"
     )
 
 
-def test_of_a_long_body_only_the_lines_are_named() -> None:
-    assert place_of(folder(LONG), STAGE, "fold") == "\n  look at   fold.py, lines 2 to 10, in fold"
+def test_of_a_long_body_only_the_lines_that_return_are_quoted() -> None:
+    long = LONG + "    if step_1:\n        return 1\n    return 2\n"
+    assert place_of(folder(long), STAGE, "fold") == (
+        "\n  look at   fold.py, lines 2 to 13, in fold\n      12      return 1\n      13  return 2"
+    )
+
+
+def test_comments_and_empty_lines_are_not_quoted() -> None:
+    source = "def fold(a):\n    # why\n\n    b = a\n    # and then\n    return b\n"
+    assert place_of(folder(source), STAGE, "fold") == (
+        "\n  look at   fold.py, lines 4 to 6, in fold\n       4  b = a\n       6  return b"
+    )
 
 
 @pytest.mark.parametrize(
     "target, line",
     [
-        ("Bird.__init__", "line 3, in __init__\n    self.wings = 2"),
-        ("Bird.forward", "line 6, in forward\n    return wind * self.wings"),
-        ("Bird.missing", "line 1, in Bird\n    class Bird:"),
+        ("Bird.__init__", "line 3, in __init__\n       3  self.wings = 2"),
+        ("Bird.forward", "line 6, in forward\n       6  return wind * self.wings"),
+        ("Bird.missing", "line 1, in Bird\n       1  class Bird:"),
     ],
 )
 def test_of_a_class_the_method_that_was_called(target: str, line: str) -> None:
@@ -66,7 +77,7 @@ def test_the_last_definition_counts() -> None:
 def test_in_a_notebook_it_is_the_last_cell_that_defines_it() -> None:
     cells = ("def fold(a):\n    return 1", "x = 1", "%%grade fold\ndef fold(a):\n    return 2", "(")
     found = place_of(Submission("book", {}, cells=cells), STAGE, "fold")
-    assert found == "\n  look at   code cell 3, line 3, in fold\n    return 2"
+    assert found == "\n  look at   code cell 3, line 3, in fold\n       3  return 2"
 
 
 def test_windows_line_ends_and_a_byte_order_mark_shift_no_line() -> None:

@@ -77,9 +77,14 @@ def test_the_nearest_one_counts(course: Course, monkeypatch: pytest.MonkeyPatch)
     assert locate_workspace(None).root == inner
 
 
-def test_anywhere_else_it_is_this_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert locate_workspace(None).root == locate_course(None).root == ROOT
+    assert locate_course(None).root == ROOT
+    assert locate_workspace(ROOT).root == ROOT
+    with pytest.raises(KitError, match="you are not in a workspace"):
+        locate_workspace(None)
 
 
 def test_anywhere_else_an_installed_course_has_no_workspace(

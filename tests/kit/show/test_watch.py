@@ -73,7 +73,7 @@ P, F, S, T = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED, Outcome.TIMEOUT
 FAILING = replace(
     START, phase=Phase.WAITING, report=report(Status.FAILED, P, F, F, S), seconds=0.123
 )
-PASSED = Progress({"fold": StageProgress(2, Status.PASSED, best=40.0, attempts=3)})
+PASSED = Progress({"fold": StageProgress(2, Status.PASSED, score=40.0, best=40.0, attempts=3)})
 SITUATIONS = {
     "starting": START,
     "not_started": replace(
@@ -85,7 +85,7 @@ SITUATIONS = {
         FAILING, report=report(Status.FAILED, F, caused_by="wings"), notice="Nothing is kept."
     ),
     "timeout": replace(FAILING, report=report(Status.FAILED, P, T)),
-    "hint": FAILING.showing(HintShown(HINTS, 2, UNEVEN.text)),
+    "hint": FAILING.showing(HintShown(HINTS, 2, advised=True)),
     "hint_too_long": FAILING.showing(HintShown(HINTS, 8)),
     "hint_scrolled": replace(FAILING.showing(HintShown(HINTS, 8)), scroll=99),
     "all": FAILING.showing(Every()),
@@ -103,7 +103,9 @@ SITUATIONS = {
     "all_done": replace(
         FAILING,
         report=report(Status.PASSED, P, P),
-        progress=Progress({s.slug: StageProgress(0, Status.PASSED) for s in COURSE.stages}),
+        progress=Progress(
+            {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in COURSE.stages}
+        ),
     ),
 }
 
