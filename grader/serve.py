@@ -100,6 +100,7 @@ class _Service:
         while (job := self._jobs.get()) is not None and not self._closed:
             self._current = job["id"]
             self._send({"id": job["id"], **self._answer(engine, job)})
+            engine.interpreter.prepare()
             gc.collect()  # the engine has switched off that it happens by itself
 
     def _stop(self, job: int | None) -> None:

@@ -337,6 +337,7 @@ class _Judge:
                 self._post(_Failed(number, error))
                 continue
             self._post(_Judged(number, submission, report, time.perf_counter() - start))
+            engine.interpreter.prepare()
 
     def _next(self) -> tuple[int, Stage] | None:
         with self._wake:

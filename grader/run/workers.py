@@ -126,6 +126,11 @@ class Interpreter:
             raise KitError("the isolated interpreter stopped: run the command again") from error
         return Worker(Channel(ours, sends=TRUSTED_HEADER_CAP), pid, scratch, self)
 
+    def prepare(self) -> None:
+        """Start the worker that is needed next, now that nobody waits for it."""
+        if self.idle is None:
+            self.idle = self.start()
+
     def end(self, pid: int, grace: float) -> int | None:
         """End a worker and return its wait status."""
         if not _CAN_FORK:

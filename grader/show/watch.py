@@ -117,7 +117,7 @@ def _checks(page: Page, result: StageResult) -> Text:
     }
     judged = [check for check in result.checks if check.outcome is not Outcome.SKIPPED]
     passing = sum(check.outcome is Outcome.PASSED for check in judged)
-    drawn = Text(f"{passing} of {count(len(judged))} pass{' ' * GAP}", "dim")
+    drawn = Text().append(f"{passing} of {count(len(judged))} pass{' ' * GAP}", "dim")
     for check in result.checks:
         drawn.append(*signs[check.outcome])
     return drawn
