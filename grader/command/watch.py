@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
         state = _line_by_line(screen, workspace, stage, args.device, seed)
     core = [stage for stage in workspace.course.stages if not stage.bonus]
     left = [s for s in core if state.progress.stage(s.slug).status is not Status.PASSED]
-    if left:
-        screen.print(f"  {len(core) - len(left)} of {len(core)} stages pass. ", end="")
-        screen.print("To go on, type  [bold cyan]grade watch[/]", highlight=False)
+    screen.print(f"  {len(core) - len(left)} of {len(core)} stages pass. ", end="")
+    go_on = "To go on, type  [bold cyan]grade watch[/]" if left else "Well done!"
+    screen.print(go_on, highlight=False)
     return 1 if left else 0
 
 
