@@ -16,7 +16,7 @@ from grader.read.changes import changes
 from grader.read.exercises import began_from, read_work, text_of
 from grader.read.hints import read_hints
 from grader.read.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
-from grader.read.progress import read_progress, remember_results, update_progress
+from grader.read.progress import recall, remember_results, update_progress
 from grader.read.submission import read_submission
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, ProgressError, SubmissionFileError
@@ -100,7 +100,8 @@ class Watch:
     def run(self) -> Watching:
         """Judge every save until q is pressed; the last state. Raises KitError as `grade` does."""
         course = self._workspace.course
-        progress, notice = _recall(self._workspace)
+        known = recall(self._workspace.root)
+        progress, notice = known.progress, known.note
         stage = self._asked or _first_unfinished(course, progress) or course.stages[-1]
         self._state = Watching(self._workspace, progress, stage, notice=notice)
         self._show(self._state)
@@ -352,14 +353,6 @@ def _first_unfinished(course: Course, progress: Progress) -> Stage | None:
     stages = sorted(course.stages, key=lambda stage: stage.bonus)
     unfinished = (s for s in stages if progress.stage(s.slug).status is not Status.PASSED)
     return next(unfinished, None)
-
-
-def _recall(workspace: Workspace) -> tuple[Progress, str]:
-    try:
-        found = read_progress(workspace.root)
-    except ProgressError as error:
-        return Progress(), str(error)
-    return found.progress, found.note
 
 
 def _gone(stage: Stage) -> str:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from grader.command.output import console, short_path
-from grader.read.course_file import find_stage
+from grader.command.stage import stage_or_current
 from grader.read.exercises import began_from, read_work, text_of
-from grader.read.progress import read_progress
-from grader.read.workspace import current_stage, locate_workspace
-from grader.types.course import Stage
-from grader.types.errors import KitError, ProgressError
-from grader.types.progress import Progress
-from grader.types.workspace import Workspace
+from grader.read.workspace import locate_workspace
+from grader.types.errors import KitError
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.show.diff import diff
 
     workspace = locate_workspace(args.course)
-    stage = find_stage(workspace.course, args.stage) if args.stage else _current(workspace)
+    stage = stage_or_current(workspace, args.stage)
     file = workspace.file(stage)
     work, name = read_work(file), short_path(file)
     if work is None:
@@ -42,15 +37,3 @@ def run(args: argparse.Namespace) -> int:
         raise KitError(f"{name}: is not UTF-8: have your editor save it as UTF-8")
     console(args).print(diff(name, began_from(workspace, stage), now), end="")
     return 0
-
-
-def _current(workspace: Workspace) -> Stage:
-    """The stage that the learner is at, as far as that is remembered."""
-    try:
-        found = read_progress(workspace.root)
-        progress, trouble = found.progress, found.note
-    except ProgressError as error:
-        progress, trouble = Progress(), str(error)
-    if trouble:
-        print(f"grade: {trouble}", file=sys.stderr)
-    return current_stage(workspace, progress)

@@ -8,11 +8,10 @@ import sys
 from grader.command.output import console
 from grader.read.course_file import find_stage
 from grader.read.hints import read_hints
-from grader.read.progress import read_progress, update_progress
+from grader.read.progress import recall, update_progress
 from grader.read.workspace import current_stage, locate_workspace
 from grader.types.course import Stage
 from grader.types.errors import KitError, ProgressError
-from grader.types.progress import Progress
 from grader.types.workspace import Workspace
 
 
@@ -37,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     from grader.show.hints import hint, ladder
 
     workspace = locate_workspace(args.course)
-    progress, trouble = _recall(workspace)
+    found = recall(workspace.root)
+    progress, trouble = found.progress, found.note
     word: str | None = args.stage
     asked: int | None = args.number
     if word is not None and word.isdecimal():  # `grade hint 2`
@@ -73,15 +73,6 @@ def run(args: argparse.Namespace) -> int:
     if trouble:
         print(f"grade: {trouble}", file=sys.stderr)
     return 0
-
-
-def _recall(workspace: Workspace) -> tuple[Progress, str]:
-    """What is remembered, and what went wrong."""
-    try:
-        found = read_progress(workspace.root)
-    except ProgressError as error:
-        return Progress(), str(error)
-    return found.progress, found.note
 
 
 def _remember(workspace: Workspace, stage: Stage, rung: int) -> str:

@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from grader.command.output import console
-from grader.read.progress import read_progress
+from grader.read.progress import recall
 from grader.read.workspace import locate_course, locate_workspace
-from grader.types.errors import KitError, ProgressError
+from grader.types.errors import KitError
 from grader.types.progress import Progress
 
 
@@ -26,10 +26,8 @@ def run(args: argparse.Namespace) -> int:
     trouble = ""
     try:
         workspace = locate_workspace(args.course)
-        course, found = workspace.course, read_progress(workspace.root)
+        course, found = workspace.course, recall(workspace.root)
         progress, trouble = found.progress, found.note
-    except ProgressError as error:
-        trouble = str(error)
     except KitError:
         pass  # a course without a workspace can be looked at too
     console(args).print(listing(course, progress), end="")

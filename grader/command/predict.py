@@ -12,15 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.command.output import console, short_path
-from grader.read.course_file import find_stage
+from grader.command.stage import stage_or_current
 from grader.read.predictions import judge, read_predictions
-from grader.read.progress import read_progress
-from grader.read.workspace import current_stage, locate_workspace
-from grader.types.course import Stage
-from grader.types.errors import ProgressError
+from grader.read.workspace import locate_workspace
 from grader.types.predictions import Judgement, Predictions, Question, Tally
-from grader.types.progress import Progress
-from grader.types.workspace import Workspace
 
 if TYPE_CHECKING:
     from grader.show.screen import Screen
@@ -45,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.show.predictions import closing, nothing_to_predict
 
     workspace = locate_workspace(args.course)
-    stage = find_stage(workspace.course, args.stage) if args.stage else _current(workspace)
+    stage = stage_or_current(workspace, args.stage)
     predictions = read_predictions(stage)
     file = short_path(workspace.file(stage))
     page = console(args)
@@ -132,15 +127,3 @@ def _ask(prompt: str, show: Callable[[Screen], None]) -> str:
     if not sys.stdin.isatty():
         show(typed_in(typed))  # what is written to a file then reads like the screen
     return typed
-
-
-def _current(workspace: Workspace) -> Stage:
-    """The stage that the learner is at, as far as that is remembered."""
-    try:
-        found = read_progress(workspace.root)
-        progress, trouble = found.progress, found.note
-    except ProgressError as error:
-        progress, trouble = Progress(), str(error)
-    if trouble:
-        print(f"grade: {trouble}", file=sys.stderr)
-    return current_stage(workspace, progress)

@@ -59,6 +59,14 @@ def read_progress(root: Path) -> Remembered:
         ) from None
 
 
+def recall(root: Path) -> Remembered:
+    """What is remembered, as far as it can be read; what cannot be is told in the note."""
+    try:
+        return read_progress(root)
+    except ProgressError as error:
+        return Remembered(Progress(), str(error))
+
+
 def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remembered:
     """Remember `change` of what is remembered now, and return that.
 
