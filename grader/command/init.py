@@ -11,7 +11,13 @@ from pathlib import Path
 from grader.command.output import console, short_path
 from grader.read.course_file import FILE_NAME
 from grader.read.scaffold import has_spoilt_mark, make_workspace
-from grader.read.workspace import course_of, is_workspace, locate_course, own_course
+from grader.read.workspace import (
+    course_of,
+    is_workspace,
+    locate_course,
+    nearest_root,
+    own_course,
+)
 from grader.types.course import Course
 from grader.types.errors import KitError
 
@@ -40,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Make or mend a workspace and say what to type next."""
     from grader.show.workspace import made, restored
 
-    root = args.folder or _nearest(Path.cwd())
+    root = args.folder or nearest_root(Path.cwd())
     if root is None:
         course = locate_course(args.course)
         root = Path(course.name)
@@ -61,14 +67,6 @@ def run(args: argparse.Namespace) -> int:
         screen = made(name, sum(file.startswith("exercises/") for file in done.files), steps)
     console(args).print(screen, end="")
     return 0
-
-
-def _nearest(start: Path) -> Path | None:
-    """The nearest folder, from `start` upwards, that is a workspace or a course's own."""
-    for folder in (start, *start.parents):
-        if is_workspace(folder) or (folder / FILE_NAME).is_file():
-            return folder
-    return None
 
 
 def _course(given: Path | None, root: Path) -> Course:

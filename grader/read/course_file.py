@@ -34,17 +34,6 @@ _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
 
-def find_course(start: Path) -> Course:
-    """The course of the nearest course.toml in `start` or a folder above it. Raises KitError."""
-    file = _nearest(start)
-    if file is None:
-        raise KitError(
-            f"no {FILE_NAME} in {start} or any folder above it: go to the course's folder, "
-            "or name it with --course"
-        )
-    return read_course(file)
-
-
 def find_stage(course: Course, word: str) -> Stage:
     """The stage of that slug or number. Raises KitError, naming what comes close."""
     slugs = [stage.slug for stage in course.stages]
@@ -55,11 +44,6 @@ def find_stage(course: Course, word: str) -> Stage:
     close = difflib.get_close_matches(word, [*slugs, *sorted(RESERVED - {"all"})], n=1)
     advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
     raise KitError(f"there is no stage '{word}'; {advice}")
-
-
-def _nearest(start: Path) -> Path | None:
-    files = (folder / FILE_NAME for folder in (start, *start.parents))
-    return next((file for file in files if file.is_file()), None)
 
 
 def read_course(file: Path) -> Course:

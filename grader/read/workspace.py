@@ -32,7 +32,7 @@ def locate_course(path: Path | None) -> Course:
         if file.name != FILE_NAME or not file.is_file():
             raise KitError(f"{path}: is no course: there is no {FILE_NAME}")
         return read_course(file)
-    nearest = _nearest(Path.cwd())
+    nearest = nearest_root(Path.cwd())
     if nearest is None:
         return own_course()
     return course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
@@ -46,7 +46,7 @@ def locate_workspace(course: Path | None) -> Workspace:
     `locate_course`; without a workspace its folder is one, unless it is the installed one.
     """
     found = locate_course(course)
-    nearest = _nearest(Path.cwd())
+    nearest = nearest_root(Path.cwd())
     if nearest is not None and is_workspace(nearest):
         return Workspace(nearest, found)
     if found.root == installed_folder() or (course is None and nearest is None):
@@ -63,6 +63,14 @@ def mark_workspace(root: Path, course: Course) -> None:
         write_whole(_mark(root), json.dumps(mark) + "\n")
     except OSError as error:
         raise KitError(f"{root}: cannot be written: {error.strerror}") from None
+
+
+def nearest_root(start: Path) -> Path | None:
+    """The nearest workspace or course folder, from `start` upwards."""
+    for folder in (start, *start.parents):
+        if is_workspace(folder) or (folder / FILE_NAME).is_file():
+            return folder
+    return None
 
 
 def is_workspace(root: Path) -> bool:
@@ -108,14 +116,6 @@ def _is_unwritten(file: Path) -> bool:
         return _UNWRITTEN.search(file.read_bytes()) is not None
     except OSError:
         return True
-
-
-def _nearest(start: Path) -> Path | None:
-    """The nearest workspace or course folder, from `start` upwards."""
-    for folder in (start, *start.parents):
-        if is_workspace(folder) or (folder / FILE_NAME).is_file():
-            return folder
-    return None
 
 
 def _mark(root: Path) -> Path:

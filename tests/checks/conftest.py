@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from grader.checking import draw
-from grader.read.course_file import find_course
+from grader.read.course_file import read_course
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def submission() -> SimpleNamespace:
     found = {}
-    for stage in find_course(Path(__file__).parent).stages:
+    for stage in read_course(Path(__file__).parents[2] / "course.toml").stages:
         module = importlib.import_module(stage.slug)
         found.update({entry.name: getattr(module, entry.name) for entry in stage.entry_points})
     return SimpleNamespace(**found)

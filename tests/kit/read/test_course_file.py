@@ -12,7 +12,6 @@ import pytest
 
 from grader.read import workspace
 from grader.read.course_file import (
-    find_course,
     find_stage,
     parse_course,
     read_course,
@@ -167,11 +166,12 @@ def test_the_course_of_this_repository() -> None:
             assert file.is_file()
 
 
-def test_finds_the_course_above(tmp_path: Path) -> None:
+def test_finds_the_course_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
     below = tmp_path / "exercises" / "mine"
     below.mkdir(parents=True)
-    assert find_course(below).root == tmp_path.resolve()
+    monkeypatch.chdir(below)
+    assert locate_course(None).root == tmp_path.resolve()
 
 
 def test_locates_by_folder_or_file(tmp_path: Path) -> None:
