@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from grader import __version__
 from grader.command import (
@@ -20,6 +19,7 @@ from grader.command import (
     listing,
     notebook,
     predict,
+    release,
     reset,
     serve,
     solution,
@@ -29,6 +29,7 @@ from grader.command import (
     verify,
     watch,
 )
+from grader.command.output import add_common_options
 from grader.types.errors import KitError
 
 _COMMANDS = {
@@ -46,6 +47,7 @@ _COMMANDS = {
     "update": update,
     "verify": verify,
     "stubs": stubs,
+    "release": release,
     "serve": serve,
 }
 _INTERRUPTED = 130
@@ -86,16 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="command", prog="grade")
     for module in (grade, *_COMMANDS.values()):
         module.add_parser(commands)
-    for command in commands.choices.values():
-        command.add_argument(
-            "--course",
-            type=Path,
-            metavar="DIR",
-            help="the course's folder (default: found from here)",
-        )
-        command.add_argument(
-            "--plain",
-            action="store_true",
-            help="for screen readers: one fact a line, no bars or boxes (or set GRADE_PLAIN=1)",
-        )
+    for name, command in commands.choices.items():
+        if _COMMANDS.get(name) is not release:  # whose own commands take them
+            add_common_options(command)
     return parser

@@ -16,6 +16,21 @@ _UNBROKEN = 10_000  # columns: a screen reader reads a line at a time
 _PLAIN = "GRADE_PLAIN"  # set to anything, it is --plain for every command
 
 
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command takes."""
+    parser.add_argument(
+        "--course",
+        type=Path,
+        metavar="DIR",
+        help="the course's folder (default: found from here)",
+    )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="for screen readers: one fact a line, no bars or boxes (or set GRADE_PLAIN=1)",
+    )
+
+
 def is_plain(args: argparse.Namespace) -> bool:
     """Whether there is to be nothing but lines of text."""
     return bool(args.plain or os.environ.get(_PLAIN))

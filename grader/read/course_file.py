@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from grader.types.course import Course, EntryPoint, Limits, Stage
+from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage
 from grader.types.errors import CourseError, KitError
 
 if sys.version_info >= (3, 11):
@@ -23,14 +23,19 @@ SCHEMA = 1
 # Words that `grade` takes for commands, so no stage may bear them.
 RESERVED = frozenset(
     {
-        *("all", "diff", "grade", "heatmap", "hint", "init", "list", "notebook", "predict"),
-        *("reset", "serve", "solution", "stubs", "trace", "update", "verify", "watch"),
+        *("all", "class", "diff", "grade", "heatmap", "hint", "init", "list", "new", "notebook"),
+        *("predict", "release", "reset", "serve", "solution", "stubs", "trace", "update"),
+        *("verify", "watch"),
     }
 )
-_COURSE_KEYS = frozenset({"schema", "name", "title", "preload", "limits", "stages"})
-_STAGE_KEYS = frozenset({"slug", "title", "points", "bonus", "requires", "entry_points"})
+_COURSE_KEYS = frozenset(
+    {"schema", "name", "title", "preload", "limits", "partial", "stages", "assignments"}
+)
+_STAGE_KEYS = frozenset({"slug", "title", "points", "bonus", "requires", "entry_points", "visible"})
+_ASSIGNMENT_KEYS = frozenset({"name", "stages"})
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
 
@@ -73,14 +78,55 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         stages.append(_stage(table, number, tuple(stages), root))
     if not stages:
         raise CourseError(f"{place}: has no [[stages]]")
+    name = _get(data, "name", str, place)
+    if not _FILE_NAME.fullmatch(name):
+        raise CourseError(f"{place}: 'name' {name!r} must be letters, digits, '.', '_' and '-'")
     return Course(
-        name=_get(data, "name", str, place),
+        name=name,
         title=_get(data, "title", str, place),
         root=root,
         preload=_strings(data, "preload", place),
         limits=_limits(data.get("limits", {}), place),
         stages=tuple(stages),
+        assignments=_assignments(data, name, tuple(stages), place),
+        is_partial=_get(data, "partial", bool, place, default=False),
     )
+
+
+def _assignments(
+    data: Mapping[str, Any], course: str, stages: tuple[Stage, ...], place: str
+) -> tuple[Assignment, ...]:
+    """The assignments; where none is given, one of all core stages, called like the course."""
+    tables = _get(data, "assignments", list, place, default=[])
+    if not tables:
+        core = tuple(stage for stage in stages if not stage.bonus)
+        return (Assignment(course, core or stages),)
+    assignments: list[Assignment] = []
+    for number, table in enumerate(tables, start=1):
+        if not isinstance(table, dict):
+            raise CourseError(f"{place}: assignment {number} is not a table")
+        name = _get(table, "name", str, f"{place}: assignment {number}")
+        here = f"{place}: assignment '{name}'"
+        _only(table, _ASSIGNMENT_KEYS, here)
+        if not _FILE_NAME.fullmatch(name):
+            raise CourseError(f"{here}: the name must be letters, digits, '.', '_' and '-'")
+        if name in {other.name for other in assignments}:
+            raise CourseError(f"{here}: the name is used twice")
+        slugs = _strings(table, "stages", here)
+        for slug in slugs:
+            if slug not in {stage.slug for stage in stages}:
+                raise CourseError(f"{here}: there is no stage '{slug}'")
+        chosen = tuple(stage for stage in stages if stage.slug in slugs)
+        if not chosen:
+            raise CourseError(f"{here}: 'stages' names no stage")
+        for stage in chosen:
+            for required in stage.requires:
+                if required not in slugs:
+                    raise CourseError(
+                        f"{here}: has '{stage.slug}' but not '{required}', which it requires"
+                    )
+        assignments.append(Assignment(name, chosen))
+    return tuple(assignments)
 
 
 def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], root: Path) -> Stage:
@@ -111,6 +157,7 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         requires=requires,
         entry_points=tuple(_entry(name, text, place) for name, text in entry_points.items()),
         root=root,
+        visible=_strings(table, "visible", place),
     )
 
 

@@ -38,7 +38,10 @@ class EntryPoint:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: `requires` are slugs of earlier stages whose functions this one calls."""
+    """One stage: `requires` are slugs of earlier stages whose functions this one calls.
+
+    `visible` names the checks, without "test_", that students of a course are given.
+    """
 
     slug: str
     title: str
@@ -47,6 +50,7 @@ class Stage:
     requires: tuple[str, ...]
     entry_points: tuple[EntryPoint, ...]
     root: Path
+    visible: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -90,8 +94,19 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """Stages, in the course's order, that students hand in as one notebook; `name` is its name."""
+
+    name: str
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
 class Course:
-    """A course as course.toml describes it; `root` is that file's folder."""
+    """A course as course.toml describes it; `root` is that file's folder.
+
+    In a student's copy, `is_partial`, there are only the visible checks and no solutions.
+    """
 
     name: str
     title: str
@@ -99,6 +114,8 @@ class Course:
     preload: tuple[str, ...]
     limits: Limits
     stages: tuple[Stage, ...]
+    assignments: tuple[Assignment, ...] = ()
+    is_partial: bool = False
 
     @property
     def exercises(self) -> Path:

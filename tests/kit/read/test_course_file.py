@@ -86,6 +86,22 @@ def test_reads_everything() -> None:
     assert course.required(second) == (first,)
     assert first.check_file == Path("/birds/tests/checks/test_fold.py")
     assert first.misconceptions_file == Path("/birds/hints/misconceptions/fold.py")
+    assert (first.visible, course.is_partial) == ((), False)
+
+
+def test_what_is_released_to_a_class() -> None:
+    data = copy.deepcopy(BIRDS)
+    assert [(a.name, [s.slug for s in a.stages]) for a in parse_course(data, ROOT).assignments] == [
+        ("paper-birds", ["fold"])  # where nothing is said, all but the bonus
+    ]
+    data["stages"][0]["visible"] = ["shape"]
+    data["assignments"] = [{"name": "week-1", "stages": ["bird", "fold"]}]
+    data["partial"] = True
+    course = parse_course(data, ROOT)
+    assert [(a.name, [s.slug for s in a.stages]) for a in course.assignments] == [
+        ("week-1", ["fold", "bird"])  # in the course's order
+    ]
+    assert (course.stages[0].visible, course.is_partial) == (("shape",), True)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +109,30 @@ def test_reads_everything() -> None:
     [
         (top(shcema=1), "course.toml: unknown key 'shcema' (did you mean 'schema'?)"),
         (top(schema=2), "course.toml: 'schema' must be 1, not 2"),
+        (top(name="../up"), "course.toml: 'name' '../up' must be letters, digits"),
+        (top(partial="no"), "course.toml: 'partial' must be bool"),
+        (top(assignments=["a"]), "course.toml: assignment 1 is not a table"),
+        (top(assignments=[{"stages": ["fold"]}]), "course.toml: assignment 1: 'name' is missing"),
+        (
+            top(assignments=[{"name": "a/b", "stages": ["fold"]}]),
+            "course.toml: assignment 'a/b': the name must be letters",
+        ),
+        (
+            top(assignments=[{"name": "a", "stages": []}]),
+            "course.toml: assignment 'a': 'stages' names no stage",
+        ),
+        (
+            top(assignments=[{"name": "a", "stages": ["fodl"]}]),
+            "course.toml: assignment 'a': there is no stage 'fodl'",
+        ),
+        (
+            top(assignments=[{"name": "a", "stages": ["fold"]}] * 2),
+            "course.toml: assignment 'a': the name is used twice",
+        ),
+        (
+            top(assignments=[{"name": "a", "stages": ["bird"]}]),
+            "course.toml: assignment 'a': has 'bird' but not 'fold', which it requires",
+        ),
         (lambda data: data.pop("schema"), "course.toml: 'schema' must be 1, not None"),
         (lambda data: data.pop("title"), "course.toml: 'title' is missing"),
         (top(name=7), "course.toml: 'name' must be str, not 7"),
