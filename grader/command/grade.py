@@ -11,11 +11,12 @@ from pathlib import Path
 
 from grader.command.output import console, short_path, status_line
 from grader.read.course_file import find_stage
+from grader.read.files import write_whole
 from grader.read.progress import remember_results
 from grader.read.submission import read_submission
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
-from grader.types.errors import ProgressError
+from grader.types.errors import KitError, ProgressError
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
@@ -29,6 +30,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--all", action="store_true", help="show every failing check")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE", help="also write the report to FILE as JUnit XML"
+    )
     parser.add_argument(
         "--submission",
         type=Path,
@@ -60,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
             lambda result: tell(f"{result.slug}: {result.status.value}"),
         )
     trouble = _remember(workspace, report, submission) if workspace else ""
+    if args.junit is not None:
+        _write_junit(args.junit, report)
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
@@ -78,6 +84,16 @@ def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
     """The stages of these slugs in the course's order, all if none is named. Raises KitError."""
     chosen = {find_stage(course, slug) for slug in slugs}
     return tuple(stage for stage in course.stages if not chosen or stage in chosen)
+
+
+def _write_junit(file: Path, report: Report) -> None:
+    """Raises KitError where that fails."""
+    from grader.show.junit import junit
+
+    try:
+        write_whole(file, junit(report))
+    except OSError as error:
+        raise KitError(f"--junit {file}: cannot be written: {error.strerror}") from None
 
 
 def _remember(workspace: Workspace, report: Report, submission: Submission) -> str:

@@ -1,0 +1,267 @@
+"""What other systems hand over and are handed: students' uploads, scores, a whole course's files.
+
+What begins with `read` reads, the rest is pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from grader.read.course_file import FILE_NAME
+from grader.read.handed_in import choose_notebook
+from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.submission import NOTEBOOK_CAP, parse_cells, read_submission, regular_bytes
+from grader.read.workspace import installed_folder
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError, SubmissionFileError
+from grader.types.submission import Submission
+
+_COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
+_CONSTRAINTS = "constraints.txt"
+# What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
+_ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
+
+
+# The columns of `nbgrader export`, which quotes nothing: a comma in a name shifts those after it.
+_EXPORT = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+_TABLE_CAP = 32 << 20  # bytes of a CSV file
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one assignment by login; `not_handed_in` are logins that have none."""
+
+    by_login: Mapping[str, float]
+    max_score: float | None
+    not_handed_in: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What counts of what a student has uploaded; `notes` say what was odd, a sentence each."""
+
+    submission: Submission
+    notes: tuple[str, ...] = ()
+
+
+def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], notebook: str) -> Upload:
+    """The submission in a folder that a student has filled, where `notebook`.ipynb is expected.
+
+    The .py files count if there is a stage's among them, whatever folder they are in, unless none
+    is begun and there is a notebook. Raises SubmissionFileError, which says what is wrong.
+    """
+    found = choose_notebook(folder, notebook, ())
+    try:
+        files: Mapping[str, bytes] = read_submission(folder).files
+    except SubmissionFileError as error:
+        if found is None:
+            raise SubmissionFileError(_without(error, folder)) from None
+        files = {}
+    upload = chosen(files, stages)
+    if found is not None and (upload is None or not _begun(upload.submission, stages)):
+        return _notebook(found, folder, notebook)
+    if upload is None:
+        wanted = f"{notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
+        raise SubmissionFileError(f"There is nothing to grade here: hand in {wanted}")
+    return upload
+
+
+def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | None:
+    """What counts of these .py files by their paths; None if there is none.
+
+    That is the folder with the most files of stages, in which a file whose name is nearly right
+    counts for the stage that has no other; or else one file alone, which may hold them all.
+    """
+    folders: dict[str, dict[str, bytes]] = {}
+    for path, data in files.items():
+        for parent in PurePosixPath(path).parents:
+            name = PurePosixPath(path).relative_to(parent).as_posix()
+            folders.setdefault(str(parent), {})[name] = data
+    best: tuple[int, int, str] | None = None
+    for folder, found in folders.items():
+        rank = (-len(_named(found, stages)), folder.count("/") + (folder != "."), folder)
+        if rank[0] and (best is None or rank < best):
+            best = rank
+    if best is None:
+        if len(files) != 1:
+            return None
+        (path, data), *_ = files.items()
+        name = PurePosixPath(path).name
+        return Upload(Submission(path, {name: data}, script=name))
+    counted = folders[best[2]]
+    names = _named(counted, stages)
+    notes = tuple(f"{old} was taken for {new}." for new, old in names.items() if old != new)
+    kept = {path: data for path, data in counted.items() if path not in names.values()}
+    kept |= {new: counted[old] for new, old in names.items()}
+    return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
+
+
+def read_course_files(course: Course) -> Iterator[tuple[str, bytes]]:
+    """The path and the bytes of each file that grading needs, relative to the course's folder."""
+    yield FILE_NAME, (course.root / FILE_NAME).read_bytes()
+    for name in _COURSE_FOLDERS:
+        yield from _tree(course.root / name, course.root)
+
+
+def read_engine_files() -> Iterator[tuple[str, bytes]]:
+    """The path and the bytes of each file of the engine: grader/..."""
+    package = Path(__file__).resolve().parents[1]
+    yield from _tree(package, package.parent)
+
+
+def read_constraints(course: Course) -> bytes:
+    """The versions that a grading system is to install: the course's own constraints.txt or the
+    kit's. Raises KitError.
+    """
+    kit = installed_folder()
+    for folder in (course.root, kit.parent, kit / "kit"):
+        if (folder / _CONSTRAINTS).is_file():
+            return (folder / _CONSTRAINTS).read_bytes()
+    raise KitError(
+        f"{course.root}: has no {_CONSTRAINTS}: write there the versions to install, "
+        "as `pip freeze` prints them"
+    )
+
+
+def visible_points(source: str) -> float:
+    """What the checks in a check file's source are worth together."""
+    points = 0.0
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            for decorator in node.decorator_list:
+                is_points = isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == (
+                    "pytest.mark.points"
+                )
+                if is_points and isinstance(decorator, ast.Call):
+                    points += float(ast.literal_eval(decorator.args[0]))
+    return points
+
+
+def read_text(path: Path) -> str:
+    """The text of a table in UTF-8, a byte order mark left as it is. Raises KitError."""
+    try:
+        return regular_bytes(path, _TABLE_CAP).decode("utf-8")
+    except UnicodeDecodeError:
+        raise KitError(f"{path}: is not UTF-8: export it as CSV in UTF-8") from None
+
+
+def parse_table(text: str) -> tuple[list[list[str]], str]:
+    """The rows of a CSV file's text, and what stands between two cells: a comma or a semicolon."""
+    first = text.removeprefix("\ufeff").split("\n", 1)[0]
+    between = ";" if first.count(";") > first.count(",") else ","
+    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
+    return [row for row in rows if row], between
+
+
+def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
+    """The scores of one assignment in a table with the columns student_id and score.
+
+    The export of nbgrader is one: it may hold several assignments, of which `assignment` names one,
+    and gives 0 to a student who has handed nothing in, who has no score here. Raises KitError.
+    """
+    rows, _ = parse_table(text)
+    header = [name.strip() for name in rows[0]] if rows else []
+    if "student_id" not in header or "score" not in header:
+        raise KitError(f"{place}: has no columns 'student_id' and 'score' in its first row")
+    records = [(number, _record(row, header)) for number, row in enumerate(rows[1:], start=2)]
+    names = sorted({record.get("assignment", "") for _, record in records})
+    if assignment is None and len(names) > 1:
+        raise KitError(
+            f"{place}: has several assignments: name one with --from: {', '.join(names)}"
+        )
+    if assignment is not None and assignment not in names:
+        raise KitError(f"{place}: has no assignment '{assignment}', but {', '.join(names)}")
+    found: dict[str, float] = {}
+    missing: list[str] = []
+    max_score: float | None = None
+    for number, record in records:
+        if assignment is not None and record.get("assignment") != assignment:
+            continue
+        login = record["student_id"].strip()
+        if login in found or login in missing:
+            raise KitError(f"{place}:{number}: '{login}' is there twice")
+        score = _number(record["score"], f"{place}:{number}")
+        if score == 0 and record.get("timestamp") == "":
+            missing.append(login)
+            continue
+        found[login] = score
+        if record.get("max_score"):
+            max_score = _number(record["max_score"], f"{place}:{number}")
+    return Scores(found, max_score, tuple(missing))
+
+
+def _record(row: list[str], header: list[str]) -> dict[str, str]:
+    """A row by its column names."""
+    if tuple(header) == _EXPORT and len(row) > len(header):
+        row = [*row[:4], "", "", "", *row[-4:]]  # neither a name nor an address is needed here
+    return dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise KitError(f"{place}: {text!r} is no score")
+    return value
+
+
+def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:
+    """The file name of each stage that is there, and what the file is called really."""
+    found = {stage.file_name: stage.file_name for stage in stages if stage.file_name in files}
+    wanted = {stage.slug: stage.file_name for stage in stages if stage.file_name not in found}
+    for path in sorted(files):
+        stem = path.removesuffix(".py")
+        slug = re.sub(r"[^a-z0-9]+", "_", _ADDED.sub("", stem).lower()).strip("_")
+        name = None if "/" in path else wanted.pop(slug, None)
+        if name is not None:
+            found[name] = path
+    return found
+
+
+def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
+    """Whether somebody has worked in a stage's file: it is no longer the stub."""
+    stubs = {stage.file_name: stage for stage in stages}
+    return any(
+        not same_but_for_words(data.decode("utf-8-sig", "replace"), read_stub(stubs[name]))
+        for name, data in submission.files.items()
+        if name in stubs
+    )
+
+
+def _notebook(file: Path, folder: Path, name: str) -> Upload:
+    shown = file.relative_to(folder).as_posix()
+    try:
+        cells = parse_cells(regular_bytes(file, NOTEBOOK_CAP), shown)
+    except SubmissionFileError as error:
+        raise SubmissionFileError(_without(error, folder)) from None
+    odd = shown != f"{name}.ipynb"
+    notes = (f"There is no {name}.ipynb, so {shown} was graded.",) if odd else ()
+    return Upload(Submission(shown, {}, cells=cells), notes)
+
+
+def _without(error: SubmissionFileError, folder: Path) -> str:
+    """What is wrong, in words for the student: without the path of a folder of the server."""
+    text = str(error).replace(f"{folder}{os.sep}", "")
+    return text.replace(str(folder), "what you handed in")
+
+
+def _tree(folder: Path, root: Path) -> Iterator[tuple[str, bytes]]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not name.startswith(".") and not path.is_symlink() and path.suffix != ".pyc":
+                yield path.relative_to(root).as_posix(), path.read_bytes()
