@@ -125,12 +125,15 @@ class Session:
             self._is_left_out = False
             self._shell.run_cell(cell, store_history=False)
 
-    def grade_here(self, stage: object = None) -> None:
+    def grade_here(self, stage: object = None) -> float | None:
         """Grade a stage, or all, with what the cells that were run have defined.
 
-        A function or class stands for the stage that is called like it.
+        A function or class stands for the stage that is called like it. Where nbgrader runs the
+        notebook, the points are returned.
         """
-        self._verdict([] if stage is None else [str(getattr(stage, "__name__", stage))])
+        answer = self._verdict([] if stage is None else [str(getattr(stage, "__name__", stage))])
+        nbgrader = os.environ.get("NBGRADER_EXECUTION")
+        return None if nbgrader is None else _points(answer, validating=nbgrader == "validate")
 
     def _verdict(self, slugs: Sequence[str], graded: int | None = None) -> Mapping[str, Any]:
         """Ask for a verdict and show it. Raises Stopped."""
@@ -156,6 +159,25 @@ class Session:
             problem = answer.get("error") or answer["ended"]
             shown.update(_line(f"grade: {problem}"))
         return answer
+
+
+def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:
+    """The points as nbgrader takes them from a cell: nothing stands for all there are.
+
+    Raises RuntimeError, which it takes for no points, where there is no verdict to rely on.
+    """
+    if "report" not in answer:
+        raise RuntimeError(f"no verdict: {answer.get('error') or answer.get('ended')}")
+    report = answer["report"]
+    if any(stage["status"] == "error" for stage in report["stages"]):
+        raise RuntimeError("the grader itself failed here: give these points by hand")
+    score = sum(stage["score"] for stage in report["stages"])
+    if not answer["partial"]:
+        return float(score)
+    if not validating:
+        raise RuntimeError("only the visible checks are here: set GRADE_COURSE to the whole course")
+    most = sum(stage["max_score"] for stage in report["stages"])
+    return None if score == most else float(score)
 
 
 def _display(shown: Shown, **options: Any) -> Any:

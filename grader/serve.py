@@ -4,7 +4,9 @@ Requests and answers are data of JSON. A request is {"id", "stages": [slug ...],
 source] ...], "graded": number or null} or {"cancel": id}; without stages all that is defined is
 graded. Its answer has the same id and is one of
 
-    {"id", "report", "html", "text", "runs"}    `runs`: whether importing the cell came to an end
+    {"id", "report", "html", "text", "runs", "partial"}
+                                                `runs`: whether importing the cell came to an end;
+                                                `partial`: whether only visible checks were run
     {"id", "error"}                             one line for the learner
     {"id", "cancelled": true}
 
@@ -154,6 +156,7 @@ class _Service:
             "html": verdict_html(report, aids),
             "text": _text(verdict(report, aids)),
             "runs": runs,
+            "partial": course.is_partial,
         }
 
     def _stages(self, slugs: list[str], cells: list[Cell]) -> tuple[Stage, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from grader import __version__
 from grader.command import (
+    classroom,
     diff,
     grade,
     heatmap,
@@ -48,6 +49,7 @@ _COMMANDS = {
     "verify": verify,
     "stubs": stubs,
     "release": release,
+    "class": classroom,
     "serve": serve,
 }
 _INTERRUPTED = 130
@@ -72,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _names_command(words: Sequence[str]) -> bool:
     """Whether a sub-command is named; without one the words belong to grading itself."""
-    return bool(words) and (words[0] in _COMMANDS or words[0] in ("-h", "--help", "--version"))
+    known = (*_COMMANDS, "grade", "-h", "--help", "--version")
+    return bool(words) and words[0] in known
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,8 +83,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="grade",
         description="Grade your answers: the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
-        epilog="Options of grading itself: --all, --json, --submission PATH, --device, --seed, "
-        "--course DIR, --plain; `grade grade --help` explains them. Each command takes --help too.",
+        epilog="Options of grading itself: --all, --json, --junit FILE, --submission PATH, "
+        "--device, --seed, --course DIR, --plain; `grade grade --help` explains them. Each command "
+        "takes --help too.",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)

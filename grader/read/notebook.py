@@ -1,4 +1,4 @@
-"""A course and its stubs -> a notebook to study by, as the data of an .ipynb file. Pure."""
+"""A course and its stubs -> a notebook to study by or to hand in, as an .ipynb's data. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grader.types.course import Course, Stage
+from grader.types.course import Assignment, Course, Stage
 from grader.types.predictions import Predictions
 
 _INDENT = "    "
-_TAG = re.compile(r"<(?=[a-zA-Z/!])")
+_START = "%load_ext grader"
+TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
 def notebook(
@@ -25,18 +26,90 @@ def notebook(
     `stubs`, `predictions` and `answers` are by slug; an answer stands in the place of the stub's
     code. A stage's cells have ids that depend on its slug alone.
     """
-    cells = [_markdown("title", _opening(course)), _code("start", "%load_ext grader")]
+    cells = [_markdown("title", _opening(course)), _code("start", _START)]
     for stage in course.stages:
         stub = stubs[stage.slug]
-        cells.append(_markdown(f"{stage.slug}-text", _teaching(stage, stub), stage))
-        if stage.slug in predictions:
-            questions = _questions(predictions[stage.slug])
-            cells.append(_markdown(f"{stage.slug}-predict", questions, stage))
+        cells += _introduction(stage, stub, predictions)
         code = cell_code((answers or {}).get(stage.slug, stub), course)
         cells.append(_code(f"{stage.slug}-code", f"%%grade {stage.slug}\n{code}", stage))
         cells.append(_code(f"{stage.slug}-try", "", stage))
     cells.append(_markdown("total-text", "## Where you stand\n\nAll stages that you have run:"))
     cells.append(_code("total", "grade_here()"))
+    return _file(cells)
+
+
+def assignment_notebook(
+    course: Course,
+    assignment: Assignment,
+    solutions: Mapping[str, str],
+    predictions: Mapping[str, Predictions],
+) -> dict[str, Any]:
+    """The instructor's version of what students hand in, with nbgrader's markers and metadata.
+
+    `solutions` are the sources of the stages by slug. Each stage has one cell to write in, whose
+    grade_id is `solution_id`, and one that grades, whose grade_id is the slug: whatever becomes of
+    the checks, the cells stay the same. All other cells are locked, the texts too, so that what is
+    not locked is the student's own.
+    """
+    cells = [_markdown("title", _assignment_opening(course, assignment)), _code("start", _START)]
+    cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
+    for stage in assignment.stages:
+        source = solutions[stage.slug]
+        texts = _introduction(stage, source, predictions)
+        cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
+        code = _code(f"{stage.slug}-code", cell_code(source, course), stage)
+        cells.append(_nbgrader(code, solution_id(stage), solution=True))
+        check = _code(f"{stage.slug}-check", _check(stage), stage)
+        cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
+    return _file(cells)
+
+
+def solution_id(stage: Stage) -> str:
+    """The grade_id of the cell that holds the answer to a stage."""
+    return f"{stage.slug}-code"
+
+
+def _introduction(
+    stage: Stage, stub: str, predictions: Mapping[str, Predictions]
+) -> list[dict[str, Any]]:
+    """A stage's text and its questions."""
+    cells = [_markdown(f"{stage.slug}-text", _teaching(stage, stub), stage)]
+    if stage.slug in predictions:
+        questions = _questions(predictions[stage.slug])
+        cells.append(_markdown(f"{stage.slug}-predict", questions, stage))
+    return cells
+
+
+def _check(stage: Stage) -> str:
+    return (
+        f"# {stage.points:g} points. Run the cell above and then this one.\n"
+        f'grade_here("{stage.slug}")'
+    )
+
+
+def _nbgrader(
+    cell: dict[str, Any],
+    grade_id: str,
+    *,
+    locked: bool = False,
+    solution: bool = False,
+    points: float | None = None,
+) -> dict[str, Any]:
+    """The cell with the metadata by which nbgrader knows it."""
+    known: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": grade_id,
+        "grade": points is not None,
+        "locked": locked,
+        "solution": solution,
+        "task": False,
+    }
+    if points is not None:
+        known["points"] = points
+    return {**cell, "metadata": {**cell["metadata"], "nbgrader": known}}
+
+
+def _file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "cells": cells,
         "metadata": {
@@ -87,6 +160,23 @@ Work from top to bottom. Each stage says what it is about and leaves some code f
 `grade_here()` everything you have so far. Interrupt the kernel to stop a verdict."""
 
 
+def _assignment_opening(course: Course, assignment: Assignment) -> str:
+    points = sum(stage.points for stage in assignment.stages)
+    return f"""# {_text(course.title)}
+
+{len(assignment.stages)} stages, {points:g} points. Work from top to bottom.
+
+1. Run the next cell once. It starts the grader in the background. If it finds no module `grader`,
+   choose the kernel of the environment that you have installed this course in.
+2. In each stage, put your code in place of `raise NotImplementedError()` and run the cell. Add
+   cells of your own wherever you like.
+3. Then run the cell below it: it shows how your code does, and hints to open when you are stuck.
+   It runs the visible checks. More checks run on submission, and the points come from all of them.
+
+Keep the name of this notebook and the cells that it came with. A stage may use what you have
+written in the stages before it."""
+
+
 def _teaching(stage: Stage, stub: str) -> str:
     """Heading, points and the docstring of the stub, whose first line is the heading if any."""
     doc = (ast.get_docstring(ast.parse(stub)) or "").strip()
@@ -117,7 +207,7 @@ def _questions(predictions: Predictions) -> str:
 def _text(text: str) -> str:
     """An author's text, in which nothing is a tag; code by indentation is left as it is."""
     lines = text.split("\n")
-    return "\n".join(s if s.startswith(_INDENT) else _TAG.sub("&lt;", s) for s in lines)
+    return "\n".join(s if s.startswith(_INDENT) else TAG.sub("&lt;", s) for s in lines)
 
 
 def _markdown(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:

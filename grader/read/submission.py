@@ -32,9 +32,11 @@ def read_submission(path: Path) -> Submission:
     if stat.S_ISDIR(mode):
         return Submission(str(path), _folder(path))
     if path.suffix == ".py":
-        return Submission(str(path), {path.name: _bytes(path, FILE_CAP)}, script=path.name)
+        return Submission(str(path), {path.name: regular_bytes(path, FILE_CAP)}, script=path.name)
     if path.suffix == ".ipynb":
-        return Submission(str(path), {}, cells=parse_cells(_bytes(path, NOTEBOOK_CAP), str(path)))
+        return Submission(
+            str(path), {}, cells=parse_cells(regular_bytes(path, NOTEBOOK_CAP), str(path))
+        )
     raise SubmissionFileError(f"{path}: a submission is a folder of .py files, a .py or an .ipynb")
 
 
@@ -78,7 +80,7 @@ def _folder(folder: Path) -> dict[str, bytes]:
             elif path.suffix == ".py" and stat.S_ISREG(mode):
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-                files[relative.as_posix()] = _bytes(path, FILE_CAP)
+                files[relative.as_posix()] = regular_bytes(path, FILE_CAP)
                 size += len(files[relative.as_posix()])
                 if size > FOLDER_CAP:
                     raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
@@ -92,7 +94,7 @@ def _entries(folder: Path) -> list[Path]:
         raise SubmissionFileError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
-def _bytes(path: Path, cap: int) -> bytes:
+def regular_bytes(path: Path, cap: int) -> bytes:
     """A regular file's bytes; what changes into a link or a pipe under our hands is refused."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

@@ -22,6 +22,16 @@ def restored(name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]) 
     return Screen(lambda page: _restored(page, name, files, steps))
 
 
+def handed_out(
+    name: str, files: Sequence[str], copies: Sequence[str], steps: Sequence[tuple[str, str]]
+) -> Screen:
+    """Files written for others, the copies kept of what was there, and what to type next.
+
+    `name` is the folder's, "" for the working folder.
+    """
+    return Screen(lambda page: _handed_out(page, name, files, copies, steps))
+
+
 def notices(sentences: Iterable[str]) -> Screen:
     """One fact after the other."""
     return Screen(
@@ -48,6 +58,26 @@ def _restored(
     yield from page.sentence(Text(f"{where} is a workspace already. {done}"))
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
+    yield from _steps(page, steps)
+
+
+def _handed_out(
+    page: Page,
+    name: str,
+    files: Sequence[str],
+    copies: Sequence[str],
+    steps: Sequence[tuple[str, str]],
+) -> Iterator[Text]:
+    yield Text()
+    where = page.word(name) or "this folder"
+    said = f"Written in {where}:" if files else f"All is up to date in {where}."
+    yield from page.sentence(Text(said))
+    for file in files:
+        yield from page.wrap(Text(page.word(file)), MARGIN + 2)
+    if copies:
+        yield from page.sentence(Text("What was there is kept:"))
+    for copy in copies:
+        yield from page.wrap(Text(page.word(copy)), MARGIN + 2)
     yield from _steps(page, steps)
 
 

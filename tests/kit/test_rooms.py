@@ -17,7 +17,18 @@ FILES = sorted((ROOT / "grader").rglob("*.py"))
 # what an author's files import; `engine` and `verify` put the rooms together.
 ROOMS = (
     *("types", "misconceptions", "tracing", "checking", "read", "run", "judge", "show"),
-    *("engine", "verify", "trace", "watch", "serve", "notebook", "command", "__main__"),
+    *(
+        "engine",
+        "classroom",
+        "nbgrader",
+        "verify",
+        "trace",
+        "watch",
+        "serve",
+        "notebook",
+        "command",
+        "__main__",
+    ),
 )
 
 

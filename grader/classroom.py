@@ -1,0 +1,222 @@
+"""Grades what a class has handed in: joins the engine, the notebooks and nbgrader's gradebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from grader.engine import Engine, Request
+from grader.read.files import write_whole
+from grader.read.gradebook import (
+    Entry,
+    ReleasedNotebook,
+    read_deadlines,
+    read_released,
+    write_entries,
+)
+from grader.read.handed_in import HandedIn, read_handed_in
+from grader.read.mending import Mended, mended
+from grader.read.nbgrader_course import CONFIG
+from grader.read.notebook import solution_id
+from grader.read.progress import make_memory_folder
+from grader.read.submission import parse_cells, regular_bytes
+from grader.show.grade_cells import notebook_verdict, put_verdict, unreadable_verdict
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError, SubmissionFileError
+from grader.types.gradebook import Graded, NotebookVerdict, ReleasedCell
+from grader.types.submission import Submission
+
+# Beside the notebook, what nbgrader's exchange has put there and looks for later.
+_COMPANIONS = ("timestamp.txt", "submission_secret.txt")
+_COMPANION_CAP = 1 << 16
+_READ_ONLY = 0o444
+
+
+def verdict_on(
+    engine: Engine,
+    course: Course,
+    seed: int,
+    found: HandedIn,
+    released: Sequence[ReleasedCell],
+    notes: Sequence[str],
+) -> NotebookVerdict:
+    """The verdict on the stages that have a cell among the `released`.
+
+    The code is taken as it was handed in, as `grade --submission` takes it. `notes` are what was
+    odd about it. Raises KitError if the course's points are no longer those that were released.
+    """
+    stages = released_stages(course, released)
+    try:
+        if found.file is None:
+            raise SubmissionFileError(" ".join(found.notes))
+        cells = parse_cells(found.data, found.file.name)
+    except SubmissionFileError:
+        return unreadable_verdict([(s.slug, solution_id(s), s.points) for s in stages], notes)
+    submission = Submission(found.file.name, {}, cells=cells)
+    report = engine.grade(Request(submission, stages, seed))
+    return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
+
+
+def mend(found: HandedIn, released: Sequence[ReleasedCell]) -> Mended:
+    """What was handed in as a notebook that nbgrader can work on; all that was odd about it."""
+    result = mended(found.data, released)
+    notes = result.notes if found.file is not None else ()
+    return Mended(result.notebook, (*found.notes, *notes))
+
+
+def released_stages(course: Course, released: Sequence[ReleasedCell]) -> tuple[Stage, ...]:
+    """The stages with a cell that grades among the `released`. Raises KitError."""
+    points = {cell.grade_id: cell.points for cell in released if cell.points is not None}
+    stages = tuple(stage for stage in course.stages if stage.slug in points)
+    for stage in stages:
+        if points[stage.slug] != stage.points:
+            raise KitError(
+                f"{stage.slug} was released with {points[stage.slug]:g} points and has "
+                f"{stage.points:g} in course.toml: type `grade release nbgrader` and "
+                "`nbgrader generate_assignment` again"
+            )
+    if not stages:
+        raise KitError("no cell of this notebook belongs to a stage of the course")
+    return stages
+
+
+class NbgraderClass:
+    """One assignment of an nbgrader course: submitted/ in, autograded/ and the gradebook out.
+
+    Raises KitError for a course in which there is nothing to grade.
+    """
+
+    def __init__(self, root: Path, assignment: str, course: Course) -> None:
+        self._root = root
+        self._assignment = assignment
+        self._course = course
+        self._notebook = self._ours(read_released(root, assignment))
+        self._staging = make_memory_folder(root) / "autograded"
+        self.stages = released_stages(course, self._notebook.cells)
+
+    def students(self, *, force: bool) -> list[str]:
+        """Who has handed in; without `force` only those not graded since."""
+        submitted = self._root / "submitted"
+        if not submitted.is_dir():
+            raise KitError(f"{submitted}: is not there: type `nbgrader collect` first")
+        found = sorted(
+            entry.name
+            for entry in submitted.iterdir()
+            if not entry.name.startswith(".") and (entry / self._assignment).is_dir()
+        )
+        return [student for student in found if force or not self._is_done(student)]
+
+    def grade(
+        self,
+        engine: Engine,
+        students: Collection[str],
+        seed: int,
+        tell: Callable[[Graded], None],
+    ) -> None:
+        """Grade these students; `tell` is told of each one.
+
+        The gradebook gets all of it at the end, or what there is when the run is interrupted.
+        Raises KitError where the gradebook or the folder cannot be written.
+        """
+        shutil.rmtree(self._staging, ignore_errors=True)
+        entries: list[Entry] = []
+        deadlines = read_deadlines(self._root, self._assignment)
+        try:
+            for student in students:
+                entry, graded = self._one(engine, student, seed, deadlines)
+                entries.append(entry)
+                tell(graded)
+        finally:
+            self._write(entries)
+
+    def _one(
+        self, engine: Engine, student: str, seed: int, deadlines: Mapping[str | None, datetime]
+    ) -> tuple[Entry, Graded]:
+        released = self._notebook.cells
+        folder = self._folder("submitted", student)
+        ids = [cell.grade_id for cell in released]
+        found = read_handed_in(folder, student, self._notebook.name, ids)
+        result = mend(found, released)
+        verdict = verdict_on(engine, self._course, seed, found, released, result.notes)
+        put_verdict(result.notebook["cells"], verdict)
+        self._stage_files(student, result.notebook)
+        known = [cell.points for cell in verdict.cells if cell.points is not None]
+        points, late = sum(known), _seconds_late(found, deadlines)
+        penalty = self._penalty(student, points, late) if late else None
+        complete = len(known) == len(verdict.cells)
+        most = sum(cell.max_points for cell in verdict.cells)
+        graded = Graded(student, points if complete else None, most, result.notes)
+        return Entry(student, found.when, verdict.cells, penalty), graded
+
+    def _stage_files(self, student: str, notebook: Mapping[str, Any]) -> None:
+        """Write what will be the student's autograded folder, aside."""
+        folder = self._staging / student
+        folder.mkdir(parents=True)
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        write_whole(folder / f"{self._notebook.name}.ipynb", text)
+        for name in _COMPANIONS:
+            try:
+                data = regular_bytes(self._folder("submitted", student) / name, _COMPANION_CAP)
+            except SubmissionFileError:
+                continue
+            (folder / name).write_bytes(data)
+        for file in folder.iterdir():
+            file.chmod(_READ_ONLY)
+
+    def _write(self, entries: Sequence[Entry]) -> None:
+        """The gradebook first: a student without the folder is graded again by the next run."""
+        try:
+            write_entries(self._root, self._assignment, self._notebook.name, entries)
+            for entry in entries:
+                folder = self._folder("autograded", entry.student)
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self._staging / entry.student, folder)
+        except OSError as error:
+            raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:
+        for notebook in notebooks:
+            if notebook.name == self._assignment:
+                return notebook
+        raise KitError(
+            f"assignment '{self._assignment}' has no notebook {self._assignment}.ipynb: was it "
+            "made by `grade release nbgrader`?"
+        )
+
+    def _folder(self, step: str, student: str) -> Path:
+        return self._root / step / student / self._assignment
+
+    def _is_done(self, student: str) -> bool:
+        """Whether there is a verdict on what was handed in last, as nbgrader tells."""
+        done = self._folder("autograded", student)
+        if not (done / f"{self._notebook.name}.ipynb").exists():
+            return False
+        before = read_handed_in(done, student, self._notebook.name).when
+        now = read_handed_in(self._folder("submitted", student), student, self._notebook.name).when
+        return not (now is not None and before is not None and now > before)
+
+    def _penalty(self, student: str, points: float, late: float) -> float | None:
+        """What being late costs, by the plugin that the course's own configuration names."""
+        from traitlets.config.loader import PyFileConfigLoader
+        from traitlets.utils.importstring import import_item
+
+        config = PyFileConfigLoader(CONFIG, str(self._root)).load_config()
+        default = "nbgrader.plugins.LateSubmissionPlugin"
+        chosen = config.AssignLatePenalties.get("plugin_class", default)
+        plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
+        penalty = plugin.late_submission_penalty(student, points, late)
+        return None if penalty is None else min(max(float(penalty), 0.0), points)
+
+
+def _seconds_late(found: HandedIn, deadlines: Mapping[str | None, datetime]) -> float:
+    due = deadlines.get(found.student, deadlines.get(None))
+    if due is None or found.when is None:
+        return 0.0
+    return max(0.0, (found.when - due).total_seconds())

@@ -1,0 +1,187 @@
+"""What nbgrader's configuration names: our grader in the place of `nbgrader autograde`'s kernel.
+
+`AnyNotebook` reads whatever a student handed in, `GradeWithEngine` judges it in the isolated
+process, `SaveVerdict` writes points and comments into the gradebook. No kernel starts, so nothing
+of a student's runs with the rights of whoever grades.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import weakref
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode, from_dict
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import determine_grade, is_solution
+
+from grader.classroom import mend, verdict_on
+from grader.engine import Engine, with_engine
+from grader.read.handed_in import HandedIn, read_handed_in
+from grader.read.workspace import locate_course
+from grader.show.grade_cells import put_verdict
+from grader.types.course import Course
+from grader.types.gradebook import NotebookVerdict, ReleasedCell
+
+
+def find_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
+    """Before a submission is looked at: have nbgrader ask for the notebook that it should hold.
+
+    It knows a submission by the names of its files; with one that has another name it would stop.
+    `AnyNotebook` then finds what there is in its place.
+    """
+    wanted = Path(notebooks[0]).with_name(f"{assignment}.ipynb")
+    if str(wanted) not in notebooks:
+        notebooks.append(str(wanted))
+
+
+class AnyNotebook(NotebookExporter):
+    """Reads what was handed in, however broken it is, and holds the engine that grades it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)  # type: ignore[no-untyped-call]
+        self._released: dict[tuple[str, str], list[ReleasedCell]] = {}
+        self._notes: tuple[str, ...] = ()
+        self.handed_in: HandedIn | None = None
+
+    def from_filename(
+        self, filename: str, resources: Any = None, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The notebook at `filename`, every cell that nbgrader relies on in its place."""
+        known = resources["nbgrader"]
+        path = Path(filename)
+        converter: Any = self.parent
+        if not converter._sanitizing:  # it is what we wrote ourselves a moment ago
+            return super().from_filename(filename, resources, **options)
+        released = self.released(known)
+        ids = [cell.grade_id for cell in released]
+        found = read_handed_in(path.parent, known["student"], known["notebook"], ids)
+        self.handed_in = found
+        result = mend(found, released)
+        self._notes = result.notes
+        resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
+        notebook = from_dict(result.notebook)  # type: ignore[no-untyped-call]
+        output: tuple[Any, dict[str, Any]] = self.from_notebook_node(notebook, resources)  # type: ignore[no-untyped-call]
+        return output
+
+    def released(self, known: Mapping[str, str]) -> list[ReleasedCell]:
+        """The cells of the notebook that is being looked at, as the gradebook knows them."""
+        key = known["assignment"], known["notebook"]
+        if key not in self._released:
+            with Gradebook(known["db_url"]) as gradebook:
+                notebook = gradebook.find_notebook(known["notebook"], known["assignment"])
+                points = {cell.name: cell.max_score for cell in notebook.grade_cells}
+                solutions = {cell.name for cell in notebook.solution_cells}
+                self._released[key] = [
+                    ReleasedCell(
+                        cell.name,
+                        cell.cell_type,
+                        cell.source or "",
+                        cell.locked,
+                        cell.checksum,
+                        cell.name in solutions,
+                        points.get(cell.name),
+                    )
+                    for cell in notebook.source_cells
+                ]
+        return self._released[key]
+
+    def verdict(self, known: Mapping[str, str]) -> NotebookVerdict:
+        """The verdict on what was read last. Raises KitError."""
+        assert self.handed_in is not None
+        return self._engine.ask(self.handed_in, self.released(known), self._notes)
+
+    @cached_property
+    def _engine(self) -> _EngineThread:
+        engine = _EngineThread()
+        weakref.finalize(self, engine.close)
+        return engine
+
+
+class GradeWithEngine(NbGraderPreprocessor):  # type: ignore[misc]
+    """Puts each stage's points, and the reasons, where running the notebook would put them."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Judge the notebook that the exporter, an `AnyNotebook`, has read."""
+        exporter: Any = self.parent
+        verdict = exporter.verdict(resources["nbgrader"])
+        put_verdict(nb.cells, verdict, from_dict)
+        resources["nbgrader"]["verdict"] = verdict
+        return nb, resources
+
+
+class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
+    """Writes points and comments into the gradebook, all of a notebook at once."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Save what `GradeWithEngine` has found; cells that are not ours wait for a person."""
+        known = resources["nbgrader"]
+        verdict: NotebookVerdict = known.pop("verdict")
+        points = {cell.grade_id: cell.points for cell in verdict.cells}
+        comments = {cell.answer_id: cell.comment for cell in verdict.cells}
+        cells = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if _is_known(cell)}
+        with Gradebook(known["db_url"]) as gradebook:
+            own = gradebook.find_submission_notebook(
+                known["notebook"], known["assignment"], known["student"]
+            )
+            for grade in own.grades:
+                grade.auto_score = points.get(grade.name)
+                if grade.name not in points and is_solution(cells[grade.name]):
+                    grade.auto_score, _ = determine_grade(cells[grade.name])
+                by_hand = grade.auto_score is None or grade.manual_score is not None
+                grade.needs_manual_grade = by_hand
+            for comment in own.comments:
+                comment.auto_comment = comments.get(comment.name)
+            gradebook.db.commit()
+        return nb, resources
+
+
+def _is_known(cell: NotebookNode) -> bool:
+    return "grade_id" in cell.metadata.get("nbgrader", {})
+
+
+class _EngineThread:
+    """The engine, warm, in a thread of its own: whoever asks waits for the answer."""
+
+    def __init__(self) -> None:
+        self._questions: SimpleQueue[Any] = SimpleQueue()
+        self._answers: SimpleQueue[NotebookVerdict | BaseException] = SimpleQueue()
+        self._seed = secrets.randbelow(1 << 31)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def ask(self, *question: Any) -> NotebookVerdict:
+        """The answer to one question. Raises what went wrong."""
+        self._questions.put(question)
+        answer = self._answers.get()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """End the thread and the processes that it has started."""
+        self._questions.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            course = locate_course(None)
+            with_engine(course, course.stages, "auto", lambda engine: self._serve(engine, course))
+        except BaseException as error:  # noqa: BLE001 - raised where somebody waits for an answer
+            while self._questions.get() is not None:
+                self._answers.put(error)
+
+    def _serve(self, engine: Engine, course: Course) -> None:
+        while (question := self._questions.get()) is not None:
+            try:
+                self._answers.put(verdict_on(engine, course, self._seed, *question))
+            except Exception as error:  # noqa: BLE001 - as above
+                self._answers.put(error)
+            engine.interpreter.prepare()

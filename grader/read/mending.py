@@ -1,0 +1,184 @@
+"""Whatever a student handed in -> a notebook that nbgrader can work on. Pure.
+
+What nbgrader relies on (its cells, once each, with the metadata and the locked text that they were
+released with) is put back; everything the student wrote stays, but for outputs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.read.notebook import TAG
+from grader.types.gradebook import ReleasedCell
+
+_KINDS = ("code", "markdown", "raw")
+_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MINE = "nbgrader"
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A notebook of format 4.5, and what had to be done to it, each in one sentence."""
+
+    notebook: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def mended(data: bytes, released: Sequence[ReleasedCell]) -> Mended:
+    """The notebook of these bytes with every one of the `released` cells in it, once.
+
+    Of a cell that is there twice the last one counts, as for nbgrader.
+    """
+    found, notes = _cells(data)
+    known = {cell.grade_id: cell for cell in released}
+    cells: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for cell in reversed(found):
+        grade_id = _grade_id(cell)
+        cell["metadata"].pop(_MINE, None)
+        if grade_id in seen:
+            notes.append(f"The cell {grade_id} was there more than once; the last one counts.")
+        elif grade_id in known:
+            seen.add(grade_id)
+            cell, changed = _as_released(cell, known[grade_id])
+            notes += changed
+        if grade_id not in known or not known[grade_id].locked:
+            _disarm(cell)
+        cells.insert(0, cell)
+    for number, missing in enumerate(released):
+        if missing.grade_id in seen:
+            continue
+        seen.add(missing.grade_id)
+        if found:
+            notes.append(f"The cell {missing.grade_id} was missing and was put back.")
+        empty = _plain_cell({"cell_type": missing.cell_type, "source": missing.source})
+        if missing.solution:
+            empty["source"] = "# This cell was missing from the notebook."
+        cell, _ = _as_released(empty, missing)
+        before = {other.grade_id for other in released[:number]}
+        places = [place for place, other in enumerate(cells) if _grade_id(other) in before]
+        cells.insert(places[-1] + 1 if places else 0, cell)
+    _number(cells)
+    return Mended(
+        {
+            "cells": cells,
+            "metadata": {
+                "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+                "language_info": {"name": "python"},
+            },
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        },
+        tuple(notes),
+    )
+
+
+def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
+    """The cells that can be made sense of, without outputs."""
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+        # Half a character, which JSON can hold and no file: it becomes a question mark.
+        notebook = json.loads(json.dumps(notebook, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        why = "is empty" if not data.strip() else "is not a notebook: it is not JSON"
+        return [], [f"The file {why}."]
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        return [], ["The file is not a notebook of format 4: it has no list of cells."]
+    usable = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in _KINDS]
+    lost = len(cells) - len(usable)
+    notes = [f"{lost} of its {len(cells)} cells cannot be read."] if lost else []
+    return [_plain_cell(cell) for cell in usable], notes
+
+
+def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell of text and pictures alone; of its metadata only the grade_id."""
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    metadata = cell.get("metadata")
+    known = metadata.get(_MINE) if isinstance(metadata, dict) else None
+    grade_id = known.get("grade_id") if isinstance(known, dict) else None
+    plain: dict[str, Any] = {
+        "cell_type": cell["cell_type"],
+        "id": cell.get("id"),
+        "metadata": {_MINE: {"grade_id": grade_id}} if isinstance(grade_id, str) else {},
+        "source": source if isinstance(source, str) else "",
+    }
+    pictures = _pictures(cell.get("attachments"))
+    if pictures:
+        plain["attachments"] = pictures
+    return _typed(plain, cell["cell_type"])
+
+
+def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
+    """The attachments that are as the format wants them."""
+    return {
+        name: kinds
+        for name, kinds in (attachments.items() if isinstance(attachments, dict) else ())
+        if isinstance(kinds, dict) and all(isinstance(picture, str) for picture in kinds.values())
+    }
+
+
+def _typed(cell: dict[str, Any], kind: str) -> dict[str, Any]:
+    cell["cell_type"] = kind
+    for key in ("outputs", "execution_count"):
+        cell.pop(key, None)
+    if kind == "code":
+        cell.pop("attachments", None)
+        cell.update(outputs=[], execution_count=None)
+    return cell
+
+
+def _grade_id(cell: Mapping[str, Any]) -> str | None:
+    known: Mapping[str, str] = cell["metadata"].get(_MINE, {})
+    return known.get("grade_id")
+
+
+def _as_released(cell: dict[str, Any], released: ReleasedCell) -> tuple[dict[str, Any], list[str]]:
+    """The cell with the metadata that it was released with, and the text if that is locked."""
+    notes = []
+    if cell["cell_type"] != released.cell_type:
+        notes.append(f"The cell {released.grade_id} had become a {cell['cell_type']} cell.")
+        _typed(cell, released.cell_type)
+    if released.locked and cell["source"] != released.source:
+        notes.append(f"The cell {released.grade_id} had been changed and is as it was again.")
+        cell["source"] = released.source
+    known: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": released.grade_id,
+        "grade": released.points is not None,
+        "locked": released.locked,
+        "solution": released.solution,
+        "task": False,
+        "cell_type": released.cell_type,
+    }
+    if released.checksum is not None:
+        known["checksum"] = released.checksum
+    if released.points is not None:
+        known["points"] = released.points
+    cell["metadata"][_MINE] = known
+    return cell, notes
+
+
+def _disarm(cell: dict[str, Any]) -> None:
+    """Let no tag of a student's act in the browser of whoever looks at it in formgrader."""
+    if cell["cell_type"] == "raw":  # which pages show as it is
+        lines = cell["source"].split("\n")
+        _typed(cell, "markdown")["source"] = "\n".join(f"    {line}" for line in lines)
+    elif cell["cell_type"] == "markdown":
+        cell["source"] = TAG.sub("&lt;", cell["source"])
+
+
+def _number(cells: Sequence[dict[str, Any]]) -> None:
+    """Give every cell an id that is one, and its own."""
+    taken: set[str] = set()
+    for number, cell in enumerate(cells):
+        name = cell["id"]
+        if not isinstance(name, str) or not _CELL_ID.fullmatch(name) or name in taken:
+            cell["id"] = name = f"mended-{number}"
+        taken.add(name)

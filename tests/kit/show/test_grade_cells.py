@@ -1,0 +1,129 @@
+"""A report as nbgrader takes it: the points of each cell, the reasons, the comments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nbformat import from_dict
+from nbgrader.utils import determine_grade
+
+from grader.show.grade_cells import (
+    comment,
+    notebook_verdict,
+    outputs,
+    put_verdict,
+    unreadable_verdict,
+)
+from grader.types.gradebook import CellVerdict
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+
+EVIL = "<script>alert(1)</script>\x1b[31m"
+
+
+def check(outcome: Outcome, points: float = 2.0, **others: Any) -> CheckResult:
+    score = points if outcome is Outcome.PASSED else 0.0
+    return CheckResult("fold.x", "It folds", outcome, score, points, **others)
+
+
+def stage(status: Status, *checks: CheckResult, **others: Any) -> StageResult:
+    score = sum(check.score for check in checks)
+    return StageResult("fold", "Fold a sheet", status, score, 4.0, False, checks, **others)
+
+
+def report(*stages: StageResult) -> Report:
+    score = sum(stage.score for stage in stages)
+    return Report("Birds", "x", "cpu", score, 4.0, 0.0, stages, ("seed 7",))
+
+
+WRONG = check(Outcome.FAILED, message=EVIL, diagnosis=Diagnosis("up", f"You turn it. {EVIL}", 3))
+FAILED = stage(Status.FAILED, check(Outcome.PASSED, 1.5), WRONG)
+
+
+def cell(points: float = 4.0) -> Any:
+    metadata = {
+        "nbgrader": {"grade": True, "grade_id": "fold", "solution": False, "points": points}
+    }
+    return from_dict(
+        {"cell_type": "code", "metadata": metadata, "source": "", "outputs": [], "id": "a"}
+    )
+
+
+def graded(points: float | None, most: float = 4.0) -> Any:
+    """What nbgrader itself makes of a cell with such a verdict."""
+    found = cell(most)
+    verdict = CellVerdict("fold", "fold-code", points, most, "<p>why</p>", "why")
+    found["outputs"] = [from_dict(output) for output in outputs(verdict)]
+    return determine_grade(found)
+
+
+@pytest.mark.parametrize("points", [0, 0.0, 1, 1.5, 1 / 3, 4, 4.0, 1e-9])
+def test_nbgrader_reads_the_very_points(points: float) -> None:
+    assert graded(points) == (points, 4.0)
+
+
+def test_a_rounding_above_the_most_there_is_loses_no_submission() -> None:
+    assert graded(4.0000000001) == (4.0, 4.0)
+    assert graded(-1e-12) == (0.0, 4.0)
+
+
+def test_points_that_nobody_knows_are_not_full_points() -> None:
+    assert graded(None) == (0, 4.0)  # by nbgrader's own; ours has them looked at
+
+
+def test_the_reason_stands_beside_the_points() -> None:
+    (output,) = outputs(CellVerdict("fold", "fold-code", 1.5, 4.0, "<p>why</p>", ""))
+    assert output["data"] == {"text/plain": "1.5", "text/html": "<p>why</p>"}
+
+
+def test_a_stage_becomes_a_cell() -> None:
+    (found,) = notebook_verdict(report(FAILED), {"fold": "fold-code"}, ["It was odd."]).cells
+    assert (found.grade_id, found.answer_id) == ("fold", "fold-code")
+    assert (found.points, found.max_points) == (1.5, 4.0)
+    for word in ("It folds", "-2 points", "You turn it.", "grade hint fold", "hint 3"):
+        assert word in found.reason
+
+
+def test_a_stage_that_the_grader_could_not_judge_has_no_points() -> None:
+    broken = report(stage(Status.ERROR, check(Outcome.ERROR)))
+    (found,) = notebook_verdict(broken, {"fold": "fold-code"}).cells
+    assert found.points is None
+    assert "not your mistake" in found.comment
+
+
+def test_nothing_that_a_student_wrote_is_markup() -> None:
+    printed = stage(Status.FAILED, WRONG, printed=EVIL)
+    verdict = notebook_verdict(report(printed), {"fold": "fold-code"}, [EVIL])
+    for text in (verdict.summary, verdict.cells[0].reason):
+        assert "<script" not in text and "\x1b" not in text
+    assert "\x1b" not in verdict.cells[0].comment
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (stage(Status.PASSED, check(Outcome.PASSED, 4.0)), "4 of 4 points. All checks pass."),
+        (stage(Status.NOT_STARTED), "0 of 4 points. Nothing is written here yet."),
+        (stage(Status.FAILED, WRONG, caused_by="cut"), "because it uses cut"),
+        (FAILED, "1.5 of 4 points. 1 check of 2 failed:\n-2 It folds\nLikely: You turn it."),
+    ],
+)
+def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
+    assert words in comment(report(result), result)
+
+
+def test_a_file_that_is_no_notebook_has_no_points_and_a_reason() -> None:
+    verdict = unreadable_verdict([("fold", "fold-code", 4.0)], ["It is <empty>."])
+    (found,) = verdict.cells
+    assert (found.points, found.comment) == (0, "It is <empty>.")
+    assert "It is &lt;empty&gt;." in verdict.summary
+
+
+def test_the_verdict_is_put_where_it_belongs() -> None:
+    other = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [], "id": "b"}
+    cells: list[Any] = [dict(cell()), other]
+    put_verdict(cells, notebook_verdict(report(FAILED), {"fold": "fold-code"}))
+    assert [c["cell_type"] for c in cells] == ["markdown", "code", "code"]
+    assert "Together: 1.5 of 4 points" in cells[0]["source"]
+    assert cells[1]["outputs"][0]["data"]["text/plain"] == "1.5"
+    assert cells[2]["outputs"] == []
