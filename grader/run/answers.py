@@ -144,6 +144,11 @@ class WorkerAnswers:
         self._aborted = False
         self.missing_layers: tuple[str, ...] = ()
 
+    @property
+    def died_at_import(self) -> bool:
+        """Whether the learner's code did not get to the end of its import."""
+        return isinstance(self._load_error, (Timeout, Crash))
+
     def abort(self) -> None:
         """From another thread: let the call that is under way end, and no case begin."""
         self._aborted = True

@@ -58,6 +58,18 @@ def submitted(
     return _in_order(course, cells, [cell for cell in cells if cell in taken])
 
 
+def needed(course: Course, stage: Stage, cells: Sequence[str]) -> tuple[str, ...]:
+    """The cells of a notebook without what `stage` does not need: those are empty, but there.
+
+    Nothing if no cell defines what the stage asks for.
+    """
+    numbered = [Cell(number, source) for number, source in enumerate(cells)]
+    if not {entry.name for entry in stage.entry_points} <= defined(numbered):
+        return ()
+    kept = {cell.number for cell in submitted(course, [stage], numbered)}
+    return tuple(cell.source if cell.number in kept else "" for cell in numbered)
+
+
 def defined(cells: Sequence[Cell]) -> frozenset[str]:
     """The names that the cells define."""
     return frozenset().union(*(_names(cell.source).own for cell in cells))

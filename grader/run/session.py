@@ -7,6 +7,7 @@ any submission as often as it likes.
 from __future__ import annotations
 
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -201,6 +202,7 @@ def with_checks(
     loop = _Loop(checks, body)
     files = [str(stage.check_file) for stage in stages]
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
+    _forget(files)
     with _no_options_from_outside():
         code = pytest.main(words, plugins=[checks, loop])
     if loop.error is not None:
@@ -208,6 +210,15 @@ def with_checks(
     if not loop.finished:
         raise CourseError(f"pytest cannot collect the checks: it ended with exit code {code}")
     return loop.result  # type: ignore[no-any-return]
+
+
+def _forget(files: Sequence[str]) -> None:
+    """Unload check files: pytest takes a file of another course, but the same name, for the one."""
+    names = {os.path.basename(file) for file in files}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is not None and os.path.basename(file) in names:
+            del sys.modules[name]
 
 
 @contextmanager

@@ -142,6 +142,10 @@ TABLE = (
         prints=("working on it",),
         alone="attention.ipynb",
     ),
+    Situation("notebook_with_a_cell_that_ends_it", THREE, alone="attention.ipynb", **PASSES),
+    Situation(
+        "notebook_with_a_cell_that_never_ends", THREE, alone="attention.ipynb", **LOOP, **PASSES
+    ),
     Situation("single_file", THREE, alone="everything.py", **PASSES),
     Situation("half_written", MASKING, ("Not written yet",), keeps=("causal",), over="stubs"),
     Situation("module_before_split_heads", MODULE, within=40),
