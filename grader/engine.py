@@ -6,11 +6,11 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from grader.judge.places import place_of
-from grader.judge.verdict import judge, judge_stage, status
+from grader.judge.places import is_written, place_of
+from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
 from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+_DEADLY_CELL = (
+    "a cell does not come to its end or ends its process, so each stage was run with the cells "
+    "that it needs alone"
+)
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ class _Run:
         self._checks = checks
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
+        self._has_deadly_cell = False
         self._answers: WorkerAnswers | None = None
         self._cancelled = False
 
@@ -188,6 +193,8 @@ class _Run:
             progress(result)
             results.append(result)
         notes = [f"seed {self._request.seed}"]
+        if self._has_deadly_cell and self._request.submission.cells is not None:
+            notes.append(_DEADLY_CELL)
         if self._missing_layers:
             notes.append("this machine does not lock: " + ", ".join(self._missing_layers))
         name = self._request.submission.name
@@ -204,6 +211,8 @@ class _Run:
         def place(target: str) -> str:
             return place_of(self._request.submission, stage, target)
 
+        if self._course.is_partial:
+            return self._partial_result(stage, place)
         facts = self._facts_of(stage)
         if status(facts) is not Status.FAILED:
             return judge_stage(stage, facts, place=place)
@@ -227,13 +236,41 @@ class _Run:
         diagnoses = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
         return judge_stage(stage, facts, diagnoses=diagnoses, place=place)
 
+    def _partial_result(self, stage: Stage, place: Callable[[str], str]) -> StageResult:
+        """The verdict where there are no solutions: nothing to answer for an earlier stage."""
+        if not self._checks.planned[stage.slug]:
+            written = is_written(self._request.submission, stage)
+            return judge_unchecked(stage, is_written=written)
+        facts = self._facts_of(stage)
+        perhaps = None
+        if status(facts) is Status.FAILED:
+            perhaps = next(
+                (
+                    earlier.slug
+                    for earlier in self._course.required(stage)
+                    if not self._may_be_right(earlier)
+                ),
+                None,
+            )
+        return judge_stage(stage, facts, place=place, is_partial=True, perhaps=perhaps)
+
+    def _may_be_right(self, stage: Stage) -> bool:
+        """Whether the visible checks, if there are any, find nothing wrong with a stage."""
+        if not self._checks.planned[stage.slug]:
+            return is_written(self._request.submission, stage)
+        return status(self._facts_of(stage)) is Status.PASSED
+
     def _facts_of(self, stage: Stage) -> StageFacts:
         if stage.slug not in self._facts:
             self._facts[stage.slug] = self._run(stage, ())
         return self._facts[stage.slug]
 
     def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
-        """Run a stage's checks, with the functions of the `answered` stages being the course's."""
+        """Run a stage's checks, with the functions of the `answered` stages being the course's.
+
+        Of a notebook with a cell that never ends, or ends its process, other stages keep their
+        points: from then on each is run with the cells that it needs alone.
+        """
         from grader.run.answers import WorkerAnswers
         from grader.run.remote import StageUnderCheck
         from grader.run.solutions import References
@@ -244,7 +281,7 @@ class _Run:
                 self._interpreter,
                 self._course,
                 stage,
-                self._request.submission,
+                self._submission(stage),
                 answered=answered,
                 references=references,
             )
@@ -258,7 +295,21 @@ class _Run:
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers
+        if answers.died_at_import and not self._has_deadly_cell:
+            self._has_deadly_cell = True
+            if self._submission(stage) != self._request.submission:
+                return self._run(stage, answered)
         return facts
+
+    def _submission(self, stage: Stage) -> Submission:
+        """What is run for a stage; all of it where what the stage asks for is nowhere in it."""
+        submission = self._request.submission
+        if submission.cells is None or not self._has_deadly_cell:
+            return submission
+        from grader.run.cells import needed
+
+        cells = needed(self._course, stage, submission.cells)
+        return replace(submission, cells=cells or submission.cells)
 
     def _cause(self, stage: Stage, unfinished: Sequence[Stage]) -> Stage:
         """The earlier stage to mend first, for a stage that passes with all `unfinished` answered.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from grader.misconceptions import Misconception
+from grader.read.bundle import leaks, secret_lines, stage_files
 from grader.read.hints import read_hints
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_stub
@@ -29,7 +31,9 @@ def verify(
 
     Raises CourseError if a file of the course is missing or malformed, so that nothing can be run.
     """
-    problems = {stage.slug: tuple(_file_problems(stage)) for stage in stages}
+    problems = {stage.slug: _file_problems(stage) for stage in stages}
+    for stage, problem in _bundle_problems(course, stages):
+        problems[stage.slug].append(problem)
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         from grader.run.session import with_checks
 
@@ -64,6 +68,22 @@ def _file_problems(stage: Stage) -> list[str]:
     if not stage.misconceptions_file.is_file():
         problems.append("there is no file of misconceptions")
     return problems
+
+
+def _bundle_problems(course: Course, stages: Sequence[Stage]) -> Iterator[tuple[Stage, str]]:
+    """What keeps the stages' files from being given to students."""
+    given = {}
+    for stage in stages:
+        try:
+            given[stage] = stage_files(course, stage)
+        except CourseError as error:
+            yield stage, str(error)
+    written = [s for s in course.stages if s.solution_file.is_file() and s.check_file.is_file()]
+    with suppress(CourseError):  # of a stage that was told above, or is not verified
+        secrets = secret_lines(course, written)
+        for stage, files in given.items():
+            for leak in leaks(files, secrets):
+                yield stage, str(leak)
 
 
 class _Proof:

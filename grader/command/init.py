@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from grader.command.output import console, short_path
@@ -70,7 +71,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _course(given: Path | None, root: Path) -> Course:
-    """The course to make a workspace for: its own if `root` is one. Raises KitError."""
+    """The course to make a workspace for: its own if `root` is one. Raises KitError.
+
+    An installed student's copy outlives the folder that it was unzipped to.
+    """
     if given is None and is_workspace(root):
         return own_course() if has_spoilt_mark(root) else course_of(root)
-    return locate_course(given)
+    course = locate_course(given)
+    if given is None and course.is_partial:
+        with suppress(KitError):
+            installed = own_course()
+            if installed.is_partial and installed.name == course.name:
+                return installed
+    return course

@@ -37,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
     workspace = locate_workspace(args.course)
     stage = find_stage(workspace.course, args.stage)
+    if workspace.course.is_partial:
+        raise KitError("solutions are not part of a student's copy: `grade hint` goes on helping")
     code, hints = read_solution(stage), read_hints(stage)
     found = read_progress(workspace.root)
     known, note = found.progress.stage(stage.slug), found.note

@@ -6,6 +6,7 @@ import argparse
 
 from grader.read.stubs import StubState, stub_states, write_stubs
 from grader.read.workspace import locate_course
+from grader.types.errors import KitError
 
 _OUT_OF_STEP = {
     StubState.ABSENT: "is not there",
@@ -35,6 +36,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Print what was done to each file that was out of step; 1 if any is left so."""
     course = locate_course(args.course)
+    if course.is_partial:
+        raise KitError(
+            "a student's copy has no solutions to make stubs from: `grade reset STAGE` brings one "
+            "back as it was"
+        )
     states = stub_states(course) if args.check else write_stubs(course, force=args.force)
     left = 0
     for stage, state in states.items():

@@ -28,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
 
     workspace = locate_workspace(args.course)
     if workspace.is_course:
-        said = ["This is the course's own folder: `git pull` brings a newer one."]
+        newer = "a newer copy is unzipped beside it, and `grade init` makes a folder to work in"
+        if not workspace.course.is_partial:
+            newer = "`git pull` brings a newer one"
+        said = [f"This is the course's own folder: {newer}."]
         console(args).print(notices(said), end="")
         return 0
     results = update_workspace(workspace)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from grader.command.grade import chosen_stages
 from grader.command.output import console, status_line
-from grader.read.workspace import locate_course
+from grader.read.workspace import locate_whole_course
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.show.proof import proof_screen
     from grader.verify import verify
 
-    course = locate_course(args.course)
+    course = locate_whole_course(args.course)
     stages = chosen_stages(course, args.stages)
     with status_line(args) as tell:
         proofs = verify(course, stages, tell)

@@ -51,8 +51,12 @@ def run(args: argparse.Namespace) -> int:
         state = _line_by_line(screen, workspace, stage, args.device, seed)
     core = [stage for stage in workspace.course.stages if not stage.bonus]
     left = [s for s in core if state.progress.stage(s.slug).status is not Status.PASSED]
-    screen.print(f"  {len(core) - len(left)} of {len(core)} stages pass. ", end="")
-    go_on = "To go on, type  [bold cyan]grade watch[/]" if left else "Well done!"
+    so_far, farewell = f"{len(core) - len(left)} of {len(core)} stages pass.", "Well done!"
+    if workspace.course.is_partial:
+        so_far = f"The visible checks of {so_far} More checks run on submission."
+        farewell = ""
+    screen.print(f"  {so_far} ", end="")
+    go_on = "To go on, type  [bold cyan]grade watch[/]" if left else farewell
     screen.print(go_on, highlight=False)
     return 1 if left else 0
 

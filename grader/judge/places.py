@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
+_UNWRITTEN = re.compile(r"^\s*raise NotImplementedError\b", re.MULTILINE)
 _LINES_SHOWN = 8
 _LONGEST_LINE = 200
 
@@ -36,6 +38,17 @@ def place_of(submission: Submission, stage: Stage, target: str) -> str:
         if found is not None:
             return _words(source, found)
     return ""
+
+
+def is_written(submission: Submission, stage: Stage) -> bool:
+    """Whether every entry point is there, and none where something is left to write."""
+    for entry in stage.entry_points:
+        definition = re.compile(rf"^(async +def|def|class) +{entry.name}\b", re.MULTILINE)
+        texts = [source.text for source in _sources(submission, stage)]
+        found = next((text for text in texts if definition.search(text)), None)
+        if found is None or _UNWRITTEN.search(found):
+            return False
+    return True
 
 
 def _sources(submission: Submission, stage: Stage) -> Iterator[_Source]:

@@ -44,12 +44,15 @@ def judge_stage(
     caused_by: str | None = None,
     diagnoses: Mapping[str, Diagnosis] | None = None,
     place: Callable[[str], str] = lambda target: "",
+    is_partial: bool = False,
+    perhaps: str | None = None,
 ) -> StageResult:
     """The verdict on one stage; `place` says where in the submission a target's code is.
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away.
+    nothing and gives nothing away. With `is_partial` only the points of the checks that are there
+    can be had.
     """
     worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
@@ -70,11 +73,27 @@ def judge_stage(
         title=stage.title,
         status=status(facts),
         score=_number(sum(check.score for check in checks)),
-        max_score=_number(stage.points),
+        max_score=_number(sum(c.max_score for c in checks) if is_partial else stage.points),
         bonus=stage.bonus,
         checks=checks,
         caused_by=caused_by,
         printed=facts.printed,
+        is_partial=is_partial,
+        perhaps=perhaps,
+    )
+
+
+def judge_unchecked(stage: Stage, *, is_written: bool) -> StageResult:
+    """The verdict on a stage that has no visible check: whether anything is written in it."""
+    return StageResult(
+        slug=stage.slug,
+        title=stage.title,
+        status=Status.PASSED if is_written else Status.NOT_STARTED,
+        score=0,
+        max_score=0,
+        bonus=stage.bonus,
+        checks=(),
+        is_partial=True,
     )
 
 

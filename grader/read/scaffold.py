@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +109,11 @@ def _readme(course: Course) -> str:
         f"{number}. `{stage.file_name}`: {stage.title}{' (bonus)' if stage.bonus else ''}"
         for number, stage in enumerate(course.stages, start=1)
     )
-    return _README.format(title=course.title, first=first.file_name, stages=stages)
+    text = _README.format(title=course.title, first=first.file_name, stages=stages)
+    if course.is_partial:
+        text = re.sub(r"^.*`grade solution STAGE`.*\n", "", text, flags=re.MULTILINE)
+        text = text.replace("All green? On", "The visible checks pass? On")
+    return text
 
 
 def _editor_settings(python: str | None) -> dict[str, object]:

@@ -10,11 +10,12 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
 from grader.read.files import free_name, write_whole
-from grader.read.progress import make_memory_folder
+from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 
@@ -88,14 +89,20 @@ def stub_states(course: Course) -> dict[Stage, StubState]:
 
 
 def read_stub(stage: Stage) -> str:
-    """The stub that the stage's solution gives. Raises CourseError."""
-    source, place = _source(stage)
+    """The stub that the stage's solution gives. Raises CourseError.
+
+    In a student's copy, which has no solutions, it is the one that was kept of it, or else the file
+    in exercises/.
+    """
+    if not stage.solution_file.parent.is_dir():
+        return _given_stub(stage)
+    source, place = read_source(stage)
     return stub_of(source, stage.slug, place)
 
 
 def read_solution(stage: Stage) -> str:
     """The code of the stage's solution, without its markers and docstrings. Raises CourseError."""
-    return solution_of(*_source(stage))
+    return solution_of(*read_source(stage))
 
 
 def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState]:
@@ -137,7 +144,7 @@ def keep_copy(file: Path, root: Path) -> Path:
     return copy
 
 
-def _source(stage: Stage) -> tuple[str, str]:
+def read_source(stage: Stage) -> tuple[str, str]:
     """The text of the stage's solution file, and what an error calls the file. CourseError."""
     place = stage.solution_file.relative_to(stage.root).as_posix()
     try:
@@ -146,6 +153,16 @@ def _source(stage: Stage) -> tuple[str, str]:
         raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CourseError(f"{place}: is not UTF-8") from None
+
+
+def _given_stub(stage: Stage) -> str:
+    """The stub of a student's copy, whose exercises/ somebody may work in. Raises CourseError."""
+    kept = memory_folder(stage.root) / "stubs" / stage.file_name
+    for file in (kept, stage.exercise_file):
+        with suppress(OSError, UnicodeDecodeError):
+            return file.read_text(encoding="utf-8-sig")
+    place = stage.exercise_file.relative_to(stage.root).as_posix()
+    raise CourseError(f"{place}: cannot be read: unzip the course anew")
 
 
 def _state(stage: Stage, stub: str) -> StubState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -17,16 +18,19 @@ from grader.types.workspace import Workspace
 
 SCHEMA = 1
 _MARK = "workspace.json"
+_NAMED = "GRADE_COURSE"  # nbgrader's configuration sets it, for the kernels that it starts
 _UNWRITTEN = re.compile(rb"^\s*raise NotImplementedError\b", re.MULTILINE)
 
 
 def locate_course(path: Path | None) -> Course:
     """The course that a command works on. Raises KitError.
 
-    `path` is the course's folder or its course.toml. Without one it is the course of the workspace
-    or the nearest course above the working folder, and failing both the one that came with this
-    package.
+    `path` is the course's folder or its course.toml; GRADE_COURSE in the environment may name it
+    too. Without one it is the course of the workspace or the nearest course above the working
+    folder, and failing both the one that came with this package.
     """
+    if path is None and os.environ.get(_NAMED):
+        path = Path(os.environ[_NAMED])
     if path is not None:
         file = path / FILE_NAME if path.is_dir() else path
         if file.name != FILE_NAME or not file.is_file():
@@ -36,6 +40,14 @@ def locate_course(path: Path | None) -> Course:
     if nearest is None:
         return own_course()
     return course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
+
+
+def locate_whole_course(path: Path | None) -> Course:
+    """As `locate_course`, for what needs all checks and solutions. Raises KitError."""
+    course = locate_course(path)
+    if course.is_partial:
+        raise KitError("this is a student's copy of the course: do that with the whole one")
+    return course
 
 
 def locate_workspace(course: Path | None) -> Workspace:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from grader.show.screen import amount, count
-from grader.show.terminal import failures, standing
+from grader.show.terminal import VISIBLE_PASS, failures, standing
 from grader.show.trace_html import heatmap_html
 from grader.types.hints import Hints
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -32,6 +32,7 @@ _EDGE = {
 _WAITING = ("↑", "#b8860b")
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
 _NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
+_MORE_RUN = "These are your visible checks; more checks run on submission."
 _TOO_SLOW = "This ran out of time and was stopped."
 
 
@@ -60,6 +61,30 @@ def verdict_html(report: Report, aids: Mapping[str, StageAids]) -> str:
     return "".join(parts) + "</div>"
 
 
+def scoreboard_html(report: Report) -> str:
+    """The stages, their points and the total, for the top of a page."""
+    return f"<div>{_scoreboard(report)}</div>"
+
+
+def feedback_html(report: Report, stage: StageResult) -> str:
+    """What a student is told of a stage that was handed in: no hints, but which to ask for."""
+    parts = [_stage_opening(stage)]
+    if stage.status is Status.NOT_STARTED:
+        parts.append("<p>Nothing is written here yet.</p>")
+    elif stage.status is not Status.PASSED:
+        parts.extend(_failures(report, stage))
+    if stage.printed.strip():
+        parts.append(_details("Your code printed", _pre(stage.printed)))
+    if stage.status is Status.FAILED and stage.caused_by is None:
+        rung = _advised(stage)
+        which = f", where hint {rung} speaks to this mistake" if rung is not None else ""
+        parts.append(
+            f"<p>To go on: <code>grade hint {_text(stage.slug)}</code>{which}. "
+            "You can mend it and grade it again for yourself.</p>"
+        )
+    return "".join(parts) + "</section>"
+
+
 def markdown_html(text: str) -> str:
     """Simple markdown, as `Page.markdown` knows it; whatever else there is stays text."""
     return "".join(_blocks(safe(text).strip("\n").split("\n")))
@@ -82,16 +107,12 @@ def _scoreboard(report: Report) -> str:
     return (
         f'<table style="border-collapse:collapse"><caption>{_text(report.course)}</caption>'
         f"<tbody>{rows}</tbody></table><p><strong>Together: {total}</strong></p>"
+        + (f"<p>{_MORE_RUN}</p>" if report.is_partial else "")
     )
 
 
 def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
-    mark, colour = _look(stage)
-    name = f"<strong>{mark} {_text(stage.title)}</strong> <code>{_text(stage.slug)}</code>"
-    parts = [
-        f'<section style="border-left:4px solid {colour};padding-left:.8em;margin:.6em 0">',
-        f"<p>{name}: {_standing(stage)}, {_points(stage)}</p>",
-    ]
+    parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:
         parts.append(
             "<p>Put your code in place of <code>raise NotImplementedError</code> and run the cell "
@@ -99,6 +120,9 @@ def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
         )
     elif stage.status is not Status.PASSED:
         parts.extend(_failures(report, stage))
+    elif stage.is_partial:
+        said = VISIBLE_PASS if stage.checks else "No check is visible: graded on submission."
+        parts.append(f"<p>{said}</p>")
     if stage.printed.strip():
         parts.append(_details("Your code printed", _pre(stage.printed)))
     if aids.heatmap is not None:
@@ -111,13 +135,22 @@ def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
     return "".join(parts) + "</section>"
 
 
+def _stage_opening(stage: StageResult) -> str:
+    mark, colour = _look(stage)
+    name = f"<strong>{mark} {_text(stage.title)}</strong> <code>{_text(stage.slug)}</code>"
+    return (
+        f'<section style="border-left:4px solid {colour};padding-left:.8em;margin:.6em 0">'
+        f"<p>{name}: {_standing(stage)}, {_points(stage)}</p>"
+    )
+
+
 def _look(stage: StageResult) -> tuple[str, str]:
     """The mark of a stage, and the colour of the edge beside it."""
     return _WAITING if stage.caused_by is not None else _EDGE[stage.status]
 
 
 def _standing(stage: StageResult) -> str:
-    return "waiting" if stage.caused_by is not None else standing(stage.status)
+    return "waiting" if stage.caused_by is not None else standing(stage)
 
 
 def _points(stage: StageResult) -> str:
@@ -144,6 +177,11 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         yield f"<p>{bad} of {count(len(checks))} {verb} not pass yet.</p>"
     elif stage.status is Status.ERROR:
         yield f"<p>{_NOT_YOURS}</p>"
+    if stage.perhaps is not None:
+        yield (
+            f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet: that may be "
+            "why, so begin there.</p>"
+        )
     said: set[str] = set()
     shown = [_reason(group, said) for group in groups]
     yield from shown[:_SHOWN]

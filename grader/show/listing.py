@@ -20,6 +20,7 @@ from grader.show.screen import (
 from grader.show.terminal import standing
 from grader.types.course import Course, Stage
 from grader.types.progress import Progress, StageProgress
+from grader.types.report import Status
 
 
 def listing(course: Course, progress: Progress) -> Screen:
@@ -30,19 +31,20 @@ def listing(course: Course, progress: Progress) -> Screen:
 def _listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
     core = [stage for stage in course.stages if not stage.bonus]
     bonus = [stage for stage in course.stages if stage.bonus]
-    total = amount(sum(stage.points for stage in core))
+    total = count(sum(stage.points for stage in core), "point")
+    if course.is_partial:
+        total += " on submission"
     yield Text()
     heading = Text().append(page.word(course.title), "bold")
-    yield from page.sentence(
-        heading.append(f"   {count(len(core), 'stage')}, {total} points", "dim")
-    )
+    yield from page.sentence(heading.append(f"   {count(len(core), 'stage')}, {total}", "dim"))
     width = max(cell_len(page.word(stage.slug)) for stage in course.stages)
     for number, stage in enumerate([*core, *bonus], start=1):
         if bonus and stage is bonus[0]:
             yield Text()
             yield from page.sentence(Text("Bonus", "bold"))
         yield Text()
-        yield from _listed(page, number, stage, width, progress.stage(stage.slug))
+        known = progress.stage(stage.slug)
+        yield from _listed(page, number, stage, width, known, course.is_partial)
     yield Text()
     yield from page.offer("Check one: ", "grade STAGE")
     yield from page.offer("For a hint:", "grade hint STAGE")
@@ -50,7 +52,7 @@ def _listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
 
 
 def _listed(
-    page: Page, number: int, stage: Stage, width: int, known: StageProgress
+    page: Page, number: int, stage: Stage, width: int, known: StageProgress, is_partial: bool
 ) -> Iterator[Text]:
     points = count(stage.points, "point")
     if page.plain:
@@ -69,7 +71,7 @@ def _listed(
     rows = (
         ("write", [entry.name for entry in stage.entry_points]),
         ("needs", stage.requires),
-        ("so far", _so_far(stage, known)),
+        ("so far", _so_far(stage, known, is_partial)),
     )
     for label, names in rows:
         if names:
@@ -78,12 +80,16 @@ def _listed(
             )
 
 
-def _so_far(stage: Stage, known: StageProgress) -> list[str]:
+def _so_far(stage: Stage, known: StageProgress, is_partial: bool) -> list[str]:
     """What is remembered of a stage, in words; nothing if it was never graded."""
     if known.status is None:
         return []
     facts = [standing(known.status), f"best {amount(known.best)} of {amount(stage.points)}"]
-    if known.passed:
+    if is_partial:
+        facts = [standing(known.status)]
+        if known.status is Status.PASSED:
+            facts = ["visible checks pass" if known.best else "graded on submission"]
+    elif known.passed:
         facts.append(f"first passed on {known.passed[:10]}")
     if known.attempts:
         facts.append(count(known.attempts, "attempt"))

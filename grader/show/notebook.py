@@ -8,7 +8,7 @@ from rich.text import Text
 
 from grader.show.html import StageAids
 from grader.show.screen import MARGIN, Page, Screen, count
-from grader.show.terminal import explanation, footnotes, scoreboard
+from grader.show.terminal import explanation, footnotes, provisional, scoreboard
 from grader.types.report import Report, Status
 
 
@@ -38,6 +38,9 @@ def _verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Itera
             .append("raise NotImplementedError", "cyan")
             .append(" and run the cell again.")
         )
+        yield Text()
+    elif report.is_partial and report.stages:
+        yield from provisional(page, report.stages)
         yield Text()
     for stage in report.stages if len(report.stages) == 1 else ():
         hints = aids.get(stage.slug, StageAids()).hints

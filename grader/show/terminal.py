@@ -5,7 +5,7 @@ Everything here is pure: data in, something rich can print out. Whoever calls it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ SHOWN_IN_FULL = 4  # failing checks explained without --all
 MESSAGE_LINES = 20
 PRINTED_LINES = 8
 LINES_WITH_ALL = 400
+VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 
 _BODY = MARGIN + 4  # where a check's message stands
 
@@ -53,10 +54,11 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
     if not groups:
         return list(page.sentence(_stage_heading(page, stage)))[:room]
     rest = sum(len(group) for group in groups[1:])
+    above = list(_perhaps(page, stage))
     below = [Text(" " * _BODY + f"and {count(rest, 'more failing check')}", "dim")] if rest else []
     lines: list[Text] = []
     for limit in range(MESSAGE_LINES, 0, -1):
-        lines = list(_group_explained(page, stage, groups[0], False, set(), limit)) + below
+        lines = [*above, *_group_explained(page, stage, groups[0], False, set(), limit), *below]
         if len(lines) <= room:
             break
     if stage.printed.strip():
@@ -80,9 +82,24 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
     return lines or list(page.sentence(Text("No check fails.")))
 
 
-def standing(of: Status | StageResult) -> str:
-    """The word for where a stage stands."""
+def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
+    """The word for where a stage stands; `is_partial` if visible checks alone have said so."""
+    if is_partial and of is Status.PASSED:
+        return _VISIBLE.word
     return _look(of).word
+
+
+def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
+    """What it means that nothing visible is wrong with these stages of a student's copy."""
+    results = list(stages)
+    unchecked = [page.word(result.slug) for result in results if not result.checks]
+    if len(unchecked) < len(results):
+        slug = f"{page.word(results[0].slug)}: y" if len(results) == 1 else "Y"
+        yield from page.sentence(Text(f"{slug}{VISIBLE_PASS[1:]}", "bold green"))
+    if unchecked:
+        has, it = ("has", "it is") if len(unchecked) == 1 else ("have", "they are")
+        line = f"{_and(unchecked)} {has} no visible checks: {it} graded on submission."
+        yield from page.sentence(Text(line))
 
 
 def mark(page: Page, of: Status | StageResult) -> Text:
@@ -118,6 +135,9 @@ _LOOKS = {
     Status.ERROR: _Look("error", "error", "magenta", "magenta"),
 }
 _WAITING = _Look("waiting", "waiting", "yellow", "yellow")
+# Of a student's copy: more checks than the visible ones decide, or all of them.
+_VISIBLE = _Look("passed", "visible ok", "green", "green")
+_UNCHECKED = _Look("passed", "unchecked", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
 
 
@@ -126,6 +146,8 @@ def _look(of: Status | StageResult) -> _Look:
         return _LOOKS[of]
     if of.caused_by is not None and of.status is Status.FAILED:
         return _WAITING
+    if of.is_partial and of.status is Status.PASSED:
+        return _VISIBLE if of.checks else _UNCHECKED
     return _LOOKS[of.status]
 
 
@@ -205,7 +227,8 @@ def _plain_scoreboard(page: Page, report: Report) -> Iterator[Text]:
         yield from page.sentence(Text(f"{what}{', bonus' if stage.bonus else ''}."))
     if len(report.stages) > 1:
         bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
-        total = f"Total: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
+        what = "Total of visible checks" if report.is_partial else "Total"
+        total = f"{what}: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
         yield from page.sentence(Text(total))
     yield Text()
 
@@ -239,7 +262,7 @@ def _stage_line(page: Page, stage: StageResult, columns: _Columns) -> Text:
 def _total_line(page: Page, report: Report, columns: _Columns) -> Text:
     line = Text(" " * (MARGIN + 1))
     label = columns.title + GAP + columns.slug if columns.title else columns.slug
-    line.append(" " * GAP + page.column("Total", label), "bold")
+    line.append(" " * GAP + page.column("Visible" if report.is_partial else "Total", label), "bold")
     if report.max_score:
         done = report.score >= report.max_score
         colour = "green" if done else "yellow"
@@ -299,6 +322,7 @@ def _stage_explained(page: Page, report: Report, stage: StageResult, every: bool
         if not every:
             return
     yield from page.sentence(Text(style="bold").append_text(_stage_heading(page, stage)))
+    yield from _perhaps(page, stage)
     yield Text()
     said: set[str] = set()  # diagnoses already shown: one sentence need not be read four times
     groups = failures(stage)
@@ -344,6 +368,14 @@ def _mend_first(page: Page, report: Report, stage: StageResult, cause: str) -> I
     line = Text().append(this, "bold").append(before).append(that, "bold").append(after)
     yield from page.sentence(line)
     yield from page.offer(f"{advice} that one first:", f"grade {that}")
+
+
+def _perhaps(page: Page, stage: StageResult) -> Iterator[Text]:
+    """The earlier stage to mend first, where it cannot be known that it is the cause."""
+    if stage.perhaps is not None:
+        earlier = page.word(stage.perhaps)
+        line = Text("It uses ").append(earlier, "bold").append(", which does not pass yet: ")
+        yield from page.sentence(line.append("that may be why, so begin there."))
 
 
 def _stage_heading(page: Page, stage: StageResult) -> Text:
@@ -492,10 +524,11 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
     done = sum(stage.status is Status.PASSED for stage in core)
     coming = next(stage for stage in core if stage.status is Status.NOT_STARTED)
     slug = page.word(coming.slug)
+    so_far = f"{done} of {count(len(core), 'stage')} done."
+    if report.is_partial:
+        so_far = f"{done} of {count(len(core), 'stage')} so far. {VISIBLE_PASS}"
     yield from page.sentence(
-        Text(f"{done} of {count(len(core), 'stage')} done. Next comes ")
-        .append(slug, "bold")
-        .append("."),
+        Text(f"{so_far} Next comes ").append(slug, "bold").append("."),
     )
     yield Text()
     if next_file:
@@ -506,16 +539,10 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
 
 
 def _congratulation(page: Page, report: Report) -> Iterator[Text]:
-    core = [stage for stage in report.stages if not stage.bonus]
-    stages = core or list(report.stages)
-    score, max_score = (report.score, report.max_score) if core else (report.bonus, report.bonus)
-    points = f"{amount(score)} of {amount(max_score)} points."
-    if len(stages) == 1:
-        line = Text().append(page.word(stages[0].slug), "bold").append(f" passes: {points}")
+    if report.is_partial:
+        yield from provisional(page, [s for s in report.stages if s.status is Status.PASSED])
     else:
-        line = Text().append(f"All {len(stages)} stages pass", "bold green").append(f": {points}")
-        line.append(" Well done!")
-    yield from page.sentence(line)
+        yield from page.sentence(_praise(page, report))
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
     if untouched:
         is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"
@@ -523,6 +550,17 @@ def _congratulation(page: Page, report: Report) -> Iterator[Text]:
     elif len(report.stages) == 1:
         yield from page.offer("To see where you stand:", "grade")
     yield Text()
+
+
+def _praise(page: Page, report: Report) -> Text:
+    core = [stage for stage in report.stages if not stage.bonus]
+    stages = core or list(report.stages)
+    score, max_score = (report.score, report.max_score) if core else (report.bonus, report.bonus)
+    points = f"{amount(score)} of {amount(max_score)} points."
+    if len(stages) == 1:
+        return Text().append(page.word(stages[0].slug), "bold").append(f" passes: {points}")
+    line = Text().append(f"All {len(stages)} stages pass", "bold green").append(f": {points}")
+    return line.append(" Well done!")
 
 
 def _footnotes(page: Page, report: Report) -> Iterator[Text]:

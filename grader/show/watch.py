@@ -9,14 +9,19 @@ from rich.text import Text
 from grader.show.diff import diff
 from grader.show.hints import rung
 from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count
-from grader.show.terminal import every_failure, first_failure, mark, standing
+from grader.show.terminal import (
+    VISIBLE_PASS,
+    every_failure,
+    first_failure,
+    mark,
+    standing,
+)
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.watching import (
     Difference,
     HintShown,
     Phase,
     Standing,
-    Success,
     Watching,
 )
 
@@ -50,7 +55,7 @@ def news(before: Watching | None, state: Watching) -> Screen | None:
 def _screen(page: Page, state: Watching, height: int) -> Iterator[Text]:
     top = [*_heading(page, state), Text()]
     if state.success is not None:
-        top += [*_success(page, state.success), Text()]
+        top += [*_success(page, state), Text()]
     top += [*_stage(page, state), Text()]
     bottom = [*_notice(page, state), _keys(page)]
     room = max(1, height - len(top) - len(bottom) - 1)
@@ -67,15 +72,25 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
     score = sum(each.score for each in known)
     facts = f"{done} of {count(len(core), 'stage')}, {amount(score)} of "
     facts += f"{count(sum(stage.points for stage in core), 'point')}"
+    if course.is_partial:
+        facts = f"visible checks: {done} of {count(len(core), 'stage')}"
     title = page.word(course.title, max(8, page.width - MARGIN - len(facts) - GAP))
     line = Text(" " * MARGIN).append(title, "bold")
     yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
 
 
-def _success(page: Page, success: Success) -> Iterator[Text]:
+def _success(page: Page, state: Watching) -> Iterator[Text]:
+    success = state.success
+    if success is None:
+        return
     line = Text(" " * MARGIN).append_text(mark(page, Status.PASSED)).append(" ")
     line.append(page.word(success.stage.slug), "bold green")
-    yield line.append(f" passes: {count(success.points, 'point')}.", "green")
+    if not state.workspace.course.is_partial:
+        yield line.append(f" passes: {count(success.points, 'point')}.", "green")
+    elif success.points:
+        yield line.append(f": y{VISIBLE_PASS[1:]}", "green")
+    else:
+        yield line.append(": no check is visible, it is graded on submission.")
     learnt = list(page.markdown(success.learnt, MARGIN + 2)) if success.learnt else []
     yield from learnt[:_LEARNT_LINES]
 
@@ -190,7 +205,12 @@ def _how_to_begin(page: Page, state: Watching, *, keys: bool) -> Iterator[Text]:
 def _all_done(page: Page, state: Watching) -> Iterator[Text]:
     stages = state.workspace.course.stages
     known = {stage: state.progress.stage(stage.slug) for stage in stages}
-    if all(each.status is Status.PASSED for stage, each in known.items() if not stage.bonus):
+    all_pass = all(each.status is Status.PASSED for s, each in known.items() if not s.bonus)
+    if state.workspace.course.is_partial:
+        if all_pass:
+            yield from page.sentence(Text(f"In every stage y{VISIBLE_PASS[1:]}", "bold green"))
+        return
+    if all_pass:
         done = Text("Every stage passes. Well done!", "bold green")
         yield from page.sentence(done)
         yield Text()
@@ -206,7 +226,12 @@ def _standing(page: Page, state: Watching) -> Iterator[Text]:
         line.append_text(mark(page, known.status or Status.NOT_STARTED)).append(" ")
         line.append(page.column(stage.slug, width), "bold" if stage == state.stage else "")
         points = f"{amount(known.score)} / {amount(stage.points)}"
-        word = "not judged yet" if known.status is None else standing(known.status)
+        is_partial = state.workspace.course.is_partial
+        if is_partial:
+            points = count(known.score, "point")
+        word = "not judged yet"
+        if known.status is not None:
+            word = standing(known.status, is_partial=is_partial and known.score > 0)
         line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
         facts = [
             f"best {amount(known.best)}" if known.best > known.score else "",
@@ -249,7 +274,7 @@ def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text
         yield from page.sentence(Text(page.word(line)))
         return
     if state.success is not None and state.success != before.success:
-        yield from _success(page, state.success)
+        yield from _success(page, state)
     yield from _notice(page, state)
     result, report = _result(state), state.report
     if result is None or report is None or report == before.report:

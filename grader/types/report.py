@@ -55,7 +55,9 @@ class CheckResult:
 class StageResult:
     """One stage: its checks in order; `caused_by` is the slug of the earlier stage to mend first.
 
-    `printed` is what the learner's own code printed, already trimmed and made safe to show.
+    `printed` is what the learner's own code printed, already trimmed and made safe to show. With
+    `is_partial` only the visible checks were there to run, and none if there are no `checks`;
+    `perhaps` is then the earlier stage that may be the cause: without solutions it is not known.
     """
 
     slug: str
@@ -67,6 +69,8 @@ class StageResult:
     checks: tuple[CheckResult, ...]
     caused_by: str | None = None
     printed: str = ""
+    is_partial: bool = False
+    perhaps: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,11 @@ class Report:
     def passed(self) -> bool:
         """Whether every stage that is not a bonus has passed."""
         return all(stage.status is Status.PASSED for stage in self.stages if not stage.bonus)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether more checks than these decide: it is the verdict of a student's copy."""
+        return any(stage.is_partial for stage in self.stages)
 
 
 def to_json(report: Report) -> dict[str, Any]:

@@ -54,24 +54,24 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     mask = submission.causal_mask(len(WORDS))
     scores = submission.apply_mask(scores, mask)
     yield Step("masked", scores, "B H Tq Tk", says="`apply_mask`: no later word.", labels=labels)
-    weights = submission.attention_weights(scores)
+    shares = submission.attention_weights(scores)
     yield Step(
         "weights",
-        weights,
+        shares,
         "B H Tq Tk",
         says="`attention_weights`: each row shares out 1.",
         labels=labels,
     )
-    context = weights @ v
+    mixed = shares @ v
     yield Step(
         "context",
-        context,
+        mixed,
         "B H T d_k",
         says="weights @ v: the values, mixed by these shares. The first word sees only itself, so "
         "it keeps its own.",
         labels=labels,
     )
-    joined = submission.concat_heads(context)
+    joined = submission.concat_heads(mixed)
     yield Step("joined", joined, "B T D", says="`concat_heads`: side by side again.", labels=labels)
     output = joined @ w_o.T
     yield Step("output", output, "B T D", says="w_o(joined): the heads are mixed.", labels=labels)
@@ -82,7 +82,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     )
     module.eval()
     own_output, own_weights = module(x, x, x, mask)
-    if agree(own_output, output) and agree(own_weights, weights):
+    if agree(own_output, output) and agree(own_weights, shares):
         yield "Your module, with the same weights, returns the very same output and weights."
     else:
         yield Step(
@@ -96,7 +96,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
             "weights of your module",
             own_weights,
             "B H Tq Tk",
-            says="They should be the weights above." if not agree(own_weights, weights) else "",
+            says="They should be the weights above." if not agree(own_weights, shares) else "",
             labels=labels,
         )
         yield "Your module, with the same weights, does not return what the steps above come to."

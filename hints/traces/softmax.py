@@ -35,19 +35,19 @@ def trace(submission: Any) -> Iterator[Step | Heatmap]:
         "second no word that it may see.",
         labels=labels,
     )
-    weights = submission.attention_weights(scores)
+    shares = submission.attention_weights(scores)
     yield Step(
         "weights",
-        weights,
+        shares,
         "B H Tq Tk",
         says="-inf becomes exactly 0. Adding 1000 to a whole row would change nothing.",
         labels=labels,
     )
     yield Step(
         "row sums",
-        weights.sum(-1),
+        shares.sum(-1),
         "B H Tq",
         says="Every row gives away 1 in all; the one that sees nothing gives 0.",
         labels=labels,
     )
-    yield Heatmap("Weights of two heads", weights[0], heads, WORDS, WORDS, "query word", "key word")
+    yield Heatmap("Weights of two heads", shares[0], heads, WORDS, WORDS, "query word", "key word")

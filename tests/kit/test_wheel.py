@@ -122,7 +122,7 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"grader", "grader_course"}
     inside = {name.removeprefix("grader_course/") for name in names if "_course/" in name}
     assert {name.split("/")[0] for name in inside} == {
-        *("course.toml", "exercises", "hints", "solutions", "tests"),
+        *("course.toml", "exercises", "hints", "kit", "solutions", "tests"),
     }
     assert {name.split("/")[1] for name in inside if name.startswith("tests/")} == {"checks"}
     for stage in COURSE.stages:
@@ -196,4 +196,14 @@ def test_installed_in_place_the_checkout_is_used(tmp_path: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         (pointer,) = (name for name in names if name.endswith(".pth"))
         assert archive.read(pointer).decode().split() == [str(ROOT)]
-    assert names == {pointer, "grader_course/course.toml"}
+    kit = {f"grader_course/kit/{name}" for name in ("LICENSE", "constraints.txt", "pyproject.toml")}
+    assert names == {pointer, "grader_course/course.toml", *kit}
+
+
+def test_a_students_copy_can_be_made_without_a_checkout(site: Path, tmp_path: Path) -> None:
+    visible = sum(len(stage.visible) for stage in COURSE.stages)
+    said = type_(site, tmp_path, "release", "student", "--out", "a.zip")
+    assert f"{visible} visible checks" in " ".join(said.split())
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        project = archive.read(f"{COURSE.name}-student/pyproject.toml").decode()
+    assert f'name = "{NAME}"' in project and "[tool.ruff]" not in project

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.places import place_of
+from grader.judge.places import is_written, place_of
 from grader.types.course import EntryPoint, Stage
 from grader.types.submission import Submission
 
@@ -94,3 +94,23 @@ def test_where_nothing_is_found_nothing_is_said(source: str) -> None:
 def test_what_is_quoted_is_safe_to_show() -> None:
     found = place_of(folder("def fold(a):\n    return '\x1b[2J\u202e'" + "x" * 999), STAGE, "fold")
     assert "\x1b" not in found and "\u202e" not in found
+
+
+STUB = "def fold(a):\n    raise NotImplementedError('fold is not written yet')\n"
+
+
+@pytest.mark.parametrize(
+    "submission, written",
+    [
+        (folder(SHORT), True),
+        (folder(STUB), False),
+        (folder("def fold(a:\n    return (\n"), True),  # checks elsewhere will say what is wrong
+        (folder("def folds(a):\n    return a\n"), False),
+        (Submission("nothing", {}), False),
+        (Submission("nb", {}, cells=(STUB, "def fold(a):\n    return a\n")), True),
+        (Submission("nb", {}, cells=("def fold(a):\n    return a\n", STUB)), False),
+        (Submission("nb", {}, cells=("%%grade fold\ndef fold(a):\n    return a\n",)), True),
+    ],
+)
+def test_whether_a_stage_is_written(submission: Submission, written: bool) -> None:
+    assert is_written(submission, STAGE) is written

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.verdict import judge, judge_stage, status
+from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
 from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -277,3 +277,20 @@ def test_a_report_is_passed_when_every_core_stage_is(state: Status) -> None:
     assert core.passed is (state is Status.PASSED)
     bonus = report_of(result_of("a", 1, 1, Status.PASSED), result_of("b", 0, 1, state, bonus=True))
     assert bonus.passed
+
+
+def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
+    check = planned("a", points=3)
+    result = judge_stage(stage(), stage_facts((check, facts_of(check, P))), is_partial=True)
+    assert (result.score, result.max_score, result.is_partial) == (3, 3, True)
+    course = Course("A course", "Title", Path(), (), Limits(), ())
+    report = judge(course, "nb", "cpu", [result])
+    assert (report.score, report.max_score, report.is_partial) == (3, 3, True)
+
+
+@pytest.mark.parametrize("is_written, status", [(True, "passed"), (False, "not_started")])
+def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
+    is_written: bool, status: str
+) -> None:
+    result = judge_unchecked(stage(), is_written=is_written)
+    assert (result.status.value, result.score, result.max_score) == (status, 0, 0)

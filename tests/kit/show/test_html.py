@@ -221,3 +221,24 @@ def test_no_text_has_a_colour_or_background_of_its_own() -> None:
 )
 def test_simple_markdown(text: str, html: str) -> None:
     assert markdown_html(text) == html.replace("<PRE>", '<pre style="white-space:pre-wrap">')
+
+
+def test_a_verdict_on_visible_checks_says_that_more_run() -> None:
+    seen = replace(stage(Status.PASSED, check(Outcome.PASSED)), is_partial=True)
+    unseen = replace(seen, slug="kite", checks=())
+    report = Report("Birds", "this notebook", "cpu", 2.0, 2.0, 0.0, (seen, unseen))
+    both = verdict_html(report, {})
+    assert "visible ok" in both and "unchecked" in both and "passed" not in both
+    assert "These are your visible checks; more checks run on submission." in both
+    alone = verdict_html(replace(report, stages=(seen,)), {})
+    assert "Your visible checks pass; more checks run on submission." in alone
+    assert "passed" not in alone
+    alone = verdict_html(replace(report, stages=(unseen,)), {})
+    assert "No check is visible: graded on submission." in alone
+
+
+def test_an_earlier_stage_may_be_the_cause() -> None:
+    failed = replace(stage(Status.FAILED, check()), is_partial=True, perhaps="kite")
+    shown = verdict_html(Report("Birds", "nb", "cpu", 0.0, 2.0, 0.0, (failed,)), {})
+    assert "It uses <code>kite</code>, which does not pass yet: that may be why" in shown
+    assert "wrong at 3" in shown

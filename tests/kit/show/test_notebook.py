@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -55,3 +56,11 @@ def test_a_written_notebook_says_how_to_open_it_what_was_kept_and_what_it_lacks(
     assert "You have begun fold in files" in text and "--force --with-answers" in text
     plain = drawn(written("birds.ipynb", 1, "jupyter lab birds.ipynb"))
     assert "kept" not in plain and "--with-answers" not in plain
+
+
+def test_a_verdict_on_visible_checks_says_that_more_run() -> None:
+    whole = report(Status.PASSED)
+    partial = replace(whole, stages=tuple(replace(s, is_partial=True) for s in whole.stages))
+    text = drawn(verdict(partial, {}))
+    assert "4 / 4 visible ok" in text and "passed" not in text
+    assert "your visible checks pass; more checks run on submission" in text

@@ -164,3 +164,36 @@ def test_line_by_line_only_what_is_new_is_told() -> None:
     assert told(FAILING, replace(FAILING, scroll=3)) == ""
     passed = told(FAILING, SITUATIONS["passed_and_next"])
     assert "fold passes: 40 points." in passed and "wings: not started" in passed
+
+
+def partial(state: Watching, **changes: Any) -> str:
+    """What the screen says of a student's copy."""
+    course = replace(COURSE, is_partial=True)
+    shown = replace(state, workspace=Workspace(Path("birds"), course), **changes)
+    file = io.StringIO()
+    Console(file=file, width=80, color_system=None).print(watch_screen(shown, 24), end="")
+    return " ".join(file.getvalue().split())
+
+
+def test_of_a_students_copy_it_says_what_is_left() -> None:
+    whole = report(Status.PASSED, P, P)
+    seen = replace(whole, stages=tuple(replace(s, is_partial=True) for s in whole.stages))
+    known = {s.slug: StageProgress(status=Status.PASSED, score=20.0) for s in (FOLD, WINGS)}
+    state = replace(START, phase=Phase.WAITING, report=seen, progress=Progress(known))
+    everything = partial(state, success=Success(FOLD, 20.0, "Learnt."))
+    assert "visible checks: 2 of 2 stages" in everything
+    assert "fold: your visible checks pass; more checks run on submission. Learnt." in everything
+    assert "In every stage your visible checks pass; more checks run on submission" in everything
+    assert "fold 20 points visible ok" in partial(state, panel=Standing())
+    unseen = partial(state, success=Success(FOLD, 0.0, ""))
+    assert "fold: no check is visible, it is graded on submission" in unseen
+    for said in (everything, unseen, partial(state, panel=Standing())):
+        assert "passed" not in said and "Well done" not in said and "grade solution" not in said
+
+
+def test_an_earlier_stage_may_be_the_cause() -> None:
+    whole = report(Status.FAILED, P, F)
+    seen = tuple(replace(s, is_partial=True, perhaps="wings") for s in whole.stages)
+    said = partial(replace(FAILING, report=replace(whole, stages=seen)))
+    assert "It uses wings, which does not pass yet: that may be why, so begin there." in said
+    assert "wrong at B=0" in said
