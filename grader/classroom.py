@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from grader.read.nbgrader_course import CONFIG
 from grader.read.notebook import solution_id
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells, regular_bytes
+from grader.run.lanes import can_fork, in_lanes
 from grader.show.grade_cells import notebook_verdict, put_verdict, unreadable_verdict
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError
@@ -93,7 +95,7 @@ class NbgraderClass:
 
     def __init__(self, root: Path, assignment: str, course: Course) -> None:
         self._root = root
-        self._assignment = assignment
+        self.assignment = assignment
         self._course = course
         self._notebook = self._ours(read_released(root, assignment))
         self._staging = make_memory_folder(root) / "autograded"
@@ -107,36 +109,49 @@ class NbgraderClass:
         found = sorted(
             entry.name
             for entry in submitted.iterdir()
-            if not entry.name.startswith(".") and (entry / self._assignment).is_dir()
+            if not entry.name.startswith(".") and (entry / self.assignment).is_dir()
         )
         return [student for student in found if force or not self._is_done(student)]
 
     def grade(
         self,
         engine: Engine,
-        students: Collection[str],
+        students: Sequence[str],
         seed: int,
+        lanes: int,
         tell: Callable[[Graded], None],
     ) -> None:
-        """Grade these students; `tell` is told of each one.
+        """Grade these students, in so many `lanes` at a time; `tell` is told of each one.
 
         The gradebook gets all of it at the end, or what there is when the run is interrupted.
         Raises KitError where the gradebook or the folder cannot be written.
         """
         shutil.rmtree(self._staging, ignore_errors=True)
         entries: list[Entry] = []
-        deadlines = read_deadlines(self._root, self._assignment)
         try:
-            for student in students:
-                entry, graded = self._one(engine, student, seed, deadlines)
+            for _, result in self._results(engine, students, seed, lanes):
+                if isinstance(result, Exception):
+                    raise result
+                entry, graded = result
                 entries.append(entry)
                 tell(graded)
         finally:
             self._write(entries)
 
-    def _one(
+    def _results(
+        self, engine: Engine, students: Sequence[str], seed: int, lanes: int
+    ) -> Iterator[tuple[str, tuple[Entry, Graded] | Exception]]:
+        deadlines = read_deadlines(self._root, self.assignment)
+        if lanes == 1 or not can_fork(engine.device):
+            work = _Work(self, engine, seed, deadlines)
+            return ((student, work(student)) for student in students)
+        count = min(lanes, len(students))
+        return in_lanes(count, students, lambda: _Work(self, engine.forked(), seed, deadlines))
+
+    def one(
         self, engine: Engine, student: str, seed: int, deadlines: Mapping[str | None, datetime]
     ) -> tuple[Entry, Graded]:
+        """Grade one student's and put the notebook aside."""
         released = self._notebook.cells
         folder = self._folder("submitted", student)
         ids = [cell.grade_id for cell in released]
@@ -171,7 +186,7 @@ class NbgraderClass:
     def _write(self, entries: Sequence[Entry]) -> None:
         """The gradebook first: a student without the folder is graded again by the next run."""
         try:
-            write_entries(self._root, self._assignment, self._notebook.name, entries)
+            write_entries(self._root, self.assignment, self._notebook.name, entries)
             for entry in entries:
                 folder = self._folder("autograded", entry.student)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -183,15 +198,15 @@ class NbgraderClass:
 
     def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:
         for notebook in notebooks:
-            if notebook.name == self._assignment:
+            if notebook.name == self.assignment:
                 return notebook
         raise KitError(
-            f"assignment '{self._assignment}' has no notebook {self._assignment}.ipynb: was it "
+            f"assignment '{self.assignment}' has no notebook {self.assignment}.ipynb: was it "
             "made by `grade release nbgrader`?"
         )
 
     def _folder(self, step: str, student: str) -> Path:
-        return self._root / step / student / self._assignment
+        return self._root / step / student / self.assignment
 
     def _is_done(self, student: str) -> bool:
         """Whether there is a verdict on what was handed in last, as nbgrader tells."""
@@ -213,6 +228,24 @@ class NbgraderClass:
         plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
         penalty = plugin.late_submission_penalty(student, points, late)
         return None if penalty is None else min(max(float(penalty), 0.0), points)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Grades one student after the other, with the engine of one process."""
+
+    of: NbgraderClass
+    engine: Engine
+    seed: int
+    deadlines: Mapping[str | None, datetime]
+
+    def __call__(self, student: str) -> tuple[Entry, Graded]:
+        done = self.of.one(self.engine, student, self.seed, self.deadlines)
+        self.engine.interpreter.prepare()
+        return done
+
+    def close(self) -> None:
+        self.engine.interpreter.close()
 
 
 def _seconds_late(found: HandedIn, deadlines: Mapping[str | None, datetime]) -> float:

@@ -15,7 +15,7 @@ from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import Report, StageResult, Status
+from grader.types.report import Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+_DIAGNOSES = 10_000  # that are remembered
 _DEADLY_CELL = (
     "a cell does not come to its end or ends its process, so each stage was run with the cells "
     "that it needs alone"
@@ -86,17 +87,22 @@ def with_engine(
 class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
-    `interpreter` is the one whose workers run the submissions.
+    `interpreter` is the one whose workers run the submissions, `device` where the tensors are.
     """
 
     def __init__(
         self, course: Course, device: str, interpreter: Interpreter, checks: Checks
     ) -> None:
         self._course = course
-        self._device = device
+        self.device = device
         self.interpreter = interpreter
         self._checks = checks
+        self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
         self._run: _Run | None = None
+
+    def forked(self) -> Engine:
+        """The same engine for a process that is forked now: with an interpreter of its own."""
+        return Engine(self._course, self.device, self.interpreter.copy(), self._checks)
 
     def grade(
         self, request: Request, progress: Callable[[StageResult], None] = lambda result: None
@@ -105,11 +111,29 @@ class Engine:
 
         Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
         """
-        run = self._run = _Run(request, self._course, self._device, self.interpreter, self._checks)
+        run = self._run = _Run(
+            request, self._course, self.device, self.interpreter, self._checks, self._diagnosed
+        )
         try:
             return run.report(progress)
         finally:
             self._run = None
+
+    def _diagnosed(self, stage: Stage, facts: StageFacts) -> dict[str, Diagnosis]:
+        """The diagnoses of a stage's failing checks, thought out once for the same facts."""
+        from grader.judge.diagnosis import diagnose
+        from grader.read.misconceptions import read_misconceptions
+        from grader.run.solutions import local_solutions
+
+        numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
+        if numbers in self._diagnoses:
+            return self._diagnoses[numbers]
+        known = read_misconceptions(stage)
+        found = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
+        is_known = all(number is not None for number, _ in numbers)
+        if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
+            self._diagnoses[numbers] = found
+        return found
 
     def cancel(self) -> None:
         """Have the `grade` that is under way in another thread, if any, raise Cancelled soon."""
@@ -173,12 +197,14 @@ class _Run:
         device: str,
         interpreter: Interpreter,
         checks: Checks,
+        diagnosed: Callable[[Stage, StageFacts], dict[str, Diagnosis]],
     ) -> None:
         self._request = request
         self._course = course
         self._device = device
         self._interpreter = interpreter
         self._checks = checks
+        self._diagnosed = diagnosed
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
         self._has_deadly_cell = False
@@ -228,13 +254,7 @@ class _Run:
             if status(alone) is Status.PASSED:
                 cause = self._cause(stage, unfinished)
                 return judge_stage(stage, facts, caused_by=cause.slug)
-        from grader.judge.diagnosis import diagnose
-        from grader.read.misconceptions import read_misconceptions
-        from grader.run.solutions import local_solutions
-
-        known = read_misconceptions(stage)
-        diagnoses = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
-        return judge_stage(stage, facts, diagnoses=diagnoses, place=place)
+        return judge_stage(stage, facts, diagnoses=self._diagnosed(stage, facts), place=place)
 
     def _partial_result(self, stage: Stage, place: Callable[[str], str]) -> StageResult:
         """The verdict where there are no solutions: nothing to answer for an earlier stage."""

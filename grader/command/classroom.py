@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 from pathlib import Path
 
 from grader.command.grade import DEVICES
-from grader.command.output import console, status_line
+from grader.command.output import console, progress_bar
 from grader.read.workspace import locate_whole_course
 from grader.types.gradebook import Graded
 
@@ -26,6 +27,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("assignment", metavar="ASSIGNMENT")
     parser.add_argument("--force", action="store_true", help="also those that are graded already")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="so many at a time (default: one a processor core)"
+    )
     parser.add_argument("--seed", type=int, help="what the checks draw their inputs from")
     parser.set_defaults(run=run)
 
@@ -40,19 +44,20 @@ def run(args: argparse.Namespace) -> int:
     work = NbgraderClass(args.nbgrader.resolve(), args.assignment, course)
     students = work.students(force=args.force)
     seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
+    lanes = max(1, args.jobs or len(os.sched_getaffinity(0)))
     results: list[Graded] = []
     if students:
-        with status_line(args) as tell:
+        with progress_bar(args, work.assignment, len(students)) as advance:
 
-            def told(result: Graded) -> None:
+            def tell(result: Graded) -> None:
                 results.append(result)
-                tell(f"{len(results)} of {len(students)}: {result.student}")
+                advance()
 
             with_engine(
                 course,
                 work.stages,
                 args.device,
-                lambda engine: work.grade(engine, students, seed, told),
+                lambda engine: work.grade(engine, students, seed, lanes, tell),
             )
     console(args).print(summary(args.assignment, results, seed), end="")
     return 1 if any(result.points is None for result in results) else 0

@@ -60,6 +60,34 @@ def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
         yield line.update
 
 
+@contextmanager
+def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal's stderr, to be advanced by one: how many, how fast, how long yet.
+
+    It starts no thread, as the process may be forked meanwhile.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    errors = Console(stderr=True)
+    if is_plain(args) or not errors.is_terminal:
+        yield lambda: None
+        return
+    rate = TextColumn("{task.fields[rate]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
+    with Progress(*columns, Remaining(), console=errors, auto_refresh=False) as progress:
+        task = progress.add_task(what, total=total, rate="")
+        progress.refresh()
+
+        def advance() -> None:
+            progress.advance(task)
+            speed = progress.tasks[0].speed
+            progress.update(task, rate=f"{60 * speed:.0f} a minute" if speed else "", refresh=True)
+
+        yield advance
+
+
 def short_path(path: Path) -> str:
     """`path` as the learner would type it here."""
     try:

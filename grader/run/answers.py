@@ -64,6 +64,10 @@ class Crash(AnswerError):
     """The process that ran the learner's code ended."""
 
 
+class _Unsent(Crash):
+    """It had ended before the request could be sent."""
+
+
 class Timeout(AnswerError):
     """The learner's code did not answer in time."""
 
@@ -142,6 +146,7 @@ class WorkerAnswers:
         self._absent: dict[str, AnswerError] = {}
         self._printed = ""
         self._aborted = False
+        self._is_fresh = True
         self.missing_layers: tuple[str, ...] = ()
 
     @property
@@ -162,16 +167,8 @@ class WorkerAnswers:
             raise Cancelled
         if self._references is not None:
             self._references.begin()
-        try:
-            if self._worker is not None:
-                self._send(Frame({"op": "begin"}), self._patience)
-        except AnswerError:
-            pass  # the worker died between two checks: start another
-        try:
-            if self._worker is None:
-                self._load()
-        except AnswerError:
-            pass  # the check that needs it is told
+        self._is_fresh = False  # the next request says that it is a case's first
+        self._ensure_worker()
 
     def close(self) -> str:
         """End the worker; returns what the learner's code printed."""
@@ -190,7 +187,22 @@ class WorkerAnswers:
 
     def answer(self, request: Frame) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""
-        return self._send(request, self._patience)
+        if self._is_fresh:
+            return self._send(request, self._patience)
+        self._is_fresh = True
+        first = Frame({**request.header, "begin": True}, request.data)
+        try:
+            return self._send(first, self._patience)
+        except _Unsent:  # the worker died between two checks: start another
+            self._ensure_worker()
+            return self._send(first, self._patience)
+
+    def _ensure_worker(self) -> None:
+        try:
+            if self._worker is None:
+                self._load()
+        except AnswerError:
+            pass  # the check that needs it is told
 
     def _load(self) -> None:
         """Start a worker and import the stage in it, once: a broken import is not tried again."""
@@ -250,7 +262,11 @@ class WorkerAnswers:
         assert self._worker is not None
         channel = self._worker.channel
         try:
-            channel.send(frame, deadline)
+            try:
+                channel.send(frame, deadline)
+            except Closed:
+                grace = 0.0 if self._aborted else _GRACE
+                raise _Unsent(how_it_ended(self._drop(grace))) from None
             while True:
                 reply = channel.receive(deadline)
                 if not reply.header.get("ask"):

@@ -57,7 +57,8 @@ class PlannedCheck:
 class CaseFact:
     """How one case ended; `exchanges` are what passed between the check and the learner's code.
 
-    `target` is what the check called last: a function, "Class.__init__" or "Class.forward".
+    `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Facts
+    of one `number`, within a process, are the same but for their seconds.
     """
 
     case: Case
@@ -66,6 +67,7 @@ class CaseFact:
     seconds: float = 0.0
     target: str = ""
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
+    number: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from grader.run.answers import Answers, WrongReturn, submission_error
-from grader.run.facts import Exchange
+from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
+from grader.run.facts import CaseFact, Exchange
+from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.bridge import Caller
 from grader.run.worker.wire import Frame, Handle, Opaque, WireError
 from grader.types.course import EntryPoint, Stage
 from grader.types.text import safe
 
 _RECORD_CAP = 32 << 20  # bytes that one stage's record may take
+
+
+class Diverged(BaseException):
+    """The check asks something else than it did before, for the same seed and the same replies."""
 
 
 class StageUnderCheck:
@@ -27,6 +33,8 @@ class StageUnderCheck:
         self._recorded = 0
         self._answered = False
         self._seed = 0
+        self._before: list[dict[str, Any]] = []
+        self._given: deque[tuple[Frame, Frame | AnswerError]] = deque()
         self.last_call = ""
         self.last_target = ""
         self.not_written = False
@@ -39,7 +47,34 @@ class StageUnderCheck:
         self.last_target = ""
         self.not_written = False
         self._answered = False
+        self._before = []
+        self._given.clear()
         self._answers.begin()
+
+    def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
+        """The fact on the case that was begun, if it is known for the answers that come.
+
+        If not, the check that runs next is given those answers before it asks for more.
+        """
+        try:
+            fact = transcripts.follow(key, self._put)
+        except AnswerError:
+            return None  # the check that meets it is told
+        if fact is not None:
+            self._given.clear()
+        return fact
+
+    def _put(self, request: Frame) -> Frame:
+        name = request.header.get("target", {}).get("function")
+        if name is not None:
+            self._answers.need(name)
+        try:
+            reply = self._answers.answer(request)
+        except AnswerError as error:
+            self._given.append((request, error))
+            raise
+        self._given.append((request, reply))
+        return reply
 
     def end(self) -> tuple[Exchange, ...]:
         """End a case: what passed between the check and the learner's code.
@@ -83,14 +118,34 @@ class StageUnderCheck:
         """Have the entry point at hand. Raises AnswerError."""
         self._answers.need(name)
 
+    def before_the_next(self, target: dict[str, Any], *args: Any) -> None:
+        """Have a method called before the next request is answered, which saves a round trip.
+
+        Nobody wants its result; its exception becomes the next request's.
+        """
+        self._before.append({"target": target, "args": list(args)})
+
     def request(self, frame: Frame) -> Frame:
         """Send one request of a check and return the reply. Raises AnswerError."""
-        reply = self._answers.answer(frame)
+        if self._before:
+            frame = Frame({**frame.header, "before": self._before}, frame.data)
+            self._before = []
+        reply = self._answer(frame)
         self._answered = True
         self._recorded += len(frame.data) + reply.size
         if self._recorded <= _RECORD_CAP:
             self._exchanges.append(Exchange(frame, reply))
         return reply
+
+    def _answer(self, frame: Frame) -> Frame:
+        if not self._given:
+            return self._answers.answer(frame)
+        asked, outcome = self._given.popleft()
+        if asked != frame:
+            raise Diverged
+        if isinstance(outcome, AnswerError):
+            raise outcome
+        return outcome
 
     def fail(self, error: dict[str, Any]) -> Exception:
         """The exception that an error reply describes."""
@@ -189,14 +244,12 @@ class RemoteModule:
 
     def train(self, mode: bool = True) -> RemoteModule:
         """Switch to training mode."""
-        self._method("train", mode)
-        self.training = mode
+        self._mode("train", mode)
         return self
 
     def eval(self) -> RemoteModule:
         """Switch to evaluation mode."""
-        self._method("eval")
-        self.training = False
+        self._mode("eval")
         return self
 
     def to(self, *args: Any) -> RemoteModule:
@@ -212,6 +265,11 @@ class RemoteModule:
         if not torch.is_grad_enabled():
             return {}
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
+
+    def _mode(self, method: str, *args: bool) -> None:
+        target = {"object": self.handle.id, "method": method}
+        self._stage.before_the_next(target, *args)
+        self.training = all(args) if args else False
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
         target = {"object": self.handle.id, "method": name}

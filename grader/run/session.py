@@ -12,13 +12,15 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import pytest
 
 from grader.run.answers import AnswerError, Crash, Timeout
 from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
-from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
+from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -44,6 +46,7 @@ class Checks:
         self._current: StageUnderCheck | None = None
         self._seed = 0
         self._device = "cpu"
+        self._transcripts = Transcripts()
         self._call: pytest.CallInfo[None] | None = None
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
@@ -87,19 +90,32 @@ class Checks:
         seed: int,
     ) -> CaseFact:
         self._seed = zlib.crc32(f"{seed}:{case.id}".encode())
-        self._call = None
+        key = Key(case.id, self._seed, self._device)
         remote.begin(self._seed)
         start = time.perf_counter()
-        # No next item: which case comes next, if any, depends on how this one ends.
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        known = remote.follow(self._transcripts, key)
+        if known is not None:
+            return replace(known, seconds=time.perf_counter() - start)
+        error = self._error(item)
+        if isinstance(error, Diverged):
+            remote.begin(self._seed)
+            error = self._error(item)
         seconds = time.perf_counter() - start
-        error = self._call.excinfo.value if self._call and self._call.excinfo else None
-        if self._call is None:
-            error = RuntimeError("pytest did not run the check")
         ending, message = _ending(error, remote)
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
             ending = Ending.BROKEN  # the check itself had not begun
-        return CaseFact(case, ending, message, seconds, remote.last_target, remote.end())
+        fact = CaseFact(case, ending, message, seconds, remote.last_target, remote.end())
+        return self._transcripts.learn(key, fact)
+
+    def _error(self, item: pytest.Item) -> BaseException | None:
+        """Run a case; the exception that ended it, if one did."""
+        self._call = None
+        # No next item: which case comes next, if any, depends on how this one ends.
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        if self._call is None:
+            return RuntimeError("pytest did not run the check")
+        call: pytest.CallInfo[None] = self._call
+        return call.excinfo.value if call.excinfo else None
 
     # What follows are pytest's hooks and fixtures; they only hand things over.
 

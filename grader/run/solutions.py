@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from grader.run.worker.loader import Loader
@@ -16,6 +15,11 @@ from grader.types.errors import CourseError
 
 _MODULE = "references"
 _ANSWER_SECONDS = 2.0
+# What a worker may say in a question; other parts of a request are for the checks alone.
+_QUESTION = (
+    *("op", "target", "args", "kwargs", "seed", "parameters", "differentiate", "arrays"),
+    *("call", "gradients"),
+)
 
 
 def solution_files(course: Course) -> dict[str, bytes]:
@@ -57,6 +61,7 @@ class References:
         files = solution_files(course) | {f"{_MODULE}.py": "".join(lines).encode()}
         self._interpreter = interpreter
         self._worker: Worker | None = None
+        self._begins = True
         self._load = Frame(
             {
                 "op": "load",
@@ -72,18 +77,17 @@ class References:
 
     def begin(self) -> None:
         """Forget the calls of the check before."""
-        if self._worker is not None:
-            with suppress(WireError):
-                self._exchange(Frame({"op": "begin"}))
+        self._begins = True
 
     def answer(self, question: Frame) -> Frame:
         """The reply to a worker's question. Raises WireError for what is no question."""
-        header = {key: value for key, value in question.header.items() if key != "ask"}
+        header = {key: question.header[key] for key in _QUESTION if key in question.header}
         target = header.get("target")
         known = isinstance(target, dict) and target.get("function") in self._names
         if header.get("op") != "backward" and not (header.get("op") == "call" and known):
             raise WireError("a worker may only ask for the functions of earlier stages")
-        reply = self._exchange(Frame(header, question.data))
+        reply = self._exchange(Frame({**header, "begin": self._begins}, question.data))
+        self._begins = False
         error = reply.header.get("error")
         if error is not None:
             return Frame({"error": {key: error.get(key) for key in ("type", "bases", "message")}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -86,6 +87,24 @@ class Interpreter:
         self._ready = False
         self.idle: Worker | None = None
         self._process, self._control = _launch(self._setup)
+
+    def copy(self) -> Interpreter:
+        """Another one, forked off this one: as warm, with workers of its own.
+
+        It ends when it is closed, or its user ends. Only where workers are forked.
+        """
+        self._wait_until_ready(Channel(self._control))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            Channel(self._control).send(Frame({"op": "copy"}))
+            socket.send_fds(self._control, [b"."], [theirs.fileno()])
+        other = copy.copy(self)
+        other._control, other.idle = ours, None
+        return other
+
+    def close(self) -> None:
+        """End a copy, and with it its workers."""
+        self._control.close()
 
     def __enter__(self) -> Interpreter:
         return self

@@ -57,6 +57,9 @@ class Bench:
         try:
             # The asker may be in this very process, in the middle of an autograd function.
             with contextlib.nullcontext() if torch is None else torch.enable_grad():
+                for earlier in request.header.get("before", ()):
+                    function, _ = self._target(earlier["target"])
+                    function(*earlier["args"])
                 if request.header.get("op") == "backward":
                     return self._backward(request)
                 return self._call(request)
@@ -71,7 +74,7 @@ class Bench:
         args = unpacker.unpack(header["args"])
         kwargs = unpacker.unpack(header["kwargs"])
         function, owner = self._target(header["target"])
-        _seed(header.get("seed"))
+        seed_all(header.get("seed"))
         torch = sys.modules.get("torch")
         if torch is None:
             result = function(*args, **kwargs)
@@ -192,7 +195,7 @@ def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
     return changed
 
 
-def _seed(seed: int | None) -> None:
+def seed_all(seed: int | None) -> None:
     """Seed what the learner's code may draw from, so that a run can be repeated."""
     if seed is None:
         return

@@ -129,6 +129,7 @@ def without_magics(cell: str) -> str:
     for _ in range(len(lines)):
         try:
             ast.parse("\n".join(lines))
+            break
         except SyntaxError as error:
             number = (error.lineno or 0) - 1
             if not 0 <= number < len(lines) or not _MAGIC.match(lines[number]):

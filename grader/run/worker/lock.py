@@ -105,6 +105,10 @@ class Lock:
             self._files = _Files.prepared(self._libc, policy)
             self._calls = _Filter.compiled(platform.machine(), gpu=policy.gpu)
 
+    def adopt(self) -> None:
+        """This process, a copy of the server, is the one that workers end with from now on."""
+        self._server = os.getpid()
+
     def apply(self, scratch: str, keep: Collection[int] = (0, 1, 2)) -> tuple[str, ...]:
         """Lock this process for good; return the names of what could not be applied.
 

@@ -5,6 +5,7 @@ worker does, after the lock. Requests on the control socket:
 
     {"op": "start", ...}  with a socket attached: fork a worker that serves on it -> {"pid": int}
     {"op": "end", "pid": int, "grace": seconds}: end that worker -> {"status": wait status or null}
+    {"op": "copy"}  with a socket attached: fork another interpreter, which answers that one
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from grader.run.worker.bench import Bench, describe
+from grader.run.worker.bench import Bench, describe, seed_all
 from grader.run.worker.bridge import Caller
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
@@ -107,9 +108,8 @@ class Worker:
         op = request.header.get("op")
         if op == "load":
             return self._load(request.header)
-        if op == "begin":
+        if request.header.get("begin"):
             self._bench.reset()
-            return Frame({})
         return self._bench.answer(request)
 
     def _load(self, header: dict[str, Any]) -> Frame:
@@ -198,6 +198,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             importlib.import_module(name)
         if "torch" in sys.modules:
             _warm_torch()
+        seed_all(0)  # numpy loads its generators when they are first asked for
     except Exception as error:  # noqa: BLE001 - whatever an import may raise, the checker tells
         channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
         return
@@ -223,6 +224,12 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             return
         if header["op"] == "end":
             channel.send(Frame({"status": _end(header["pid"], header["grace"])}))
+        elif header["op"] == "copy":
+            _, [descriptor], _, _ = socket.recv_fds(control, 1, 1)
+            if os.fork() == 0:
+                os.dup2(descriptor, control.fileno())  # from here on it answers that one
+                lock.adopt()
+            os.close(descriptor)
         elif setup["fork"]:
             _, [descriptor], _, _ = socket.recv_fds(control, 1, 1)
             pid = os.fork()

@@ -6,6 +6,7 @@ array shapes against the bytes that came, one deadline for the whole frame.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import socket
@@ -49,6 +50,7 @@ class Frame:
     header: dict[str, Any]
     data: bytes = b""
     size: int = field(default=0, compare=False)  # roughly the memory that a received one takes
+    digest: bytes = field(default=b"", compare=False)  # of the bytes of a received one
 
 
 class Channel:
@@ -104,7 +106,8 @@ class Channel:
             raise WireError("a frame's header is not JSON") from None
         if not isinstance(header, dict):
             raise WireError("a frame's header is not an object")
-        return Frame(header, data, _PER_HEADER_BYTE * header_length + data_length)
+        digest = hashlib.blake2b(raw + data, digest_size=16).digest()
+        return Frame(header, data, _PER_HEADER_BYTE * header_length + data_length, digest)
 
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""

@@ -371,11 +371,14 @@ def test_training_mode_is_switched_there_and_shown_here(made: Made) -> None:
     assert made.remote.training
     assert bool((made.remote(x) == 0).any()), "dropout is active"
     assert made.remote.eval() is made.remote
+    made.remote(x)  # which tells the other side first
     assert not made.remote.training and not made.real.training
     assert not bool((made.remote(x) == 0).any())
     assert made.remote.train() is made.remote
+    made.remote(x)
     assert made.remote.training and made.real.training
     made.remote.train(False)
+    made.remote(x)
     assert not made.remote.training and not made.real.training
 
 

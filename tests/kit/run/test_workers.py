@@ -1,14 +1,18 @@
-"""What a worker leaves behind is removed, whatever it is."""
+"""Workers and the interpreters that fork them; what a worker leaves behind is removed."""
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from grader.read.submission import read_submission
-from grader.run.workers import how_it_ended, remove_tree
+from grader.run.lanes import can_fork
+from grader.run.worker.wire import Closed, Frame
+from grader.run.workers import Interpreter, Worker, how_it_ended, remove_tree
+from grader.types.course import Limits
 from grader.types.errors import SubmissionFileError
 
 
@@ -69,3 +73,29 @@ def test_a_submission_of_folders_in_folders_without_end_is_refused(tmp_path: Pat
 )
 def test_how_a_process_ended_is_said_in_words(status: int | None, words: str) -> None:
     assert words in how_it_ended(status)
+
+
+@pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
+    def answers(worker: Worker) -> bool:
+        load = {"files": {}, "script": None, "cells": ["x = 1"], "module": "m"}
+        header = {"op": "load", "aliases": [], "names": ["x"], "answered": {}, **load}
+        worker.channel.send(Frame(header), time.monotonic() + 10)
+        return "error" not in worker.channel.receive(time.monotonic() + 10).header
+
+    with Interpreter((), Limits(), gpu=False) as interpreter:
+        copies = [interpreter.copy(), interpreter.copy()]
+        workers = [one.start() for one in (*copies, interpreter)]
+        assert all(answers(worker) for worker in workers)
+        copies[0].close()
+        with pytest.raises(Closed):
+            workers[0].channel.receive(time.monotonic() + 10)
+        again = [copies[1].start(), interpreter.start()]
+        assert all(answers(worker) for worker in again)
+        assert workers[1].end() is not None
+        copies[1].close()
+    for worker in again:
+        with pytest.raises(Closed):
+            worker.channel.receive(time.monotonic() + 10)
+    for worker in (*workers, *again):
+        worker.channel.close()

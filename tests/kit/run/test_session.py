@@ -1,0 +1,134 @@
+"""Checks are run again and again: what is known is not judged twice, and nothing is mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.read.course_file import read_course
+from grader.run.answers import WorkerAnswers
+from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.run.remote import StageUnderCheck
+from grader.run.session import Checks, with_checks
+from grader.run.solutions import solution_files
+from grader.run.transcripts import Transcripts
+from grader.run.worker.wire import Frame
+from grader.run.workers import Interpreter
+from grader.types.submission import Submission
+
+TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+STAGE = TINY.stage("moving_average")
+RIGHT = solution_files(TINY)["moving_average.py"]
+WRONG = b"""
+import numpy as np
+
+def moving_average(values, width):
+    if not 1 <= width <= len(values):
+        raise ValueError("does not fit")
+    return np.convolve(values, np.ones(width), "valid")
+"""
+OTHER_WORDS = WRONG.replace(b"does not fit", b"too wide")
+PRINTS = RIGHT.replace(b"    ### BEGIN SOLUTION", b"    print('hello')")
+DIES = b"import os\n\ndef moving_average(values, width):\n    os._exit(3)\n"
+
+Grade = Callable[[bytes], StageFacts]
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    with Interpreter(TINY.preload, TINY.limits, gpu=False) as interpreter:
+        yield interpreter
+
+
+class Counting(Checks):
+    """Counts how many cases pytest has run."""
+
+    runs = 0
+
+    def _error(self, item: pytest.Item) -> BaseException | None:
+        self.runs += 1
+        return super()._error(item)
+
+
+def grading(
+    interpreter: Interpreter,
+    monkeypatch: pytest.MonkeyPatch,
+    body: Callable[[Counting, Grade], None],
+) -> None:
+    monkeypatch.setattr("grader.run.session.Checks", Counting)
+
+    def work(checks: Checks) -> None:
+        assert isinstance(checks, Counting)
+
+        def grade(source: bytes, seed: int = 1) -> StageFacts:
+            submission = Submission("mine", {STAGE.file_name: source})
+            answers = WorkerAnswers(interpreter, TINY, STAGE, submission)
+            return checks.run(STAGE, StageUnderCheck(STAGE, answers), seed, "cpu")
+
+        body(checks, grade)
+
+    with_checks(TINY, [STAGE], work)
+
+
+def timeless(facts: StageFacts) -> list[CaseFact]:
+    return [replace(fact, seconds=0) for fact in facts.cases]
+
+
+def test_the_same_answers_are_not_judged_again(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def body(checks: Counting, grade: Grade) -> None:
+        for source in (RIGHT, WRONG):
+            once = grade(source)
+            runs = checks.runs
+            again = grade(source + b"\n# another file with the same answers\n")
+            assert checks.runs == runs
+            assert timeless(again) == timeless(once)
+            assert [f.number for f in again.cases] == [f.number for f in once.cases]
+
+    grading(interpreter, monkeypatch, body)
+
+
+def test_what_is_known_of_others_changes_no_verdict(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone: dict[bytes, list[CaseFact]] = {}
+    sources = (RIGHT, WRONG, OTHER_WORDS, DIES, PRINTS)
+    for source in sources:
+        grading(
+            interpreter,
+            monkeypatch,
+            lambda checks, grade, source=source: alone.update({source: timeless(grade(source))}),  # type: ignore[misc]
+        )
+
+    def body(checks: Counting, grade: Grade) -> None:
+        for source in (*sources, *reversed(sources)):
+            assert timeless(grade(source)) == alone[source]
+        assert grade(PRINTS).printed.startswith("hello")
+
+    grading(interpreter, monkeypatch, body)
+    assert any(fact.ending is Ending.WRONG for fact in alone[WRONG])
+    assert all(fact.ending is Ending.PASSED for fact in alone[PRINTS])
+    assert alone[WRONG] != alone[OTHER_WORDS]
+
+
+def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def body(checks: Counting, grade: Grade) -> None:
+        once = timeless(grade(RIGHT))
+        original = Transcripts.follow
+
+        def another(self: Transcripts, key: object, ask: Callable[[Frame], Frame]) -> None:
+            def asking(frame: Frame) -> Frame:
+                return ask(replace(frame, header={**frame.header, "seed": 99}))
+
+            original(self, key, asking)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Transcripts, "follow", another)
+        assert timeless(grade(RIGHT)) == once
+
+    grading(interpreter, monkeypatch, body)
