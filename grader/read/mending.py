@@ -18,6 +18,10 @@ from grader.types.gradebook import ReleasedCell
 _KINDS = ("code", "markdown", "raw")
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MINE = "nbgrader"
+# Where a link or its definition leads to something that has, or may hide, a scheme of its own.
+_LINK = re.compile(r"\](?=[(:](?P<target>[\w+.\\&#;<\s\x00-\x1f-]*[:&][^)\s]*))")
+_HARMLESS = re.compile(r"\s*(https?://|mailto:)")
+_ATTACHED = re.compile(r"\s*attachment:([\w.-]+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
     return {
         name: kinds
         for name, kinds in (attachments.items() if isinstance(attachments, dict) else ())
-        if isinstance(kinds, dict) and all(isinstance(picture, str) for picture in kinds.values())
+        if isinstance(kinds, dict) and kinds and all(isinstance(p, str) for p in kinds.values())
     }
 
 
@@ -166,12 +170,24 @@ def _as_released(cell: dict[str, Any], released: ReleasedCell) -> tuple[dict[str
 
 
 def _disarm(cell: dict[str, Any]) -> None:
-    """Let no tag of a student's act in the browser of whoever looks at it in formgrader."""
+    """Let nothing of a student's act in the browser of whoever looks at it in formgrader.
+
+    Tags are shown as text; so are links to anything but pages and the cell's own pictures, as
+    nbgrader makes no page of a cell whose picture is missing.
+    """
     if cell["cell_type"] == "raw":  # which pages show as it is
         lines = cell["source"].split("\n")
         _typed(cell, "markdown")["source"] = "\n".join(f"    {line}" for line in lines)
     elif cell["cell_type"] == "markdown":
-        cell["source"] = TAG.sub("&lt;", cell["source"])
+        pictures = cell.get("attachments", {})
+
+        def shown(link: re.Match[str]) -> str:
+            attached = _ATTACHED.fullmatch(link["target"])
+            if _HARMLESS.match(link["target"]) or (attached and attached[1] in pictures):
+                return link[0]
+            return "]\\"
+
+        cell["source"] = _LINK.sub(shown, TAG.sub("&lt;", cell["source"]))
 
 
 def _number(cells: Sequence[dict[str, Any]]) -> None:

@@ -6,16 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from grader.read.notebook import TAG
 from grader.show.html import feedback_html, scoreboard_html
 from grader.show.screen import amount, count
 from grader.types.gradebook import CellVerdict, NotebookVerdict
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.text import safe
 
-# The page around is nbgrader's: it hides the marks of what can be opened, and it is white, so it is
-# turned where the reader's system is dark.
+# The page around is nbgrader's: it hides the marks of what can be opened, its captions are pale and
+# its headings too low for a narrow window. It is white, so it is turned where the reader's system
+# is dark. No line may be empty: markdown would begin there.
 _STYLE = """<style>
 summary { display: list-item; cursor: pointer; }
+summary:focus-visible { outline: 2px solid #1a5fb4; outline-offset: 2px; }
+.scoreboard caption { color: inherit; }
+.scoreboard code { overflow-wrap: anywhere; white-space: normal; }
+@media (max-width: 700px) {
+  .scoreboard tr { display: block; margin: .3em 0; }
+  .scoreboard td { display: inline-block; }
+  div.nbgrader_cell .panel-heading { height: auto; overflow: auto; }
+}
 @media (prefers-color-scheme: dark) {
   html { filter: invert(0.9) hue-rotate(180deg); background: #fff; }
   img, svg { filter: invert(1) hue-rotate(180deg); }
@@ -44,8 +54,13 @@ def notebook_verdict(
                 comment=comment(report, stage),
             )
         )
-    remarks = "".join(f"<li>{_line(note)}</li>" for note in (*notes, *report.notes))
-    summary = f"{_STYLE}{scoreboard_html(report)}" + (f"<ul>{remarks}</ul>" if remarks else "")
+    remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
+    small = "<br>".join(_line(note) for note in report.notes)
+    summary = (
+        f"{_STYLE}{scoreboard_html(report)}"
+        + (f"<ul>{remarks}</ul>" if remarks else "")
+        + (f"<p><small>{small}</small></p>" if small else "")
+    )
     return NotebookVerdict(tuple(cells), summary)
 
 
@@ -57,16 +72,16 @@ def unreadable_verdict(
     `cells` are the ids of the cells that grade and of those with the answers, and the points.
     """
     said = safe(" ".join(why))
-    reason = f"<p>{_line(said)}</p>"
+    reason = f"<p><strong>There is nothing to grade here.</strong> {_line(said)}</p>"
     verdicts = tuple(
-        CellVerdict(grade_id, answer_id, 0, points, reason, said)
+        CellVerdict(grade_id, answer_id, 0, points, reason, _words(said))
         for grade_id, answer_id, points in cells
     )
     return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
 
 
 def comment(report: Report, stage: StageResult) -> str:
-    """A stage's verdict in a few lines of text."""
+    """A stage's verdict in a few lines of text, which is shown as it is and as markdown."""
     points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
     if stage.status is Status.PASSED:
         return f"{points} All checks pass."
@@ -78,11 +93,12 @@ def comment(report: Report, stage: StageResult) -> str:
         return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
     lost = [check for check in stage.checks if check.outcome is not Outcome.PASSED]
     lost = [check for check in lost if check.score < check.max_score]
-    lines = [f"{points} {count(len(lost), 'check')} of {len(stage.checks)} failed:"]
-    lines += [f"-{amount(c.max_score - c.score)} {safe(c.title)}" for c in lost]
+    checks = count(len(stage.checks), "check")
+    lines = [f"{points} {len(lost)} of {checks} failed:", ""]
+    lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]
     found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
     for diagnosis in found.values():
-        lines.append(f"Likely: {safe(diagnosis.text)}")
+        lines += ["", f"Likely: {_words(diagnosis.text)}"]
         if diagnosis.hint is not None:
             lines.append(f"Hint {diagnosis.hint} of `grade hint {stage.slug}` speaks to it.")
     return "\n".join(lines)
@@ -143,6 +159,11 @@ def outputs(verdict: CellVerdict) -> list[dict[str, Any]]:
 def _line(text: str) -> str:
     """Text for a page; an empty line in it would end the HTML that it stands in."""
     return escape(" ".join(safe(text).split()))
+
+
+def _words(text: str) -> str:
+    """Text for a comment: in it no tag or link is one, whoever wrote it."""
+    return TAG.sub("&lt;", " ".join(safe(text).split())).replace("](", "] (")
 
 
 def plain_points(points: float, max_points: float) -> str:

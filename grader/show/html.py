@@ -31,6 +31,8 @@ _EDGE = {
 }
 _WAITING = ("↑", "#b8860b")
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
+# Some themes break lines in the middle of a word.
+_WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 _NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
 _MORE_RUN = "These are your visible checks; more checks run on submission."
 _TOO_SLOW = "This ran out of time and was stopped."
@@ -62,8 +64,11 @@ def verdict_html(report: Report, aids: Mapping[str, StageAids]) -> str:
 
 
 def scoreboard_html(report: Report) -> str:
-    """The stages, their points and the total, for the top of a page."""
-    return f"<div>{_scoreboard(report)}</div>"
+    """The stages, their points and the total, for the top of a page where each stage has a cell.
+
+    Each stage leads to what has the stage's slug as its name.
+    """
+    return f'<div class="scoreboard">{_scoreboard(report, with_links=True)}</div>'
 
 
 def feedback_html(report: Report, stage: StageResult) -> str:
@@ -93,10 +98,14 @@ def markdown_html(text: str) -> str:
 # --- the stages --------------------------------------------------------------------------------
 
 
-def _scoreboard(report: Report) -> str:
+def _scoreboard(report: Report, *, with_links: bool = False) -> str:
+    def title(stage: StageResult) -> str:
+        words = _text(stage.title)
+        return f'<a href="#{_text(stage.slug)}">{words}</a>' if with_links else words
+
     rows = "".join(
         f'<tr><td style="{_CELL}">{_look(stage)[0]}</td>'
-        f'<td style="{_CELL}">{_text(stage.title)}</td>'
+        f'<td style="{_CELL}">{title(stage)}</td>'
         f'<td style="{_CELL}"><code>{_text(stage.slug)}</code></td>'
         f'<td style="{_CELL}">{_points(stage)}</td>'
         f'<td style="{_CELL}">{_standing(stage)}</td></tr>'
@@ -106,7 +115,8 @@ def _scoreboard(report: Report) -> str:
     total = f"{amount(report.score)} of {amount(report.max_score)} points{bonus}"
     return (
         f'<table style="border-collapse:collapse"><caption>{_text(report.course)}</caption>'
-        f"<tbody>{rows}</tbody></table><p><strong>Together: {total}</strong></p>"
+        f"<tbody>{rows}</tbody></table>"
+        f'<p style="margin:.6em 0"><strong>Together: {total}</strong></p>'
         + (f"<p>{_MORE_RUN}</p>" if report.is_partial else "")
     )
 
@@ -345,8 +355,9 @@ def _inline(text: str) -> str:
 def _details(summary: str, body: str) -> str:
     """Something to open; what is in it stands a little to the right."""
     return (
-        f'<details><summary style="cursor:pointer">{escape(summary)}</summary>'
-        f'<div style="margin-left:1em">{body}</div></details>'
+        '<details style="margin:.6em 0">'
+        f'<summary style="cursor:pointer">{escape(summary)}</summary>'
+        f'<div style="margin:.6em 0 0 1em">{body}</div></details>'
     )
 
 
@@ -355,7 +366,7 @@ def _pre(text: str) -> str:
     text = safe(text).strip("\n").rstrip()
     kept = "\n".join(text[:_LETTERS].split("\n")[:_LINES])
     more = "\n... and more" if len(kept) < len(text) else ""
-    return f'<pre style="white-space:pre-wrap">{escape(kept + more)}</pre>'
+    return f'<pre style="{_WRAPPED}">{escape(kept + more)}</pre>'
 
 
 def _text(text: str) -> str:

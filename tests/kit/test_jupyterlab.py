@@ -6,14 +6,10 @@ KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/test_jupyterlab.py    ke
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -21,20 +17,22 @@ from grader.read.course_file import read_course
 from grader.read.notebook import notebook
 from grader.read.predictions import read_predictions
 from grader.read.stubs import read_solution, read_stub
+from tests.kit.browser import (
+    IN_A_BROWSER,
+    ROOT,
+    TOKEN,
+    chromium,
+    contrasts,
+    jupyter,
+    picture,
+    soon,
+    webdriver,
+)
 
 pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = IN_A_BROWSER
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # what selenium warns of is not ours to mend
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is missing"),
-]
-
-ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
-TOKEN = "a-token-of-the-test"
 WRONG = """import torch
 
 
@@ -42,27 +40,6 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     batch, tokens, d_model = x.shape
     return x.view(batch, num_heads, tokens, d_model // num_heads)
 """
-FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--disable-dev-shm-usage", "--window-size=1200,1500"),
-)
-Found = TypeVar("Found")
-
-
-def soon(what: Callable[[], Found], seconds: float = 30) -> Found:
-    """What `what` gives as soon as it is something; its last exception if it never is."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            found = what()
-            if found or time.monotonic() > end:
-                assert found
-                return found
-        except Exception:
-            if time.monotonic() > end:
-                raise
-        time.sleep(0.2)
 
 
 @pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"])
@@ -75,14 +52,6 @@ def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     work = tmp_path / "work"
     work.mkdir()
     (work / "study.ipynb").write_text(json.dumps(data), encoding="utf-8")
-    home = {
-        "HOME": tmp_path / "home",
-        "IPYTHONDIR": tmp_path / "ipython",
-        "JUPYTER_CONFIG_DIR": tmp_path / "config",
-        "JUPYTER_DATA_DIR": tmp_path / "data",
-        "JUPYTER_RUNTIME_DIR": tmp_path / "runtime",
-        "PYTHONPATH": ROOT,
-    }
     settings = {
         "@jupyterlab/apputils-extension:themes": {"theme": request.param},
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
@@ -90,66 +59,15 @@ def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     (tmp_path / "config" / "labconfig").mkdir(parents=True)
     overrides = tmp_path / "config" / "labconfig" / "default_setting_overrides.json"
     overrides.write_text(json.dumps(settings), encoding="utf-8")
-    words = ["--no-browser", "--port=0", f"--ServerApp.token={TOKEN}", "--allow-root"]
-    words += [f"--ServerApp.root_dir={work}", "--LabApp.extension_manager=readonly"]
-    with open(tmp_path / "lab.log", "wb") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *words],
-            cwd=work,
-            env={**os.environ, **{name: str(value) for name, value in home.items()}},
-            stdout=log,
-            stderr=log,
-        )
-
-        def address() -> str:
-            assert server.poll() is None, (tmp_path / "lab.log").read_text()
-            (file,) = (tmp_path / "runtime").glob("jpserver-*.json")
-            return str(json.loads(file.read_text())["url"])
-
-        try:
-            yield f"{soon(address)}lab/tree/study.ipynb?token={TOKEN}"
-        finally:
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    options = ["--LabApp.extension_manager=readonly"]
+    with jupyter("jupyterlab", work, tmp_path, options) as address:
+        yield f"{address}lab/tree/study.ipynb?token={TOKEN}"
 
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'browser'}"):
-        options.add_argument(flag)
-    service = webdriver.ChromeService(executable_path=DRIVER)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
-
-# The contrast of an element's text with the background behind it, as WCAG counts it.
-CONTRAST = """
-const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-const light = ([r, g, b]) => [r, g, b].map(part => part / 255)
-    .map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
-return arguments[0].map(element => {
-    const ink = light(parts(getComputedStyle(element).color));
-    let behind = element;
-    const shade = () => parts(getComputedStyle(behind).backgroundColor);
-    while (behind.parentElement && shade()[3] === 0) behind = behind.parentElement;
-    const paper = light(shade());
-    return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-});
-"""
-
-
-def picture(browser: Any, name: str, of: Any) -> None:
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", of)
-    if folder := os.environ.get("KEEP_SCREENSHOTS"):
-        browser.save_screenshot(str(Path(folder) / f"{name}.png"))
+    with chromium(tmp_path) as driver:
+        yield driver
 
 
 def cells(browser: Any) -> list[Any]:
@@ -177,7 +95,7 @@ def run_cells(browser: Any, number: int) -> None:
 
 def worst_contrast(browser: Any, of: Any) -> float:
     texts = of.find_elements("css selector", "p, pre, summary, td, th, li, caption")
-    return float(min(browser.execute_script(CONTRAST, [t for t in texts if t.is_displayed()])))
+    return min(contrasts(browser, [text for text in texts if text.is_displayed()]))
 
 
 def test_a_learner_sees_verdicts_and_opens_a_hint(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import nbformat
 import pytest
+from nbconvert.filters import markdown2html
 from nbgrader.nbgraderformat import MetadataValidator
 
 from grader.read.mending import mended
@@ -49,7 +51,8 @@ BROKEN = {
     "a grade_id of no kind": data(cell(metadata={"nbgrader": {"grade_id": ["fold"]}})),
     "metadata that the format forbids": data(cell(metadata={"tags": 3, "collapsed": "x"})),
     "attachments of no kind": data(
-        {"cell_type": "markdown", "source": "", "attachments": {"a.png": 3}, "metadata": {}}
+        {"cell_type": "markdown", "source": "", "attachments": {"a.png": 3}, "metadata": {}},
+        {"cell_type": "markdown", "source": "", "attachments": {"a.png": {}}, "metadata": {}},
     ),
     "lone surrogates": data(cell("x = '\ud800'")),
     "sources of lines": data(cell(source=["a\n", 3, "b"])),  # type: ignore[arg-type]
@@ -150,6 +153,38 @@ def test_no_tag_of_a_students_acts_in_a_browser() -> None:
         '1 < 2 &lt;script src="x">f()&lt;/script>&lt;IMG onerror=f()>&lt;!--'
     )
     assert (raw["cell_type"], raw["source"]) == ("markdown", f"    {evil}")
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *(
+            "[a](javascript:f)",
+            "[a](JavaScript:f)",
+            "[a](javascript\\:f)",
+            "[a](java&#115;cript:f)",
+        ),
+        *("[a](javascript&colon;f)", "[a](< java\tscript:f>)", "[a]( \n javascript:f)"),
+        *("[a][r]\n\n[r]: javascript:f", "[a]\n\n[a]:\n  javascript:f", "![a](data:text/html,f)"),
+        *("[a](https://x)[b](javascript:f)", "![p](attachment:gone.png)", "<javascript:f>"),
+    ],
+)
+def test_no_link_of_a_students_acts_or_stops_nbgrader(link: str) -> None:
+    text = {"cell_type": "markdown", "metadata": {}, "source": link}
+    notebook = mended(data(text, *as_handed_out()), RELEASED).notebook
+    html = markdown2html(notebook["cells"][0]["source"])
+    assert re.findall(r'(?:href|src)="(?!https:)', html) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[a](https://x.y/z)", "[a](#part)", "[a](notes.md)", "`d[k]: int`", "![p](attachment:a.png)"],
+)
+def test_a_link_to_a_page_or_a_picture_that_is_there_stays(text: str) -> None:
+    pasted = {"a.png": {"image/png": "AAAA"}}
+    whole = {"cell_type": "markdown", "metadata": {}, "source": text, "attachments": pasted}
+    notebook = mended(data(whole, *as_handed_out()), RELEASED).notebook
+    assert notebook["cells"][0]["source"] == text
 
 
 def test_foreign_grade_ids_are_no_cells_of_ours() -> None:

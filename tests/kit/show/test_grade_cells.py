@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from nbconvert.filters import markdown2html
 from nbformat import from_dict
 from nbgrader.utils import determine_grade
 
@@ -99,13 +101,35 @@ def test_nothing_that_a_student_wrote_is_markup() -> None:
     assert "\x1b" not in verdict.cells[0].comment
 
 
+@pytest.mark.parametrize("name", [EVIL, "[x](javascript:f())", "x\n\n[r]: javascript:f()\n\n[r]"])
+def test_no_name_of_a_students_file_is_markup_in_a_comment(name: str) -> None:
+    (found,) = unreadable_verdict([("fold", "fold-code", 4.0)], [f"{name}.ipynb is empty."]).cells
+    html = markdown2html(found.comment)
+    assert re.findall(r"<(?!/?p>)", html) == []  # nbgrader shows comments as markdown
+
+
+def test_a_comment_is_a_list_in_markdown_too() -> None:
+    html = markdown2html(comment(report(FAILED), FAILED))
+    assert "<li>It folds (-2)</li>" in html and "<p>Likely: You turn it." in html
+
+
+def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
+    odd = ["A cell was missing."]
+    summary = notebook_verdict(report(FAILED), {"fold": "fold-code"}, odd).summary
+    assert "\n\n" not in summary  # markdown would begin there
+    assert "<li>A cell was missing.</li>" in summary and "<small>seed 7</small>" in summary
+
+
 @pytest.mark.parametrize(
     ("result", "words"),
     [
         (stage(Status.PASSED, check(Outcome.PASSED, 4.0)), "4 of 4 points. All checks pass."),
         (stage(Status.NOT_STARTED), "0 of 4 points. Nothing is written here yet."),
         (stage(Status.FAILED, WRONG, caused_by="cut"), "because it uses cut"),
-        (FAILED, "1.5 of 4 points. 1 check of 2 failed:\n-2 It folds\nLikely: You turn it."),
+        (
+            FAILED,
+            "1.5 of 4 points. 1 of 2 checks failed:\n\n- It folds (-2)\n\nLikely: You turn it.",
+        ),
     ],
 )
 def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
@@ -115,8 +139,9 @@ def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
 def test_a_file_that_is_no_notebook_has_no_points_and_a_reason() -> None:
     verdict = unreadable_verdict([("fold", "fold-code", 4.0)], ["It is <empty>."])
     (found,) = verdict.cells
-    assert (found.points, found.comment) == (0, "It is <empty>.")
-    assert "It is &lt;empty&gt;." in verdict.summary
+    assert (found.points, found.comment) == (0, "It is &lt;empty>.")
+    for text in (verdict.summary, found.reason):
+        assert "There is nothing to grade here.</strong> It is &lt;empty&gt;." in text
 
 
 def test_the_verdict_is_put_where_it_belongs() -> None:

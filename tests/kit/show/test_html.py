@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.show.html import StageAids, markdown_html, verdict_html
+from grader.show.html import StageAids, feedback_html, markdown_html, scoreboard_html, verdict_html
 from grader.types.hints import Hints, Rung
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.trace import TracedHeatmap
@@ -59,7 +59,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        assert all(name in ("style", "scope") for name, _ in attrs)
+        assert {name for name, _ in attrs} <= {"style", "scope", "class", "href"}
         if tag != "br":
             self.opened.append(tag)
         self.deepest = max(self.deepest, self.opened.count("details"))
@@ -190,6 +190,24 @@ def test_of_several_stages_only_those_that_fail_are_explained() -> None:
     assert "Sheets have" not in page.text and "(1 of 5)" in page.text
 
 
+def test_a_pages_scoreboard_leads_to_its_stages_and_a_notebooks_has_no_links() -> None:
+    evil = replace(stage(Status.PASSED, check(Outcome.PASSED), slug="wi&gs"), title=EVIL)
+    both = report(stage(Status.FAILED, check()), evil)
+    html = scoreboard_html(both)
+    assert re.findall(r'<a href="(.*?)">', html) == ["#fold", "#wi&amp;gs"]
+    assert {"script", "img"}.isdisjoint(Reader(html).tags)
+    assert "href" not in verdict_html(both, {})
+
+
+def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
+    failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
+    text = Reader(feedback_html(report(failed), failed)).text
+    assert "It folds (-2 points)" in text and "Likely: You fold it upside down." in text
+    assert "grade hint fold, where hint 3 speaks to this mistake" in text
+    untouched = stage(Status.NOT_STARTED, check())
+    assert "Nothing is written here yet." in feedback_html(report(untouched), untouched)
+
+
 def test_what_the_code_printed_and_the_heatmap_can_be_opened() -> None:
     picture = TracedHeatmap("Folds", (("left", ((0.25, 0.75),)),), ("a",), ("b", "c"), "r", "c")
     passed = replace(stage(Status.PASSED, check(Outcome.PASSED)), printed="hello <b>")
@@ -220,7 +238,7 @@ def test_no_text_has_a_colour_or_background_of_its_own() -> None:
     ],
 )
 def test_simple_markdown(text: str, html: str) -> None:
-    assert markdown_html(text) == html.replace("<PRE>", '<pre style="white-space:pre-wrap">')
+    assert re.sub(r"<pre style=.*?>", "<PRE>", markdown_html(text)) == html
 
 
 def test_a_verdict_on_visible_checks_says_that_more_run() -> None:
