@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,14 @@ from grader.read.nbgrader_course import CONFIG
 from grader.read.notebook import solution_id
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells, regular_bytes
-from grader.run.lanes import can_fork, in_lanes
-from grader.show.grade_cells import notebook_verdict, put_verdict, unreadable_verdict
+from grader.run.lanes import LaneLost, can_fork, in_lanes
+from grader.run.solutions import solution_files
+from grader.show.grade_cells import (
+    notebook_verdict,
+    put_verdict,
+    unknown_verdict,
+    unreadable_verdict,
+)
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.gradebook import Graded, NotebookVerdict, ReleasedCell
@@ -64,6 +69,22 @@ def verdict_on(
     return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
 
 
+def expect_sound(engine: Engine, course: Course, stages: Sequence[Stage], seed: int) -> None:
+    """Raises KitError unless the course's own solutions get all points, here and now.
+
+    So a course or a machine on which nothing can pass makes no class of failures.
+    """
+    submission = Submission("the solutions", solution_files(course))
+    report = engine.grade(Request(submission, tuple(stages), seed))
+    for stage in report.stages:
+        if stage.score != stage.max_score:
+            said = next((check.message for check in stage.checks if check.message), "")
+            raise KitError(
+                f"nobody is graded, for the course's own solution of {stage.slug} gets "
+                f"{stage.score:g} of {stage.max_score:g} points here: {said.partition(chr(10))[0]}"
+            )
+
+
 def mend(found: HandedIn, released: Sequence[ReleasedCell]) -> Mended:
     """What was handed in as a notebook that nbgrader can work on; all that was odd about it."""
     result = mended(found.data, released)
@@ -96,7 +117,7 @@ class NbgraderClass:
     def __init__(self, root: Path, assignment: str, course: Course) -> None:
         self._root = root
         self.assignment = assignment
-        self._course = course
+        self.course = course
         self._notebook = self._ours(read_released(root, assignment))
         self._staging = make_memory_folder(root) / "autograded"
         self.stages = released_stages(course, self._notebook.cells)
@@ -128,20 +149,40 @@ class NbgraderClass:
         """
         shutil.rmtree(self._staging, ignore_errors=True)
         entries: list[Entry] = []
+        deadlines = read_deadlines(self._root, self.assignment)
+        expect_sound(engine, self.course, self.stages, seed)
+
+        def keep(entry: Entry, graded: Graded) -> None:
+            entries.append(entry)
+            tell(graded)
+
         try:
-            for _, result in self._results(engine, students, seed, lanes):
-                if isinstance(result, Exception):
+            lost = []
+            for student, result in self._results(engine, students, seed, lanes, deadlines):
+                if isinstance(result, LaneLost):
+                    lost.append(student)
+                elif isinstance(result, Exception):
                     raise result
-                entry, graded = result
-                entries.append(entry)
-                tell(graded)
+                else:
+                    keep(*result)
+            for student, result in self._results(engine, lost, seed, 2, deadlines):
+                if isinstance(result, LaneLost):
+                    keep(*self._unknown(student, str(result), deadlines))
+                elif isinstance(result, Exception):
+                    raise result
+                else:
+                    keep(*result)
         finally:
             self._write(entries)
 
     def _results(
-        self, engine: Engine, students: Sequence[str], seed: int, lanes: int
+        self,
+        engine: Engine,
+        students: Sequence[str],
+        seed: int,
+        lanes: int,
+        deadlines: Mapping[str | None, datetime],
     ) -> Iterator[tuple[str, tuple[Entry, Graded] | Exception]]:
-        deadlines = read_deadlines(self._root, self.assignment)
         if lanes == 1 or not can_fork(engine.device):
             work = _Work(self, engine, seed, deadlines)
             return ((student, work(student)) for student in students)
@@ -152,12 +193,34 @@ class NbgraderClass:
         self, engine: Engine, student: str, seed: int, deadlines: Mapping[str | None, datetime]
     ) -> tuple[Entry, Graded]:
         """Grade one student's and put the notebook aside."""
+        found, result = self._read(student)
+        verdict = verdict_on(engine, self.course, seed, found, self._notebook.cells, result.notes)
+        return self._put_aside(found, result, verdict, deadlines)
+
+    def _read(self, student: str) -> tuple[HandedIn, Mended]:
         released = self._notebook.cells
-        folder = self._folder("submitted", student)
         ids = [cell.grade_id for cell in released]
+        folder = self._folder("submitted", student)
         found = read_handed_in(folder, student, self._notebook.name, ids)
-        result = mend(found, released)
-        verdict = verdict_on(engine, self._course, seed, found, released, result.notes)
+        return found, mend(found, released)
+
+    def _unknown(
+        self, student: str, why: str, deadlines: Mapping[str | None, datetime]
+    ) -> tuple[Entry, Graded]:
+        """Points that nobody knows, for one that has ended a process of ours twice."""
+        found, result = self._read(student)
+        cells = [(stage.slug, solution_id(stage), stage.points) for stage in self.stages]
+        verdict = unknown_verdict(cells, why)
+        return self._put_aside(found, result, verdict, deadlines)
+
+    def _put_aside(
+        self,
+        found: HandedIn,
+        result: Mended,
+        verdict: NotebookVerdict,
+        deadlines: Mapping[str | None, datetime],
+    ) -> tuple[Entry, Graded]:
+        student = found.student
         put_verdict(result.notebook["cells"], verdict)
         self._stage_files(student, result.notebook)
         known = [cell.points for cell in verdict.cells if cell.points is not None]
@@ -230,22 +293,32 @@ class NbgraderClass:
         return None if penalty is None else min(max(float(penalty), 0.0), points)
 
 
-@dataclass(frozen=True)
 class _Work:
     """Grades one student after the other, with the engine of one process."""
 
-    of: NbgraderClass
-    engine: Engine
-    seed: int
-    deadlines: Mapping[str | None, datetime]
+    def __init__(
+        self,
+        of: NbgraderClass,
+        engine: Engine,
+        seed: int,
+        deadlines: Mapping[str | None, datetime],
+    ) -> None:
+        self._of = of
+        self._engine = engine
+        self._seed = seed
+        self._deadlines = deadlines
+        self._is_sound = False
 
     def __call__(self, student: str) -> tuple[Entry, Graded]:
-        done = self.of.one(self.engine, student, self.seed, self.deadlines)
-        self.engine.interpreter.prepare()
+        if not self._is_sound:
+            expect_sound(self._engine, self._of.course, self._of.stages[:1], self._seed)
+            self._is_sound = True
+        done = self._of.one(self._engine, student, self._seed, self._deadlines)
+        self._engine.interpreter.prepare()
         return done
 
     def close(self) -> None:
-        self.engine.interpreter.close()
+        self._engine.interpreter.close()
 
 
 def _seconds_late(found: HandedIn, deadlines: Mapping[str | None, datetime]) -> float:

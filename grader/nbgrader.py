@@ -22,7 +22,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_solution
 
-from grader.classroom import mend, verdict_on
+from grader.classroom import expect_sound, mend, verdict_on
 from grader.engine import Engine, with_engine
 from grader.read.handed_in import HandedIn, read_handed_in
 from grader.read.workspace import locate_course
@@ -179,6 +179,7 @@ class _EngineThread:
                 self._answers.put(error)
 
     def _serve(self, engine: Engine, course: Course) -> None:
+        expect_sound(engine, course, course.stages, self._seed)
         while (question := self._questions.get()) is not None:
             try:
                 self._answers.put(verdict_on(engine, course, self._seed, *question))

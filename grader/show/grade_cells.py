@@ -33,6 +33,9 @@ summary:focus-visible { outline: 2px solid #1a5fb4; outline-offset: 2px; }
 </style>"""
 
 
+_NOT_YOURS = "The grader itself failed here: this has to be looked at. It is not your mistake."
+
+
 def notebook_verdict(
     report: Report, answers: Mapping[str, str], notes: Sequence[str] = ()
 ) -> NotebookVerdict:
@@ -80,6 +83,19 @@ def unreadable_verdict(
     return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
 
 
+def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> NotebookVerdict:
+    """What is left where the grader itself has failed: points that a person has to give.
+
+    `cells` are as for `unreadable_verdict`.
+    """
+    reason = f"<p><strong>{_line(_NOT_YOURS)}</strong> {_line(why)}</p>"
+    verdicts = tuple(
+        CellVerdict(grade_id, answer_id, None, points, reason, _NOT_YOURS)
+        for grade_id, answer_id, points in cells
+    )
+    return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
+
+
 def comment(report: Report, stage: StageResult) -> str:
     """A stage's verdict in a few lines of text, which is shown as it is and as markdown."""
     points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
@@ -88,7 +104,7 @@ def comment(report: Report, stage: StageResult) -> str:
     if stage.status is Status.NOT_STARTED:
         return f"{points} Nothing is written here yet."
     if stage.status is Status.ERROR:
-        return "The grader itself failed here: this has to be looked at. It is not your mistake."
+        return _NOT_YOURS
     if stage.caused_by is not None:
         return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
     lost = [check for check in stage.checks if check.outcome is not Outcome.PASSED]

@@ -1,0 +1,217 @@
+"""A class is graded in several processes: what one of them meets is its student's alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.classroom import NbgraderClass
+from grader.command.main import main
+from grader.engine import Engine, with_engine
+from grader.read.course_file import read_course
+from grader.read.handed_in import HandedIn
+from grader.types.course import Course
+from grader.types.errors import KitError
+from grader.types.gradebook import Graded
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed")
+
+TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
+NAME = TINY.name
+POINTS = sum(stage.points for stage in TINY.assignments[0].stages)
+ROOT = Path(__file__).parents[2]
+
+
+def nbgrader(folder: Path, *words: str) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    command = [str(Path(sys.executable).parent / "nbgrader"), *words]
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An nbgrader course of the tiny course with its assignment generated."""
+    root = tmp_path_factory.mktemp("released") / "class"
+    assert main(["release", "nbgrader", "--course", str(TINY.root), "--course-dir", str(root)]) == 0
+    nbgrader(root, "generate_assignment", NAME)
+    return root
+
+
+@pytest.fixture
+def root(released: Path, tmp_path: Path) -> Path:
+    root = tmp_path / "class"
+    shutil.copytree(released, root)
+    return root
+
+
+def hand_in(root: Path, *students: str) -> None:
+    """The solutions, in the notebook of each of these."""
+    source = json.loads((root / "source" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
+    for student in students:
+        folder = root / "submitted" / student / NAME
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.ipynb").write_text(json.dumps(source), encoding="utf-8")
+        (folder / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
+
+
+def graded(
+    root: Path, course: Course = TINY, lanes: int = 2, force: bool = False
+) -> dict[str, Graded]:
+    results: dict[str, Graded] = {}
+    work = NbgraderClass(root, NAME, course)
+
+    def body(engine: Engine) -> None:
+        students = work.students(force=force)
+        work.grade(engine, students, 1, lanes, lambda one: results.update({one.student: one}))
+
+    with_engine(course, work.stages, "cpu", body)
+    return results
+
+
+def scores(root: Path) -> dict[str, float | None]:
+    with sqlite3.connect(root / "gradebook.db") as db:
+        rows = db.execute(
+            "SELECT a.student_id, sum(g.auto_score), min(g.auto_score IS NOT NULL) FROM grade g "
+            "JOIN submitted_notebook n ON g.notebook_id = n.id "
+            "JOIN submitted_assignment a ON n.assignment_id = a.id GROUP BY 1"
+        ).fetchall()
+    return {student: total if known else None for student, total, known in rows}
+
+
+STUDENTS = ("ann", "bob", "cas", "dan", "eve")
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
+    hand_in(root, *STUDENTS)
+    results = graded(root, lanes=lanes)
+    assert {student: one.points for student, one in results.items()} == dict.fromkeys(
+        STUDENTS, POINTS
+    )
+    assert scores(root) == dict.fromkeys(STUDENTS, POINTS)
+    for student in STUDENTS:
+        folder = root / "autograded" / student / NAME
+        assert {file.name for file in folder.iterdir()} == {f"{NAME}.ipynb", "timestamp.txt"}
+        assert not os.access(folder / f"{NAME}.ipynb", os.W_OK) or os.geteuid() == 0
+    assert graded(root) == {}  # nothing is new
+    hand_in(root, "fay")
+    assert set(graded(root)) == {"fay"}
+    assert set(graded(root, force=True)) == {*STUDENTS, "fay"}
+
+
+def test_what_was_handed_in_again_is_graded_again(root: Path) -> None:
+    hand_in(root, "ann", "bob")
+    graded(root)
+    stamp = root / "submitted" / "bob" / NAME / "timestamp.txt"
+    stamp.write_text("2026-01-06 10:00:00 UTC")
+    assert set(graded(root)) == {"bob"}
+
+
+def dies(times: int, counter: Path) -> Callable[..., tuple[HandedIn, object]]:
+    """`_read` that ends its process for cas, so many times."""
+    original = NbgraderClass._read
+
+    def read(self: NbgraderClass, student: str) -> tuple[HandedIn, object]:
+        if student == "cas" and len(counter.read_text()) < times:
+            counter.write_text(counter.read_text() + "x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, student)
+
+    return read
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no fork on this system")
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_process_that_is_killed_costs_nobody_points(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    hand_in(root, *STUDENTS)
+    counter = tmp_path / "deaths"
+    counter.write_text("")
+    monkeypatch.setattr(NbgraderClass, "_read", dies(times, counter))
+    results = graded(root)
+    due = {student: POINTS if student != "cas" or times == 1 else None for student in STUDENTS}
+    assert {student: one.points for student, one in results.items()} == due
+    assert scores(root) == due
+
+
+def test_where_nothing_can_pass_nobody_is_graded(root: Path, tmp_path: Path) -> None:
+    hand_in(root, "ann")
+    copy = tmp_path / "course"
+    shutil.copytree(TINY.root, copy)
+    solution = copy / "solutions" / "moving_average.py"
+    solution.write_text("def moving_average(values, width):\n    return values\n")
+    course = replace(read_course(copy / "course.toml"))
+    with pytest.raises(KitError, match="nobody is graded, for the course's own solution of moving"):
+        graded(root, course)
+    assert scores(root) == {}
+    assert not (root / "autograded").exists()
+
+
+def test_interrupted_it_writes_what_there_is(root: Path) -> None:
+    hand_in(root, *STUDENTS)
+    work = NbgraderClass(root, NAME, TINY)
+    seen: list[str] = []
+
+    def stop(one: Graded) -> None:
+        seen.append(one.student)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        with_engine(
+            TINY,
+            work.stages,
+            "cpu",
+            lambda engine: work.grade(engine, work.students(force=False), 1, 2, stop),
+        )
+    assert scores(root) == dict.fromkeys(seen, POINTS)
+    assert set(graded(root)) == set(STUDENTS) - set(seen)
+
+
+def test_points_that_have_changed_are_refused(root: Path) -> None:
+    hand_in(root, "ann")
+    stages = tuple(replace(stage, points=stage.points + 1) for stage in TINY.stages)
+    course = replace(TINY, stages=stages)
+    with pytest.raises(KitError, match=r"was released with 6 points and has 7 in course\.toml"):
+        graded(root, course)
+
+
+def test_late_costs_what_the_configuration_says(root: Path) -> None:
+    hand_in(root, "ann", "bob")
+    (root / "submitted" / "bob" / NAME / "timestamp.txt").write_text("2026-01-04 10:00:00 UTC")
+    with sqlite3.connect(root / "gradebook.db") as db:
+        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    with (root / "nbgrader_config.py").open("a", encoding="utf-8") as file:
+        file.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    graded(root)
+    with sqlite3.connect(root / "gradebook.db") as db:
+        rows = db.execute(
+            "SELECT a.student_id, n.late_submission_penalty FROM submitted_notebook n "
+            "JOIN submitted_assignment a ON n.assignment_id = a.id ORDER BY 1"
+        ).fetchall()
+    assert rows == [("ann", POINTS), ("bob", None)]
+
+
+def test_the_command_says_what_was_odd(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hand_in(root, "ann", "bob")
+    folder = root / "submitted" / "bob" / NAME
+    (folder / f"{NAME}.ipynb").rename(folder / "mine.ipynb")
+    words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME, "--seed", "3"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for word in ("2 submissions graded, seed 3", "bob", "mine.ipynb was graded"):
+        assert word in said
+    assert main(words) == 0
+    assert "Nothing new to grade" in capsys.readouterr().out
