@@ -19,7 +19,7 @@ from grader.types.report import Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.run.answers import WorkerAnswers
+    from grader.run.answers import Loaded, WorkerAnswers
     from grader.run.session import Checks
 
 # The modules that import torch or pytest are imported inside the functions, after the isolated
@@ -208,16 +208,21 @@ class _Run:
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
         self._has_deadly_cell = False
+        self._loaded: Loaded | None = None
         self._answers: WorkerAnswers | None = None
         self._cancelled = False
 
     def report(self, progress: Callable[[StageResult], None]) -> Report:
         """Grade every requested stage."""
         results = []
-        for stage in self._request.stages:
-            result = self._result(stage)
-            progress(result)
-            results.append(result)
+        try:
+            for stage in self._request.stages:
+                result = self._result(stage)
+                progress(result)
+                results.append(result)
+        finally:
+            if self._loaded is not None:
+                self._loaded.worker.release()
         notes = [f"seed {self._request.seed}"]
         if self._has_deadly_cell and self._request.submission.cells is not None:
             notes.append(_DEADLY_CELL)
@@ -296,14 +301,22 @@ class _Run:
         from grader.run.solutions import References
 
         references = References(self._interpreter, self._course, answered) if answered else None
+        submission = self._submission(stage)
+        is_whole = submission is self._request.submission and submission.cells is not None
+        keeps = is_whole and not answered
+        loaded = None
+        if keeps:
+            loaded, self._loaded = self._loaded, None
         try:
             answers = WorkerAnswers(
                 self._interpreter,
                 self._course,
                 stage,
-                self._submission(stage),
+                submission,
                 answered=answered,
                 references=references,
+                keeps=keeps,
+                loaded=loaded,
             )
             self._answers = answers
             if self._cancelled:
@@ -312,6 +325,8 @@ class _Run:
             facts = self._checks.run(stage, under_check, self._request.seed, self._device)
         finally:
             self._answers = None
+            if keeps:
+                self._loaded = answers.loaded
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.run.solutions import References
@@ -114,11 +115,21 @@ class LocalAnswers:
         return ""
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A worker in which all of a submission was run, and what it said of that and printed."""
+
+    worker: Worker
+    reply: Mapping[str, Any]
+    printed: str
+
+
 class WorkerAnswers:
     """The learner's code for one stage, in a worker that is started when it is first needed.
 
     With `answered`, the functions of those earlier stages are the course's own, which `references`
-    answers for.
+    answers for. A notebook is run as a whole, whichever stage is asked for, as in a kernel: so with
+    `keeps` its worker is not ended by `close` but is `loaded` then, for the next stage's answers.
     """
 
     def __init__(
@@ -130,6 +141,8 @@ class WorkerAnswers:
         *,
         answered: Sequence[Stage] = (),
         references: References | None = None,
+        keeps: bool = False,
+        loaded: Loaded | None = None,
     ) -> None:
         self._interpreter = interpreter
         self._course = course
@@ -147,6 +160,10 @@ class WorkerAnswers:
         self._printed = ""
         self._aborted = False
         self._is_fresh = True
+        self._keeps = keeps
+        self._reply: Mapping[str, Any] | None = None
+        self._printed_by_import = ""
+        self.loaded = loaded
         self.missing_layers: tuple[str, ...] = ()
 
     @property
@@ -171,9 +188,12 @@ class WorkerAnswers:
         self._ensure_worker()
 
     def close(self) -> str:
-        """End the worker; returns what the learner's code printed."""
+        """End or keep the worker; returns what the learner's code printed."""
         if self._worker is not None:
-            self._worker.release()
+            if self._keeps and self._reply is not None and not self._aborted:
+                self.loaded = Loaded(self._worker, self._reply, self._printed_by_import)
+            else:
+                self._worker.release()
             self._worker = None
         more = "\n... and more" if len(self._printed) > _PRINT_CAP else ""
         return safe(self._printed[:_PRINT_CAP]).strip() + more
@@ -212,7 +232,11 @@ class WorkerAnswers:
         if submission.is_folder and stage.file_name not in submission.files:
             self._load_error = LoadError(_missing_file(stage, submission))
             raise self._load_error
-        names = [entry.name for entry in stage.entry_points]
+        if self.loaded is not None:
+            before, self.loaded = self.loaded, None
+            self._worker = before.worker
+            self._take(before.reply, before.printed)
+            return
         header = {
             "op": "load",
             "files": {name: data.decode("latin-1") for name, data in submission.files.items()},
@@ -220,7 +244,7 @@ class WorkerAnswers:
             "cells": None if submission.cells is None else list(submission.cells),
             "module": stage.slug,
             "aliases": [stage.slug for stage in self._course.stages],
-            "names": names,
+            "names": [entry.name for each in self._course.stages for entry in each.entry_points],
             "answered": self._answered,
         }
         self._worker = self._interpreter.start()
@@ -232,16 +256,23 @@ class WorkerAnswers:
         except Crash as error:
             self._load_error = Crash(f"{error} (while it was imported)")
             raise self._load_error from None
+        self._take(reply, self._printed)
+
+    def _take(self, reply: Mapping[str, Any], printed: str) -> None:
+        """Learn from a worker's reply what was defined. Raises AnswerError."""
+        stage, submission = self._stage, self._submission
+        self._printed = self._printed_by_import = printed
         claimed = _strings(reply.get("missing_layers"))
         self.missing_layers = tuple(layer for layer in LAYERS if layer in claimed)
         if "error" in reply:
             self._load_error = _import_error(reply["error"], stage, submission)
             raise self._load_error
+        self._reply = reply
         defined = _strings(reply.get("defined"))
         self._absent = {
-            name: LoadError(_missing_name(name, reply, stage, submission))
-            for name in names
-            if name not in defined
+            entry.name: LoadError(_missing_name(entry.name, reply, stage, submission))
+            for entry in stage.entry_points
+            if entry.name not in defined
         }
 
     def _send(self, frame: Frame, seconds: float) -> Frame:
@@ -354,7 +385,7 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
     return f"There is no file {stage.file_name}{hint}"
 
 
-def _missing_name(name: str, reply: dict[str, Any], stage: Stage, submission: Submission) -> str:
+def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: Submission) -> str:
     cells = reply.get("cells")
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
     defining = [c for c in cells if f" {name}(" in str(c.get("source")) or f" {name}:" in str(c)]
