@@ -97,7 +97,10 @@ class Engine:
         self.device = device
         self.interpreter = interpreter
         self._checks = checks
+        from grader.judge.diagnosis import Replays
+
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
+        self._replays = Replays()
         self._run: _Run | None = None
 
     def forked(self) -> Engine:
@@ -129,7 +132,8 @@ class Engine:
         if numbers in self._diagnoses:
             return self._diagnoses[numbers]
         known = read_misconceptions(stage)
-        found = diagnose(facts, known, local_solutions(self._course, stage)) if known else {}
+        solution = local_solutions(self._course, stage)
+        found = diagnose(facts, known, solution, self._replays) if known else {}
         is_known = all(number is not None for number, _ in numbers)
         if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
             self._diagnoses[numbers] = found

@@ -29,6 +29,7 @@ _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
+_REPLAYS = 4000  # that are kept
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,66 @@ class _Step:
     deviates: bool  # the learner's answer is not the solution's
 
 
+class Replays:
+    """What the solution and the misconceptions answer to recorded requests, and what they need.
+
+    Kept for the next facts that ask the same: in a class most do, up to where a check stops.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, int], _Replay] = {}
+
+    def of(
+        self,
+        who: str,
+        case: str,
+        exchanges: Sequence[Exchange],
+        find: Callable[[str], Any],
+        seed_shift: int = 0,
+    ) -> Iterator[_Read]:
+        """The answers to the requests of a case of the implementation `who`, found by `find`."""
+        key = (who, case, seed_shift)
+        marks = [_mark(exchange) for exchange in exchanges]
+        known = self._known.get(key)
+        if known is None or known.marks[: len(marks)] != marks:
+            if len(self._known) >= _REPLAYS:
+                self._known.clear()
+            known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift))
+            self._known[key] = known
+        return known.first(len(marks))
+
+
+class _Replay:
+    """Answers as far as somebody has wanted them; `marks` tell what they depend on."""
+
+    def __init__(
+        self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
+    ) -> None:
+        self.marks = marks
+        self._exchanges = exchanges  # they stay, so that the marks of others cannot be theirs
+        self._answers = answers
+        self._read: list[_Read] = []
+
+    def first(self, count: int) -> Iterator[_Read]:
+        for number in range(count):
+            if number == len(self._read):
+                self._read.append(_read(next(self._answers)))
+            yield self._read[number]
+
+
+def _mark(exchange: Exchange) -> object:
+    """What a replay takes from an exchange: the request, and a few things of the reply."""
+    reply = exchange.reply.header
+    target = exchange.request.header.get("target") or {}
+    copied = target.get("method") == "named_parameters"
+    return (
+        id(exchange.request),
+        reply.get("call"),
+        _handle(reply),
+        (exchange.reply.digest or id(exchange.reply)) if copied else None,
+    )
+
+
 @dataclass(frozen=True)
 class Explanations:
     """What speaks for each misconception that nothing contradicts.
@@ -69,12 +130,13 @@ def diagnose(
     facts: StageFacts,
     misconceptions: Sequence[Misconception],
     solution: Callable[[str], Any],
+    replays: Replays | None = None,
 ) -> dict[str, Diagnosis]:
     """The diagnosis of each failing check of a stage that has one, by the check's id.
 
     `solution` gives the right implementation of an entry point's name.
     """
-    return named(facts, misconceptions, explanations(facts, misconceptions, solution))
+    return named(facts, misconceptions, explanations(facts, misconceptions, solution, replays))
 
 
 def named(
@@ -105,6 +167,7 @@ def explanations(
     facts: StageFacts,
     misconceptions: Sequence[Misconception],
     solution: Callable[[str], Any],
+    replays: Replays | None = None,
 ) -> Explanations:
     """Hold every misconception against the record of a stage.
 
@@ -115,8 +178,9 @@ def explanations(
     exchanges = [exchange for fact in facts.cases for exchange in fact.exchanges]
     if not failed or not misconceptions or not all(map(_is_readable, exchanges)):
         return Explanations({}, {})
+    replays = replays or Replays()
     steps = {
-        fact.case.id: list(_against_solution(fact, solution))
+        fact.case.id: list(_against_solution(fact, solution, replays))
         for fact in facts.cases
         if fact.ending in _FAILED + _PASSED
     }
@@ -126,10 +190,12 @@ def explanations(
         if any(by_case.get(case) for by_case in found.values() for case in cases):
             continue
         for suspect in misconceptions:
-            if suspect.id in held or not _explained(steps[cases[0]], suspect, solution):
+            if suspect.id in held:
+                continue
+            if not _explained(cases[0], steps[cases[0]], suspect, solution, replays):
                 continue
             held.add(suspect.id)
-            by_case = _agreement(steps, suspect, solution)
+            by_case = _agreement(steps, suspect, solution, replays)
             if by_case is not None:
                 found[suspect.id] = by_case
     deviating: dict[str, set[str]] = {}
@@ -162,12 +228,15 @@ def _best(cases: Sequence[str], found: Mapping[str, Mapping[str, int]]) -> str |
 
 
 def _agreement(
-    steps: Mapping[str, Sequence[_Step]], suspect: Misconception, solution: Callable[[str], Any]
+    steps: Mapping[str, Sequence[_Step]],
+    suspect: Misconception,
+    solution: Callable[[str], Any],
+    replays: Replays,
 ) -> dict[str, int] | None:
     """How many deviating answers of each case a suspect explains; None if one contradicts it."""
     found = {}
     for case, recorded in steps.items():
-        count = _explained(recorded, suspect, solution)
+        count = _explained(case, recorded, suspect, solution, replays)
         if count is None:
             return None
         found[case] = count
@@ -175,7 +244,11 @@ def _agreement(
 
 
 def _explained(
-    steps: Sequence[_Step], suspect: Misconception, solution: Callable[[str], Any]
+    case: str,
+    steps: Sequence[_Step],
+    suspect: Misconception,
+    solution: Callable[[str], Any],
+    replays: Replays,
 ) -> int | None:
     """How many of the learner's deviating answers the suspect gives too; None if one differs."""
 
@@ -183,11 +256,10 @@ def _explained(
         return suspect.implementation if name == suspect.replaces else solution(name)
 
     count = 0
-    answers = _replay([step.exchange for step in steps], find)
-    for step, answer in zip(steps, answers, strict=True):
+    answers = replays.of(suspect.id, case, [step.exchange for step in steps], find)
+    for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
             continue
-        suspected = _read(answer)
         if _same(step.learner, suspected, step.fresh, step.solution.error is not None):
             count += step.deviates
         elif not _same(step.solution, suspected, step.fresh, False):
@@ -195,14 +267,17 @@ def _explained(
     return count
 
 
-def _against_solution(fact: CaseFact, solution: Callable[[str], Any]) -> Iterator[_Step]:
-    answers = _replay(fact.exchanges, solution)
-    others = _replay(fact.exchanges, solution, seed_shift=1)
-    entries = _entries(fact.exchanges)
-    for exchange, entry, frame, other in zip(fact.exchanges, entries, answers, others, strict=True):
-        learner, answer = _read(exchange.reply), _read(frame)
+def _against_solution(
+    fact: CaseFact, solution: Callable[[str], Any], replays: Replays
+) -> Iterator[_Step]:
+    case, exchanges = fact.case.id, fact.exchanges
+    answers = replays.of("", case, exchanges, solution)
+    others = replays.of("", case, exchanges, solution, seed_shift=1)
+    entries = _entries(exchanges)
+    for exchange, entry, answer, other in zip(exchanges, entries, answers, others, strict=True):
+        learner = _read(exchange.reply)
         method = (exchange.request.header.get("target") or {}).get("method")
-        random = method in _PARAMETERS and not _same(answer, _read(other), False, False)
+        random = method in _PARAMETERS and not _same(answer, other, False, False)
         deviates = not _same(learner, answer, random, answer.error is not None)
         yield _Step(exchange, entry, learner, answer, random, deviates)
 

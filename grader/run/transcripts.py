@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from grader.run.facts import CaseFact, Ending
+from grader.run.facts import CaseFact, Ending, Exchange
 from grader.run.worker.wire import Frame
 
 _CAP = 256 << 20  # bytes of requests and replies that are remembered
@@ -67,14 +67,16 @@ class Transcripts:
         if any(not e.reply.digest or "printed" in e.reply.header for e in exchanges):
             return fact
         node = self._roots.setdefault(key, _Node())
+        kept: list[Exchange] = []
         for exchange in exchanges:
             if node.fact is not None or node.request not in (None, exchange.request):
                 return fact  # it does not ask the same again, so it is no function of the replies
-            node.request = exchange.request
+            node.request = node.request or exchange.request
+            kept.append(Exchange(node.request, exchange.reply))  # one request, however many replies
             node = node.after.setdefault(exchange.reply.digest, _Node())
         if node.request is not None or node.fact is not None:
             return fact
         self._left -= size
         self._facts += 1
-        node.fact = replace(fact, number=self._facts)
+        node.fact = replace(fact, number=self._facts, exchanges=tuple(kept))
         return node.fact
