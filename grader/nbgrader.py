@@ -24,8 +24,8 @@ from nbgrader.utils import determine_grade, is_solution
 
 from grader.classroom import expect_sound, mend, verdict_on
 from grader.engine import Engine, with_engine
-from grader.read.handed_in import HandedIn, read_handed_in
-from grader.read.workspace import locate_course
+from grader.read.handed_in import HandedIn, read_handed_in, time_of
+from grader.read.workspace import locate_whole_course
 from grader.show.grade_cells import put_verdict
 from grader.types.course import Course
 from grader.types.gradebook import NotebookVerdict, ReleasedCell
@@ -50,6 +50,9 @@ class AnyNotebook(NotebookExporter):
         self._released: dict[tuple[str, str], list[ReleasedCell]] = {}
         self._notes: tuple[str, ...] = ()
         self.handed_in: HandedIn | None = None
+        converter: Any = self.parent
+        if converter is not None:  # one timestamp.txt that is none would end the run for all
+            converter.coursedir.get_existing_timestamp = lambda folder: time_of(Path(folder))
 
     def from_filename(
         self, filename: str, resources: Any = None, **options: Any
@@ -172,7 +175,7 @@ class _EngineThread:
 
     def _work(self) -> None:
         try:
-            course = locate_course(None)
+            course = locate_whole_course(None)
             with_engine(course, course.stages, "auto", lambda engine: self._serve(engine, course))
         except BaseException as error:  # noqa: BLE001 - raised where somebody waits for an answer
             while self._questions.get() is not None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 
-from grader.read.submission import NOTEBOOK_CAP, regular_bytes
+from grader.read.mending import grade_id_of
+from grader.read.submission import (
+    DEPTH_CAP,
+    FILES_CAP,
+    NOTEBOOK_CAP,
+    notebook_cells,
+    regular_bytes,
+)
 from grader.types.errors import SubmissionFileError
 
 _SUFFIX = ".ipynb"
@@ -53,7 +60,7 @@ def read_handed_in(
         except SubmissionFileError as error:
             notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
-    return HandedIn(student, file, data, tuple(notes), _when(folder))
+    return HandedIn(student, file, data, tuple(notes), time_of(folder))
 
 
 def choose_notebook(folder: Path, name: str, grade_ids: Collection[str]) -> Path | None:
@@ -61,41 +68,53 @@ def choose_notebook(folder: Path, name: str, grade_ids: Collection[str]) -> Path
     right = folder / f"{name}{_SUFFIX}"
     if os.path.lexists(right):
         return right
-    others: list[tuple[int, str, Path]] = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(entry for entry in folders if not entry.startswith("."))
-        for entry in sorted(files):
-            if entry.lower().endswith(_SUFFIX) and len(others) < _LOOKED_AT:
-                path = Path(parent, entry)
-                others.append((-_shared(path, grade_ids), str(path), path))
-    return min(others)[2] if others else None
+    others = islice(_notebooks(folder), _LOOKED_AT)
+    ranked = [(-_shared(path, grade_ids), str(path), path) for path in others]
+    return min(ranked)[2] if ranked else None
+
+
+def _notebooks(folder: Path) -> Iterator[Path]:
+    """The notebooks in a folder and in those below; a stranger chose how many and how deep."""
+    pending = [(folder, 0)]
+    for parent, depth in pending:
+        try:
+            entries = sorted(os.scandir(parent), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                may_go_on = depth < DEPTH_CAP and len(pending) < FILES_CAP
+                if may_go_on and not entry.name.startswith("."):
+                    pending.append((Path(entry.path), depth + 1))
+            elif entry.name.lower().endswith(_SUFFIX) and entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
 
 
 def _shared(path: Path, grade_ids: Collection[str]) -> int:
     """How many of the cells are in the notebook."""
     try:
-        notebook = json.loads(regular_bytes(path, NOTEBOOK_CAP))
-        found = {cell["metadata"]["nbgrader"]["grade_id"] for cell in notebook["cells"]}
-    except (SubmissionFileError, ValueError, RecursionError, LookupError, TypeError):
+        cells = notebook_cells(regular_bytes(path, NOTEBOOK_CAP))
+    except SubmissionFileError:
         return 0
-    return len(found & set(grade_ids))
+    return len({grade_id_of(cell) for cell in cells} & set(grade_ids))
 
 
-def _when(folder: Path) -> datetime | None:
-    """When it was handed in, as the exchange writes it: a time, and a zone by name or offset."""
+def time_of(folder: Path) -> datetime | None:
+    """When it was handed in, in UTC: a time and a zone by name or offset, as the exchange has it.
+
+    None for whatever else a student has put there.
+    """
     from dateutil import parser, tz  # type: ignore[import-untyped]
 
     try:
         text = regular_bytes(folder / _STAMP, 200).decode("utf-8", "replace").strip()
-    except SubmissionFileError:
+        date, _, zone = text.rpartition(" ")
+        known = tz.gettz(zone)
+        moment: datetime = parser.parse(date if known else text)
+        if known:
+            moment = moment.replace(tzinfo=known)
+        if moment.tzinfo is None:
+            return moment
+        return moment.astimezone(timezone.utc).replace(tzinfo=None)
+    except (SubmissionFileError, ValueError, OverflowError):
         return None
-    date, _, zone = text.rpartition(" ")
-    try:
-        moment: datetime = parser.parse(date if tz.gettz(zone) else text)
-    except (ValueError, OverflowError):
-        return None
-    if tz.gettz(zone):
-        moment = moment.replace(tzinfo=tz.gettz(zone))
-    if moment.tzinfo is None:
-        return moment
-    return moment.astimezone(timezone.utc).replace(tzinfo=None)

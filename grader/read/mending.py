@@ -6,18 +6,20 @@ released with) is put back; everything the student wrote stays, but for outputs.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from grader.read.notebook import TAG
+from grader.read.submission import cell_source, notebook_cells
+from grader.types.errors import SubmissionFileError
 from grader.types.gradebook import ReleasedCell
 
 _KINDS = ("code", "markdown", "raw")
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MINE = "nbgrader"
+_NAMED = 3  # cells of which the same is to be said
 # Where a link or its definition leads to something that has, or may hide, a scheme of its own.
 _LINK = re.compile(r"\](?=[(:](?P<target>[\w+.\\&#;<\s\x00-\x1f-]*[:&][^)\s]*))")
 _HARMLESS = re.compile(r"\s*(https?://|mailto:)")
@@ -41,31 +43,39 @@ def mended(data: bytes, released: Sequence[ReleasedCell]) -> Mended:
     known = {cell.grade_id: cell for cell in released}
     cells: list[dict[str, Any]] = []
     seen: set[str] = set()
+    twice, changed, missing = set(), set(), set()
     for cell in reversed(found):
         grade_id = _grade_id(cell)
         cell["metadata"].pop(_MINE, None)
         if grade_id in seen:
-            notes.append(f"The cell {grade_id} was there more than once; the last one counts.")
+            twice.add(grade_id)
         elif grade_id in known:
             seen.add(grade_id)
-            cell, changed = _as_released(cell, known[grade_id])
-            notes += changed
+            here = known[grade_id]
+            if cell["cell_type"] != here.cell_type:
+                notes.append(_retyped(here, cell["cell_type"]))
+            if here.locked and cell["source"] != here.source:
+                changed.add(grade_id)
+            cell = _as_released(cell, here)
         if grade_id not in known or not known[grade_id].locked:
             _disarm(cell)
-        cells.insert(0, cell)
-    for number, missing in enumerate(released):
-        if missing.grade_id in seen:
+        cells.append(cell)
+    cells.reverse()
+    for number, here in enumerate(released):
+        if here.grade_id in seen:
             continue
-        seen.add(missing.grade_id)
-        if found:
-            notes.append(f"The cell {missing.grade_id} was missing and was put back.")
-        empty = _plain_cell({"cell_type": missing.cell_type, "source": missing.source})
-        if missing.solution:
+        seen.add(here.grade_id)
+        missing.add(here.grade_id)
+        empty = _plain_cell({"cell_type": here.cell_type, "source": here.source})
+        if here.solution:
             empty["source"] = "# This cell was missing from the notebook."
-        cell, _ = _as_released(empty, missing)
         before = {other.grade_id for other in released[:number]}
         places = [place for place, other in enumerate(cells) if _grade_id(other) in before]
-        cells.insert(places[-1] + 1 if places else 0, cell)
+        cells.insert(places[-1] + 1 if places else 0, _as_released(empty, here))
+    if found:
+        notes += _told(twice, known, "there more than once; the last one counts")
+        notes += _told(changed, known, "changed and put back as released")
+        notes += _told(missing, known, "missing and put back")
     _number(cells)
     return Mended(
         {
@@ -84,34 +94,30 @@ def mended(data: bytes, released: Sequence[ReleasedCell]) -> Mended:
 def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
     """The cells that can be made sense of, without outputs."""
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
-        # Half a character, which JSON can hold and no file: it becomes a question mark.
-        notebook = json.loads(json.dumps(notebook, ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        why = "is empty" if not data.strip() else "is not a notebook: it is not JSON"
-        return [], [f"The file {why}."]
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        return [], ["The file is not a notebook of format 4: it has no list of cells."]
+        cells = notebook_cells(data)
+    except SubmissionFileError as error:
+        return [], [f"The file {error if data.strip() else 'is empty'}."]
     usable = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in _KINDS]
     lost = len(cells) - len(usable)
     notes = [f"{lost} of its {len(cells)} cells cannot be read."] if lost else []
     return [_plain_cell(cell) for cell in usable], notes
 
 
+def grade_id_of(cell: Any) -> str | None:
+    """The grade_id of a cell that may be anything."""
+    for key in ("metadata", _MINE, "grade_id"):
+        cell = cell.get(key) if isinstance(cell, dict) else None
+    return cell if isinstance(cell, str) else None
+
+
 def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     """A cell of text and pictures alone; of its metadata only the grade_id."""
-    source = cell.get("source", "")
-    if isinstance(source, list):
-        source = "".join(line for line in source if isinstance(line, str))
-    metadata = cell.get("metadata")
-    known = metadata.get(_MINE) if isinstance(metadata, dict) else None
-    grade_id = known.get("grade_id") if isinstance(known, dict) else None
+    grade_id = grade_id_of(cell)
     plain: dict[str, Any] = {
         "cell_type": cell["cell_type"],
         "id": cell.get("id"),
-        "metadata": {_MINE: {"grade_id": grade_id}} if isinstance(grade_id, str) else {},
-        "source": source if isinstance(source, str) else "",
+        "metadata": {_MINE: {"grade_id": grade_id}} if grade_id is not None else {},
+        "source": _whole(cell_source(cell)),
     }
     pictures = _pictures(cell.get("attachments"))
     if pictures:
@@ -122,10 +128,15 @@ def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
 def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
     """The attachments that are as the format wants them."""
     return {
-        name: kinds
+        _whole(name): {_whole(kind): _whole(picture) for kind, picture in kinds.items()}
         for name, kinds in (attachments.items() if isinstance(attachments, dict) else ())
         if isinstance(kinds, dict) and kinds and all(isinstance(p, str) for p in kinds.values())
     }
+
+
+def _whole(text: str) -> str:
+    """Half a character, which JSON can hold and no file, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _typed(cell: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -143,14 +154,11 @@ def _grade_id(cell: Mapping[str, Any]) -> str | None:
     return known.get("grade_id")
 
 
-def _as_released(cell: dict[str, Any], released: ReleasedCell) -> tuple[dict[str, Any], list[str]]:
+def _as_released(cell: dict[str, Any], released: ReleasedCell) -> dict[str, Any]:
     """The cell with the metadata that it was released with, and the text if that is locked."""
-    notes = []
     if cell["cell_type"] != released.cell_type:
-        notes.append(f"The cell {released.grade_id} had become a {cell['cell_type']} cell.")
         _typed(cell, released.cell_type)
-    if released.locked and cell["source"] != released.source:
-        notes.append(f"The cell {released.grade_id} had been changed and is as it was again.")
+    if released.locked:
         cell["source"] = released.source
     known: dict[str, Any] = {
         "schema_version": 3,
@@ -166,7 +174,23 @@ def _as_released(cell: dict[str, Any], released: ReleasedCell) -> tuple[dict[str
     if released.points is not None:
         known["points"] = released.points
     cell["metadata"][_MINE] = known
-    return cell, notes
+    return cell
+
+
+def _retyped(released: ReleasedCell, kind: str) -> str:
+    cost = ", so its code was not graded" if released.solution else ""
+    return f"The cell {released.grade_id} had become a {kind} cell{cost}."
+
+
+def _told(found: Collection[str], order: Iterable[str], what: str) -> list[str]:
+    """One sentence on all these cells, in their order; of many the first are named."""
+    names = [grade_id for grade_id in order if grade_id in found]
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"The cell {names[0]} was {what}."]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [f"The cells {', '.join(names[:_NAMED])}{more} were {what}."]
 
 
 def _disarm(cell: dict[str, Any]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from grader.types.submission import Submission
 
 FILE_CAP = 1 << 20  # bytes of one file
 NOTEBOOK_CAP = 32 << 20  # bytes of a notebook, whose pictures are in it
+CELLS_CAP = 10_000  # of a notebook
 FILES_CAP = 200  # files of one folder, and folders in it
 FOLDER_CAP = 8 << 20  # bytes of all its files
 DEPTH_CAP = 10  # folders in folders
@@ -43,20 +46,39 @@ def read_submission(path: Path) -> Submission:
 def parse_cells(data: bytes, name: str) -> tuple[str, ...]:
     """The code cells of a notebook's bytes, in order. Raises SubmissionFileError."""
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
+        cells = notebook_cells(data)
+    except SubmissionFileError as error:
+        raise SubmissionFileError(f"{name}: {error}") from None
+    return tuple(cell_source(cell) for cell in cells if _is_code(cell))
+
+
+def notebook_cells(data: bytes) -> list[Any]:
+    """The cells of a notebook's bytes, of any kind; in UTF-16 too, as some editors save it.
+
+    Raises SubmissionFileError, whose text goes on from the notebook's name.
+    """
+    try:
+        notebook = json.loads(data.decode(json.detect_encoding(data), "replace"))
     except (ValueError, RecursionError):
-        raise SubmissionFileError(f"{name}: is not a notebook: it is not JSON") from None
+        raise SubmissionFileError(
+            "is not a notebook: it is not JSON, so Jupyter cannot open it either"
+        ) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
-        raise SubmissionFileError(f"{name}: is not a notebook of format 4: it has no list of cells")
-    return tuple(_source(cell) for cell in cells if _is_code(cell))
+        raise SubmissionFileError(
+            "is not a notebook of format 4: it has no list of cells; open it in Jupyter and save it"
+        )
+    if len(cells) > CELLS_CAP:
+        raise SubmissionFileError(f"has more than {CELLS_CAP} cells")
+    return cells
 
 
 def _is_code(cell: Any) -> bool:
     return isinstance(cell, dict) and cell.get("cell_type") == "code"
 
 
-def _source(cell: dict[str, Any]) -> str:
+def cell_source(cell: Mapping[str, Any]) -> str:
+    """The text of a cell, whose lines may stand in a list; nothing for what is no text."""
     source = cell.get("source", "")
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
@@ -99,11 +121,16 @@ def regular_bytes(path: Path, cap: int) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SubmissionFileError(f"{path}: is not a regular file")
-            data = file.read(cap + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(cap + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise SubmissionFileError(f"{path}: cannot be read: it is a link") from None
         raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > cap:
         raise SubmissionFileError(f"{path}: is larger than {cap >> 20} MiB")

@@ -33,6 +33,7 @@ summary:focus-visible { outline: 2px solid #1a5fb4; outline-offset: 2px; }
 </style>"""
 
 
+_LETTERS = 400  # of a reason that a student's code may have given
 _NOT_YOURS = "The grader itself failed here: this has to be looked at. It is not your mistake."
 
 
@@ -110,8 +111,12 @@ def comment(report: Report, stage: StageResult) -> str:
     lost = [check for check in stage.checks if check.outcome is not Outcome.PASSED]
     lost = [check for check in lost if check.score < check.max_score]
     checks = count(len(stage.checks), "check")
-    lines = [f"{points} {len(lost)} of {checks} failed:", ""]
-    lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]
+    reasons = {c.message for c in lost if c.message.strip()}
+    if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:
+        lines = [f"{points} All {checks} failed for one reason: {_words(reasons.pop())[:_LETTERS]}"]
+    else:
+        lines = [f"{points} {len(lost)} of {checks} failed:", ""]
+        lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]
     found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
     for diagnosis in found.values():
         lines += ["", f"Likely: {_words(diagnosis.text)}"]

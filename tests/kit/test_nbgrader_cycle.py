@@ -212,6 +212,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
         (own / NAME / name).write_bytes(data)
         made.nbgrader("submit", NAME, f"--student={student}", cwd=own)
     made.nbgrader("collect", NAME)
+    stamp = made.course / "submitted" / "bob_partial" / NAME / "timestamp.txt"
+    stamp.write_text("soon", encoding="utf-8")  # it lies where its student could write
     made.students = students  # type: ignore[attr-defined]
     made.due = due(made, students, root)  # type: ignore[attr-defined]
     return made

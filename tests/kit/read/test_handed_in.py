@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 from nbgrader.utils import parse_utc
 
 from grader.read.handed_in import read_handed_in
+from grader.run.workers import remove_tree
+
+NOTHING = "There is no notebook: birds.ipynb was not handed in."
 
 
 def notebook(*grade_ids: str) -> str:
@@ -37,11 +39,34 @@ def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
     assert found.notes == ("There is no birds.ipynb, so deep/Birds (1).IPYNB was graded.",)
 
 
+def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("fold"))
+    cells = [*json.loads(notebook("fold", "bird"))["cells"], {"metadata": {}}, {}, 3]
+    (tmp_path / "b.ipynb").write_text(json.dumps({"cells": cells}))
+    found = read_handed_in(tmp_path, "ann", "birds", ["fold", "bird"])
+    assert found.file == tmp_path / "b.ipynb"
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "birds.py").write_text("x")
     found = read_handed_in(tmp_path, "ann", "birds")
     assert (found.file, found.data, found.when) == (None, b"", None)
-    assert found.notes == ("There is no notebook: birds.ipynb was not handed in.",)
+    assert found.notes == (NOTHING,)
+
+
+def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) -> None:
+    deep = tmp_path
+    for _ in range(1500):  # deeper than Python calls itself
+        deep = deep / "d"
+        try:
+            deep.mkdir()
+        except OSError:
+            break
+    assert read_handed_in(tmp_path, "ann", "birds").notes == (NOTHING,)
+    (tmp_path / "d" / "d" / "b.ipynb").write_text(notebook("fold"))
+    found = read_handed_in(tmp_path, "ann", "birds")
+    assert found.notes == ("There is no birds.ipynb, so d/d/b.ipynb was graded.",)
+    remove_tree(str(tmp_path / "d"))  # pytest's own would not come to its end
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -57,9 +82,14 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> Non
         "link": lambda: path.symlink_to(secret),
         "pipe": lambda: os.mkfifo(path),
     }[kind]()
+    before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
     found = read_handed_in(folder, "ann", "birds")
     assert (found.file, found.data) == (None, b"")
     assert len(found.notes) == 1
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before  # nothing stays open
+    path.rename(folder / "another.ipynb")
+    assert read_handed_in(folder, "ann", "birds").notes == (NOTHING,)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +108,21 @@ def test_the_time_is_the_one_that_nbgrader_reads(tmp_path: Path, text: str) -> N
     assert read_handed_in(tmp_path, "ann", "birds").when == parse_utc(text)
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "99999999999999999999", "\ufffd\n\n2026"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "yesterday",
+            "99999999999999999999",
+            "\ufffd\n\n2026",
+            "2026-01-05 a\0b",
+            "2026 " * 99,
+        ),
+        *("0001-01-01 00:00:00 Asia/Tokyo", "9999-12-31 23:59:59 America/Los_Angeles"),
+        *("2026-01-05 10:00:00 +9999", "2026-01-05 EST5EDT,M63.2.0,M11.1.0"),
+    ],
+)
 def test_a_time_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "timestamp.txt").write_text(text, encoding="utf-8")
-    assert isinstance(read_handed_in(tmp_path, "ann", "birds").when, datetime | None)
+    assert read_handed_in(tmp_path, "ann", "birds").when is None

@@ -100,7 +100,7 @@ def test_a_locked_cell_is_put_back_as_it_was() -> None:
     cells[2]["source"] = "4.0"
     result = mended(data(*cells), RELEASED)
     assert result.notebook["cells"][2]["source"] == CHECK.source
-    assert result.notes == ("The cell fold had been changed and is as it was again.",)
+    assert result.notes == ("The cell fold was changed and put back as released.",)
 
 
 def test_metadata_that_was_changed_is_as_it_was_released() -> None:
@@ -116,7 +116,9 @@ def test_a_cell_of_another_kind_becomes_what_it_was() -> None:
     cells[1]["cell_type"] = "markdown"
     result = mended(data(*cells), RELEASED)
     assert result.notebook["cells"][1]["cell_type"] == "code"
-    assert result.notes == ("The cell fold-code had become a markdown cell.",)
+    assert result.notes == (
+        "The cell fold-code had become a markdown cell, so its code was not graded.",
+    )
 
 
 def test_a_deleted_cell_comes_back_in_its_place() -> None:
@@ -124,10 +126,18 @@ def test_a_deleted_cell_comes_back_in_its_place() -> None:
     after = cell("after")
     result = mended(data(start, fold, after), RELEASED)
     assert ids(result.notebook) == ["start", "fold-code", "fold", None]
-    assert result.notes == ("The cell fold was missing and was put back.",)
+    assert result.notes == ("The cell fold was missing and put back.",)
     result = mended(data(start, check, after), RELEASED)
     assert ids(result.notebook) == ["start", "fold-code", "fold", None]
     assert result.notebook["cells"][1]["source"] == "# This cell was missing from the notebook."
+
+
+def test_what_is_to_be_said_of_many_cells_is_said_once() -> None:
+    bird = ReleasedCell("bird", "markdown", "a bird", True, None)
+    without = mended(data(cell("mine")), (*RELEASED, bird)).notes
+    assert without == ("The cells start, fold-code, fold and 1 more were missing and put back.",)
+    twice = mended(data(*as_handed_out()[:2], *as_handed_out()), RELEASED).notes
+    assert twice == ("The cells start, fold-code were there more than once; the last one counts.",)
 
 
 def test_a_pasted_picture_stays() -> None:

@@ -309,11 +309,20 @@ def test_a_notebook_needs_nothing_but_its_cells() -> None:
     assert parse_cells(notebook(code("ü\u2028你好")), "n") == ("ü\u2028你好",)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_notebook_that_an_editor_has_saved_in_another_encoding_is_read(encoding: str) -> None:
+    assert parse_cells(notebook(code("ü = 1")).decode().encode(encoding), "n") == ("ü = 1",)
+
+
+def test_a_letter_in_no_encoding_costs_itself_alone() -> None:
+    data = json.dumps({"cells": [code("x = 1  # ü")]}, ensure_ascii=False).encode("latin-1")
+    assert parse_cells(data, "n") == ("x = 1  # \ufffd",)
+
+
 NOT_JSON = {
     "nothing": b"",
     "text": b"x = 1\n",
     "half of it": notebook(code("x = 1"))[:-5],
-    "another encoding": notebook(code("x")).decode().encode("utf-16"),
     "bytes": bytes(range(128, 256)),
     "brackets without end": b"[" * 200_000,
     "a number of many digits": b"9" * 100_000,
@@ -324,6 +333,13 @@ NOT_JSON = {
 def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
     with pytest.raises(SubmissionFileError, match=r"^work\.ipynb: is not a notebook"):
         parse_cells(data, "work.ipynb")
+
+
+def test_a_notebook_has_no_more_cells_than_one_can_write() -> None:
+    cells = [code("")] * submission.CELLS_CAP
+    assert len(parse_cells(notebook(*cells), "n")) == submission.CELLS_CAP
+    with pytest.raises(SubmissionFileError, match=r"^n: has more than 10000 cells$"):
+        parse_cells(notebook(*cells, code("")), "n")
 
 
 OTHER_FORMATS: dict[str, Any] = {

@@ -130,6 +130,10 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
             FAILED,
             "1.5 of 4 points. 1 of 2 checks failed:\n\n- It folds (-2)\n\nLikely: You turn it.",
         ),
+        (
+            stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),
+            "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b> here",
+        ),
     ],
 )
 def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
