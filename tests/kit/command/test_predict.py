@@ -223,7 +223,14 @@ def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     command = [sys.executable, "-m", "grader", "predict", "fold"]
     with subprocess.Popen(
-        command, stdin=child, stdout=child, stderr=child, cwd=folder, env=environment
+        command,
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        cwd=folder,
+        env=environment,
+        # A test run in the background ignores Ctrl-C, and so would whatever it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         os.close(child)
         shown = read_until(parent, b"a shape: ")
