@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -237,6 +238,7 @@ def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
         os.write(parent, b"4 9\n")
         shown += read_until(parent, b"a shape: ")
         if key == "Ctrl-C":
+            time.sleep(0.5)  # between the prompt and the wait for a line Python misses a signal
             process.send_signal(signal.SIGINT)  # as the terminal would that it is started from
         else:
             os.write(parent, b"\x04")
