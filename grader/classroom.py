@@ -19,12 +19,12 @@ from grader.read.gradebook import (
     read_released,
     write_entries,
 )
-from grader.read.handed_in import HandedIn, read_handed_in
+from grader.read.handed_in import HandedIn, companions, read_handed_in
 from grader.read.mending import Mended, mended
 from grader.read.nbgrader_course import CONFIG
 from grader.read.notebook import solution_id
 from grader.read.progress import make_memory_folder
-from grader.read.submission import parse_cells, regular_bytes
+from grader.read.submission import parse_cells
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.solutions import solution_files
 from grader.show.grade_cells import (
@@ -38,9 +38,6 @@ from grader.types.errors import KitError, SubmissionFileError
 from grader.types.gradebook import Graded, NotebookVerdict, ReleasedCell
 from grader.types.submission import Submission
 
-# Beside the notebook, what nbgrader's exchange has put there and looks for later.
-_COMPANIONS = ("timestamp.txt", "submission_secret.txt")
-_COMPANION_CAP = 1 << 16
 _READ_ONLY = 0o444
 
 
@@ -237,11 +234,7 @@ class NbgraderClass:
         folder.mkdir(parents=True)
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
         write_whole(folder / f"{self._notebook.name}.ipynb", text)
-        for name in _COMPANIONS:
-            try:
-                data = regular_bytes(self._folder("submitted", student) / name, _COMPANION_CAP)
-            except SubmissionFileError:
-                continue
+        for name, data in companions(self._folder("submitted", student)).items():
             (folder / name).write_bytes(data)
         for file in folder.iterdir():
             file.chmod(_READ_ONLY)

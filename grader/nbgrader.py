@@ -24,7 +24,7 @@ from nbgrader.utils import determine_grade, is_solution
 
 from grader.classroom import expect_sound, mend, verdict_on
 from grader.engine import Engine, with_engine
-from grader.read.handed_in import HandedIn, read_handed_in, time_of
+from grader.read.handed_in import HandedIn, companions, read_handed_in, time_of
 from grader.read.workspace import locate_whole_course
 from grader.show.grade_cells import put_verdict
 from grader.types.course import Course
@@ -67,6 +67,10 @@ class AnyNotebook(NotebookExporter):
         ids = [cell.grade_id for cell in released]
         found = read_handed_in(path.parent, known["student"], known["notebook"], ids)
         self.handed_in = found
+        graded = Path(converter._format_dest(known["assignment"], known["student"]))
+        for name, data in companions(path.parent).items():
+            (graded / name).unlink(missing_ok=True)
+            (graded / name).write_bytes(data)
         result = mend(found, released)
         self._notes = result.notes
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}

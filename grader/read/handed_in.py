@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import islice
@@ -20,7 +22,8 @@ from grader.read.submission import (
 from grader.types.errors import SubmissionFileError
 
 _SUFFIX = ".ipynb"
-_STAMP = "timestamp.txt"
+_STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
+_COMPANION_CAP = 1 << 16
 _LOOKED_AT = 50  # notebooks of one student
 
 
@@ -97,6 +100,23 @@ def _shared(path: Path, grade_ids: Collection[str]) -> int:
     except SubmissionFileError:
         return 0
     return len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+
+
+def companions(folder: Path) -> dict[str, bytes]:
+    """The files beside the notebook that nbgrader's exchange goes by, as it can go on with them.
+
+    One student's that is missing or cannot be read would end `nbgrader release_feedback` for all:
+    then the time is empty, and the secret one that nobody knows.
+    """
+    found = {}
+    for name in (_STAMP, _SECRET):
+        with suppress(SubmissionFileError, UnicodeDecodeError):
+            data = regular_bytes(folder / name, _COMPANION_CAP)
+            data.decode()
+            found[name] = data
+    if time_of(folder) is None:
+        found[_STAMP] = b""
+    return {_SECRET: secrets.token_hex(32).encode(), **found}
 
 
 def time_of(folder: Path) -> datetime | None:

@@ -54,7 +54,7 @@ def mended(data: bytes, released: Sequence[ReleasedCell]) -> Mended:
             here = known[grade_id]
             if cell["cell_type"] != here.cell_type:
                 notes.append(_retyped(here, cell["cell_type"]))
-            if here.locked and cell["source"] != here.source:
+            if here.locked and cell["source"].splitlines() != here.source.splitlines():
                 changed.add(grade_id)
             cell = _as_released(cell, here)
         if grade_id not in known or not known[grade_id].locked:

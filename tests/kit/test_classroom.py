@@ -102,7 +102,8 @@ def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     assert scores(root) == dict.fromkeys(STUDENTS, POINTS)
     for student in STUDENTS:
         folder = root / "autograded" / student / NAME
-        assert {file.name for file in folder.iterdir()} == {f"{NAME}.ipynb", "timestamp.txt"}
+        files = {f"{NAME}.ipynb", "timestamp.txt", "submission_secret.txt"}
+        assert {file.name for file in folder.iterdir()} == files
         assert not os.access(folder / f"{NAME}.ipynb", os.W_OK) or os.geteuid() == 0
     assert graded(root) == {}  # nothing is new
     hand_in(root, "fay")

@@ -212,8 +212,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
         (own / NAME / name).write_bytes(data)
         made.nbgrader("submit", NAME, f"--student={student}", cwd=own)
     made.nbgrader("collect", NAME)
-    stamp = made.course / "submitted" / "bob_partial" / NAME / "timestamp.txt"
-    stamp.write_text("soon", encoding="utf-8")  # it lies where its student could write
     made.students = students  # type: ignore[attr-defined]
     made.due = due(made, students, root)  # type: ignore[attr-defined]
     return made
@@ -301,6 +299,25 @@ def test_plain_nbgrader_gives_partial_credit_too(made: Class, tmp_path: Path) ->
         due: dict[str, float] = made.due  # type: ignore[attr-defined]
         assert there.scores()[student] == due[student]
     assert not (there.course / ".grade" / "progress.json").exists()
+
+
+def test_what_lies_beside_one_notebook_keeps_no_page_from_the_others(
+    made: Class, tmp_path: Path
+) -> None:
+    there = Class.__new__(Class)
+    there.course, there.environment = tmp_path / "course", made.environment
+    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    others = set(due) - {"ann_full", "bob_partial"}
+    leave = shutil.ignore_patterns("autograded", "feedback", *others)
+    shutil.copytree(made.course, there.course, ignore=leave)
+    submitted = there.course / "submitted"
+    (submitted / "ann_full" / NAME / "timestamp.txt").write_text("soon", encoding="utf-8")
+    (submitted / "bob_partial" / NAME / "submission_secret.txt").unlink()
+    there.nbgrader("autograde", NAME)
+    assert there.scores()["ann_full"] == due["ann_full"]
+    there.nbgrader("generate_feedback", NAME)
+    said = there.nbgrader("release_feedback", NAME)
+    assert said.count("Releasing feedback") == 2
 
 
 def test_released_again_the_gradebook_stays(made: Class) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import parse_utc
 
-from grader.read.handed_in import read_handed_in
+from grader.read.handed_in import companions, read_handed_in
 from grader.run.workers import remove_tree
 
 NOTHING = "There is no notebook: birds.ipynb was not handed in."
@@ -126,3 +126,20 @@ def test_the_time_is_the_one_that_nbgrader_reads(tmp_path: Path, text: str) -> N
 def test_a_time_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "timestamp.txt").write_text(text, encoding="utf-8")
     assert read_handed_in(tmp_path, "ann", "birds").when is None
+
+
+def test_what_the_exchange_goes_by_is_kept_as_it_is(tmp_path: Path) -> None:
+    files = {"timestamp.txt": b"2026-01-05 10:00:00 UTC\n", "submission_secret.txt": b"abc"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    assert companions(tmp_path) == files
+
+
+def test_what_the_exchange_cannot_go_by_is_replaced(tmp_path: Path) -> None:
+    missing = companions(tmp_path)
+    assert missing["timestamp.txt"] == b"" and len(missing["submission_secret.txt"]) == 64
+    assert missing != companions(tmp_path)
+    (tmp_path / "timestamp.txt").write_text("soon")
+    (tmp_path / "submission_secret.txt").write_bytes(b"\xff")
+    unread = companions(tmp_path)
+    assert unread["timestamp.txt"] == b"" and len(unread["submission_secret.txt"]) == 64

@@ -103,6 +103,13 @@ def test_a_locked_cell_is_put_back_as_it_was() -> None:
     assert result.notes == ("The cell fold was changed and put back as released.",)
 
 
+def test_other_ends_of_lines_are_no_change() -> None:
+    lines = ReleasedCell("lines", "markdown", "one\ntwo", True, None)
+    cells = [{**cell("one\r\ntwo\r\n", "lines"), "cell_type": "markdown"}]
+    result = mended(data(*cells), (lines,))
+    assert (result.notebook["cells"][0]["source"], result.notes) == ("one\ntwo", ())
+
+
 def test_metadata_that_was_changed_is_as_it_was_released() -> None:
     cells = as_handed_out()
     cells[2]["metadata"]["nbgrader"].update(points=1000, grade=False, locked=False)
