@@ -381,7 +381,7 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     text = wrong.read_text(encoding="utf-8").replace("transpose(1, 2)", "transpose(2, 3)")
     wrong.write_text(text, encoding="utf-8")
     said = run("split_heads", code=1)
-    assert "do not pass yet" in said and "Likely" not in said
+    assert "1 of 2 checks does not pass yet" in said and "Likely" not in said
     assert "solutions are not part" in run("solution", "softmax", code=2)
 
 
