@@ -116,7 +116,7 @@ def companions(folder: Path) -> dict[str, bytes]:
             found[name] = data
     if time_of(folder) is None:
         found[_STAMP] = b""
-    return {_SECRET: uuid4().hex.encode(), **found}
+    return {_SECRET: f"{uuid4().hex}{uuid4().hex}".encode(), **found}
 
 
 def time_of(folder: Path) -> datetime | None:
