@@ -145,19 +145,33 @@ def forbidden_calls(
     annotation a call. Not gone into are the functions `others`, of other stages. What is called in
     a roundabout way is not found here: who watches while it runs sees it.
     """
-    texts = list(sources)
-    last_parts = [name.rpartition(".")[2] for name in forbidden]
-    if not any(part in text for _, text in texts for part in last_parts):
+    texts = [
+        (source, without_magics(text) if is_notebook and len(text) <= _LARGEST else text)
+        for source, text in sources
+    ]
+    last_parts = {name.rpartition(".")[2] for name in forbidden}
+    if not any(_names_one(text, last_parts) for _, text in texts):
         return []
     meanings = _Meanings(forbidden)
     units = list(_units(texts, is_notebook))
-    if not any(True for unit in units for _ in unit.calls(meanings)):
-        return []
     found: dict[str, dict[str, Any]] = {}
     for unit in _reached(units, own, others - own):
         for name, node in unit.calls(meanings):
             found.setdefault(name, {"name": name, "frames": [unit.frame(node)]})
     return list(found.values())
+
+
+def _names_one(text: str, names: set[str]) -> bool:
+    """Whether one of the names is there, not only in a comment or a string."""
+    tree = _parsed(text) if any(name in text for name in names) else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Attribute) and node.attr in names:
+            return True
+        if isinstance(node, ast.Name) and node.id in names:
+            return True
+        if isinstance(node, ast.alias) and node.name.rpartition(".")[2] in names:
+            return True
+    return False
 
 
 class _Meanings:
@@ -291,8 +305,6 @@ def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Uni
     trees = []
     shared = _Names()
     for source, text in texts:
-        if is_notebook and len(text) <= _LARGEST:
-            text = without_magics(text)
         tree = _parsed(text)
         if tree is not None:
             names = shared if is_notebook else _Names()

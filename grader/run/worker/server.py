@@ -34,6 +34,8 @@ from grader.run.worker.scratch import is_overfull, remove_tree
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
 _LOOK_SECONDS = 0.02  # between two looks at what the workers take
+_LATER_SECONDS = 0.1  # and when the last one has been there for a while
+_A_WHILE = 5.0
 _THREADS_CAP = 1000  # of one worker; those of usual stacks find no memory long before
 _PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
 
@@ -252,6 +254,7 @@ class _Server:
         self._is_copy = False
         self._scratch: dict[int, str] = {}  # of the workers that there are, by pid
         self._stopped: dict[int, str] = {}  # and why
+        self._started = 0.0
 
     def run(self) -> None:
         """Answer requests. Raises Closed when the other side is gone."""
@@ -284,7 +287,11 @@ class _Server:
 
     def _watch(self) -> None:
         """Until there is a request: stop workers that no limit of their own keeps in bounds."""
-        while self._scratch and not select.select([self._control], [], [], _LOOK_SECONDS)[0]:
+        while self._scratch:
+            is_new = time.monotonic() < self._started + _A_WHILE
+            seconds = _LOOK_SECONDS if is_new else _LATER_SECONDS
+            if select.select([self._control], [], [], seconds)[0]:
+                return
             for pid, scratch in self._scratch.items():
                 if pid not in self._stopped:
                     why = _too_much(pid, scratch, self._setup["scratch_bytes"])
@@ -299,6 +306,7 @@ class _Server:
             _work(socket.socket(fileno=descriptor), self._lock, scratch)
         os.close(descriptor)
         self._scratch[pid] = scratch
+        self._started = time.monotonic()
         self._channel.send(Frame({"pid": pid}))
 
     def _copy(self) -> None:
