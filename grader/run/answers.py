@@ -32,6 +32,9 @@ _MIXED_IN = (
 )
 
 
+Replies = Mapping[bytes, Frame]  # by their digests
+
+
 class Cancelled(Exception):
     """Somebody has called `WorkerAnswers.abort`: the verdict is not wanted any more."""
 
@@ -84,8 +87,11 @@ class Answers(Protocol):
     def need(self, name: str) -> None:
         """Have the entry point `name` at hand. Raises AnswerError if there is none."""
 
-    def answer(self, request: Frame) -> Frame:
-        """The reply to one request. Raises AnswerError."""
+    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
+        """The reply to one request. Raises AnswerError.
+
+        One of those that are `known` need not be read again.
+        """
 
     def close(self) -> str:
         """Have done; returns what the answering code printed."""
@@ -106,7 +112,7 @@ class LocalAnswers:
     def need(self, name: str) -> None:
         """They are all here."""
 
-    def answer(self, request: Frame) -> Frame:
+    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
         """The reply to one request."""
         return self._bench.answer(request)
 
@@ -205,17 +211,17 @@ class WorkerAnswers:
         if name in self._absent:
             raise self._absent[name]
 
-    def answer(self, request: Frame) -> Frame:
+    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""
         if self._is_fresh:
-            return self._send(request, self._patience)
+            return self._send(request, self._patience, known)
         self._is_fresh = True
         first = Frame({**request.header, "begin": True}, request.data)
         try:
-            return self._send(first, self._patience)
+            return self._send(first, self._patience, known)
         except _Unsent:  # the worker died between two checks: start another
             self._ensure_worker()
-            return self._send(first, self._patience)
+            return self._send(first, self._patience, known)
 
     def _ensure_worker(self) -> None:
         try:
@@ -275,7 +281,7 @@ class WorkerAnswers:
             if entry.name not in defined
         }
 
-    def _send(self, frame: Frame, seconds: float) -> Frame:
+    def _send(self, frame: Frame, seconds: float, known: Replies | None = None) -> Frame:
         """One request and its reply; whatever ends the worker ends up as an AnswerError."""
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
@@ -285,11 +291,11 @@ class WorkerAnswers:
             )
         start = time.monotonic()
         try:
-            return self._sent(frame, start + seconds, seconds)
+            return self._sent(frame, start + seconds, known)
         finally:
             self._spent += time.monotonic() - start
 
-    def _sent(self, frame: Frame, deadline: float, seconds: float) -> Frame:
+    def _sent(self, frame: Frame, deadline: float, known: Replies | None) -> Frame:
         assert self._worker is not None
         channel = self._worker.channel
         try:
@@ -299,7 +305,7 @@ class WorkerAnswers:
                 grace = 0.0 if self._aborted else _GRACE
                 raise _Unsent(how_it_ended(self._drop(grace))) from None
             while True:
-                reply = channel.receive(deadline)
+                reply = channel.receive(deadline, known)
                 if not reply.header.get("ask"):
                     break
                 if self._references is None:
@@ -316,7 +322,7 @@ class WorkerAnswers:
             self._drop()
             raise Crash(f"Your code's process answered with something else: {error}") from None
         if len(self._printed) <= _PRINT_CAP:
-            self._printed += str(reply.header.get("printed", ""))[: _PRINT_CAP + 1]
+            self._printed += reply.aside[: _PRINT_CAP + 1]
         return reply
 
     def _drop(self, grace: float = 0.0) -> int | None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
+from grader.run.answers import AnswerError, Answers, Replies, WrongReturn, submission_error
 from grader.run.facts import CaseFact, Exchange
 from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.bridge import Caller
@@ -57,19 +57,19 @@ class StageUnderCheck:
         If not, the check that runs next is given those answers before it asks for more.
         """
         try:
-            fact = transcripts.follow(key, self._put)
+            fact = transcripts.follow(key, lambda request: self._put(request, transcripts.replies))
         except AnswerError:
             return None  # the check that meets it is told
         if fact is not None:
             self._given.clear()
         return fact
 
-    def _put(self, request: Frame) -> Frame:
+    def _put(self, request: Frame, known: Replies) -> Frame:
         name = request.header.get("target", {}).get("function")
         if name is not None:
             self._answers.need(name)
         try:
-            reply = self._answers.answer(request)
+            reply = self._answers.answer(request, known)
         except AnswerError as error:
             self._given.append((request, error))
             raise

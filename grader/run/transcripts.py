@@ -43,6 +43,7 @@ class Transcripts:
         self._roots: dict[Key, _Node] = {}
         self._left = cap
         self._facts = 0
+        self.replies: dict[bytes, Frame] = {}  # by their digests
 
     def follow(self, key: Key, ask: Callable[[Frame], Frame]) -> CaseFact | None:
         """The fact on this case if it is known, found by asking what was asked before.
@@ -57,14 +58,13 @@ class Transcripts:
     def learn(self, key: Key, fact: CaseFact) -> CaseFact:
         """Remember how a case went; the fact with the number by which it is known from now on.
 
-        Only what would come out the same again is: no time-out and no crash, and nothing that was
-        printed on the way, for that is no part of a transcript.
+        Only what would come out the same again is: no time-out and no crash.
         """
         exchanges = fact.exchanges
         size = sum(len(e.request.data) + e.reply.size for e in exchanges)
         if fact.ending not in _REPEATABLE or not exchanges or size > self._left:
             return fact
-        if any(not e.reply.digest or "printed" in e.reply.header for e in exchanges):
+        if not all(exchange.reply.digest for exchange in exchanges):
             return fact
         node = self._roots.setdefault(key, _Node())
         kept: list[Exchange] = []
@@ -72,8 +72,11 @@ class Transcripts:
             if node.fact is not None or node.request not in (None, exchange.request):
                 return fact  # it does not ask the same again, so it is no function of the replies
             node.request = node.request or exchange.request
-            kept.append(Exchange(node.request, exchange.reply))  # one request, however many replies
-            node = node.after.setdefault(exchange.reply.digest, _Node())
+            reply = self.replies.setdefault(
+                exchange.reply.digest, replace(exchange.reply, aside="")
+            )
+            kept.append(Exchange(node.request, reply))  # one request, however many replies
+            node = node.after.setdefault(reply.digest, _Node())
         if node.request is not None or node.fact is not None:
             return fact
         self._left -= size

@@ -143,7 +143,7 @@ class Interpreter:
         except (Closed, DeadlineError, OSError) as error:
             remove_tree(scratch)
             raise KitError("the isolated interpreter stopped: run the command again") from error
-        return Worker(Channel(ours, sends=TRUSTED_HEADER_CAP), pid, scratch, self)
+        return Worker(Channel(ours, sends=TRUSTED_HEADER_CAP, ahead=True), pid, scratch, self)
 
     def prepare(self) -> None:
         """Start the worker that is needed next, now that nobody waits for it."""

@@ -20,6 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
@@ -83,9 +84,7 @@ class Worker:
             except Closed:
                 return
             reply = self._answer(request)
-            printed = self._tap.drain()
-            if printed:
-                reply.header["printed"] = printed
+            reply = replace(reply, aside=self._tap.drain())
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing was sent yet
@@ -248,7 +247,8 @@ def _work(connection: socket.socket, lock: Lock, scratch: str) -> NoReturn:
         os.chdir(scratch)
         os.environ["TMPDIR"] = scratch
         missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
-        Worker(Channel(connection, receives=TRUSTED_HEADER_CAP), missing).serve()
+        channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
+        Worker(channel, missing).serve()
     finally:
         os._exit(0)
 

@@ -6,6 +6,7 @@ array shapes against the bytes that came, one deadline for the whole frame.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -15,10 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-_LENGTHS = struct.Struct("<II")
+_LENGTHS = struct.Struct("<III")
+_CHUNK = 1 << 16  # bytes that are asked for at once where reading ahead is allowed
+_PIECE = 1 << 20  # bytes that are read at once, at most
 HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
 ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
 _PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
@@ -45,39 +48,56 @@ class DeadlineError(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row."""
+    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
+
+    `aside` is text that goes along and is no part of the message.
+    """
 
     header: dict[str, Any]
     data: bytes = b""
+    aside: str = field(default="", compare=False)
     size: int = field(default=0, compare=False)  # roughly the memory that a received one takes
-    digest: bytes = field(default=b"", compare=False)  # of the bytes of a received one
+    digest: bytes = field(default=b"", compare=False)  # of a received one's header and data
+
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        """The header as it travels. Raises WireError."""
+        try:
+            return _JSON.encode(self.header).encode()
+        except RecursionError:
+            raise WireError("the values are nested too deeply to send") from None
 
 
 class Channel:
     """Frames over a connected stream socket.
 
-    `sends` and `receives` cap the bytes of JSON in a frame of each direction.
+    `sends` and `receives` cap the bytes of JSON in a frame of each direction. One that reads
+    `ahead` takes from the socket what is there, so nobody else may read from it.
     """
 
     def __init__(
-        self, connection: socket.socket, *, sends: int = HEADER_CAP, receives: int = HEADER_CAP
+        self,
+        connection: socket.socket,
+        *,
+        sends: int = HEADER_CAP,
+        receives: int = HEADER_CAP,
+        ahead: bool = False,
     ) -> None:
         self._socket = connection
         self._sends = sends
         self._receives = receives
+        self._ahead = ahead
+        self._buffer = bytearray()
 
     def send(self, frame: Frame, deadline: float | None = None) -> None:
         """Send one frame; `deadline` is a value of `time.monotonic()`.
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
-        try:
-            header = _JSON.encode(frame.header).encode()
-        except RecursionError:
-            raise WireError("the values are nested too deeply to send") from None
+        header, aside = frame.encoded, frame.aside.encode(errors="replace")
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
-        parts = _LENGTHS.pack(len(header), len(frame.data)) + header
+        parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
         try:
             if len(frame.data) < 1 << 16:
                 self._send_all(parts + frame.data, deadline)
@@ -89,25 +109,35 @@ class Channel:
         except OSError as error:
             raise Closed from error
 
-    def receive(self, deadline: float | None = None) -> Frame:
-        """Read one frame.
+    def receive(
+        self, deadline: float | None = None, known: Mapping[bytes, Frame] | None = None
+    ) -> Frame:
+        """Read one frame; one that is `known` by its digest is not read again.
 
         Raises DeadlineError at the deadline, Closed at the end of the stream and WireError for
         anything that is not a frame or is larger than the caps.
         """
-        header_length, data_length = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
-        if header_length > self._receives or data_length > ARRAYS_CAP:
+        lengths = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
+        header_length, data_length, aside_length = lengths
+        if max(header_length, aside_length) > self._receives or data_length > ARRAYS_CAP:
             raise WireError("a frame is larger than the cap")
         raw = self._read(header_length, deadline)
-        data = bytes(self._read(data_length, deadline)) if data_length else b""
+        aside = self._read(aside_length, deadline).decode(errors="replace")
+        data = self._read(data_length, deadline)
+        hashed = hashlib.blake2b(raw, digest_size=16)
+        hashed.update(data)
+        digest = hashed.digest()
+        if known is not None and digest in known:
+            frame = known[digest]
+            return replace(frame, aside=aside) if aside else frame
         try:
             header = json.loads(raw)
         except (ValueError, RecursionError):
             raise WireError("a frame's header is not JSON") from None
         if not isinstance(header, dict):
             raise WireError("a frame's header is not an object")
-        digest = hashlib.blake2b(raw + data, digest_size=16).digest()
-        return Frame(header, data, _PER_HEADER_BYTE * header_length + data_length, digest)
+        size = _PER_HEADER_BYTE * header_length + data_length
+        return Frame(header, data, aside, size, digest)
 
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""
@@ -124,21 +154,24 @@ class Channel:
             self._socket.settimeout(_left(deadline))
             view = view[self._socket.send(view) :]
 
-    def _read(self, count: int, deadline: float | None) -> bytearray:
-        buffer = bytearray(count)
-        view = memoryview(buffer)
-        while view:
+    def _read(self, count: int, deadline: float | None) -> bytes:
+        buffer = self._buffer
+        while len(buffer) < count:
+            missing = count - len(buffer)
             try:
                 self._socket.settimeout(_left(deadline))
-                got = self._socket.recv_into(view)
+                most = max(missing, _CHUNK) if self._ahead else missing
+                got = self._socket.recv(min(most, _PIECE))
             except TimeoutError:
                 raise DeadlineError from None
             except OSError as error:
                 raise Closed from error
             if not got:
                 raise Closed
-            view = view[got:]
-        return buffer
+            buffer += got
+        read = bytes(buffer[:count])
+        del buffer[:count]
+        return read
 
 
 def _left(deadline: float | None) -> float | None:

@@ -20,7 +20,7 @@ def asked(number: int) -> Frame:
 
 
 def told(answer: str, **others: Any) -> Frame:
-    return Frame({"value": answer, **others}, b"", 100, answer.encode())
+    return Frame({"value": answer}, size=100, digest=answer.encode(), **others)
 
 
 def fact(*answers: str, ending: Ending = Ending.WRONG, **others: Any) -> CaseFact:
@@ -90,10 +90,11 @@ def test_what_may_come_out_otherwise_the_next_time_is_not_remembered(ending: End
     assert known.follow(KEY, answering("a")[0]) is None
 
 
-def test_what_prints_is_not_remembered() -> None:
+def test_what_was_printed_along_makes_no_difference_and_is_not_kept() -> None:
     known = Transcripts()
-    assert known.learn(KEY, fact("a", printed="hello")).number is None
-    assert known.follow(KEY, answering("a")[0]) is None
+    learnt = known.learn(KEY, fact("a", aside="hello"))
+    assert known.follow(KEY, answering("a")[0]) is learnt
+    assert [reply.aside for reply in known.replies.values()] == [""]
 
 
 def test_replies_that_came_over_no_wire_are_not_remembered() -> None:
