@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.judge.places import is_written, place_of
 from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
@@ -15,10 +15,11 @@ from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import Diagnosis, Report, StageResult, Status
+from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
+    from grader.misconceptions import Misconception
     from grader.run.answers import Loaded, WorkerAnswers
     from grader.run.session import Checks
 
@@ -87,13 +88,14 @@ def with_engine(
 class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
-    `interpreter` is the one whose workers run the submissions, `device` where the tensors are.
+    `interpreter` is the one whose workers run the submissions of `course`, `device` where the
+    tensors are.
     """
 
     def __init__(
         self, course: Course, device: str, interpreter: Interpreter, checks: Checks
     ) -> None:
-        self._course = course
+        self.course = course
         self.device = device
         self.interpreter = interpreter
         self._checks = checks
@@ -101,11 +103,18 @@ class Engine:
 
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
         self._replays = Replays()
+        self._known: dict[str, tuple[tuple[Misconception, ...], Callable[[str], Any]]] = {}
         self._run: _Run | None = None
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
-        return Engine(self._course, self.device, self.interpreter.copy(), self._checks)
+        other = Engine(self.course, self.device, self.interpreter.copy(), self._checks)
+        other._diagnoses, other._replays, other._known = (
+            self._diagnoses,
+            self._replays,
+            self._known,
+        )
+        return other
 
     def grade(
         self, request: Request, progress: Callable[[StageResult], None] = lambda result: None
@@ -115,7 +124,7 @@ class Engine:
         Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
         """
         run = self._run = _Run(
-            request, self._course, self.device, self.interpreter, self._checks, self._diagnosed
+            request, self.course, self.device, self.interpreter, self._checks, self._diagnosed
         )
         try:
             return run.report(progress)
@@ -131,8 +140,10 @@ class Engine:
         numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
         if numbers in self._diagnoses:
             return self._diagnoses[numbers]
-        known = read_misconceptions(stage)
-        solution = local_solutions(self._course, stage)
+        if stage.slug not in self._known:
+            solutions = local_solutions(self.course, stage)
+            self._known[stage.slug] = read_misconceptions(stage), solutions
+        known, solution = self._known[stage.slug]
         found = diagnose(facts, known, solution, self._replays) if known else {}
         is_known = all(number is not None for number, _ in numbers)
         if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
@@ -231,7 +242,7 @@ class _Run:
         if self._has_deadly_cell and self._request.submission.cells is not None:
             notes.append(_DEADLY_CELL)
         if self._missing_layers:
-            notes.append("this machine does not lock: " + ", ".join(self._missing_layers))
+            notes.append(UNLOCKED + ", ".join(self._missing_layers))
         name = self._request.submission.name
         return judge(self._course, name, self._device, results, notes)
 

@@ -51,6 +51,17 @@ def find_stage(course: Course, word: str) -> Stage:
     raise KitError(f"there is no stage '{word}'; {advice}")
 
 
+def find_assignment(course: Course, name: str | None) -> Assignment:
+    """The assignment of that name, or the only one. Raises KitError."""
+    known = {assignment.name: assignment for assignment in course.assignments}
+    if name is None and len(known) == 1:
+        return course.assignments[0]
+    if name not in known:
+        fault = "name one with --assignment" if name is None else f"there is no '{name}'"
+        raise KitError(f"course.toml has the assignments {', '.join(known)}: {fault}")
+    return known[name]
+
+
 def read_course(file: Path) -> Course:
     """The course that `file` describes. Raises CourseError."""
     try:
