@@ -273,7 +273,8 @@ class _Run:
                 return judge_stage(stage, alone)
             if status(alone) is Status.PASSED:
                 cause = self._cause(stage, unfinished)
-                return judge_stage(stage, facts, caused_by=cause.slug)
+                credited = self._course.follow_through
+                return judge_stage(stage, facts, caused_by=cause.slug, is_credited=credited)
         return judge_stage(stage, facts, diagnoses=self._diagnosed(stage, facts), place=place)
 
     def _partial_result(self, stage: Stage, place: Callable[[str], str]) -> StageResult:

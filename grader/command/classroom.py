@@ -148,13 +148,14 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
         console(args).print(differences_screen(affected, found), end="")
         if not affected:
             return 0
-        if not (args.yes or _agreed(args)):
+        if found and not (args.yes or _agreed()):
             ledger.forget_proposed()
             print("Nothing has changed; the results are as they were.")
             return 1
         ledger.accept()
         _write_results(args, ledger, assignment)
-        print(f"Written; the verdicts before stay in {short_path(args.out)}.")
+        if found:
+            print(f"Written; the verdicts before stay in {short_path(args.out)}.")
         return 0
 
 
@@ -187,7 +188,7 @@ def _file_name(student: str) -> str:
     return quote(student, safe=" @+")
 
 
-def _agreed(args: argparse.Namespace) -> bool:
+def _agreed() -> bool:
     if not sys.stdin.isatty():
         print("grade: nobody can be asked here; --yes has the differences count", file=sys.stderr)
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
 from grader.types.course import Course, Stage
@@ -42,6 +43,7 @@ def judge_stage(
     facts: StageFacts,
     *,
     caused_by: str | None = None,
+    is_credited: bool = False,
     diagnoses: Mapping[str, Diagnosis] | None = None,
     place: Callable[[str], str] = lambda target: "",
     is_partial: bool = False,
@@ -51,8 +53,9 @@ def judge_stage(
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away. With `is_partial` only the points of the checks that are there
-    can be had.
+    nothing and gives nothing away. With `is_credited` all points are given although checks fail,
+    as the fault is an earlier stage's alone. With `is_partial` only the points of the checks that
+    are there can be had.
     """
     worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
@@ -68,6 +71,8 @@ def judge_stage(
         )
         for planned, fact in worst.items()
     )
+    if is_credited:
+        checks = tuple(replace(check, score=check.max_score) for check in checks)
     return StageResult(
         slug=stage.slug,
         title=stage.title,

@@ -29,7 +29,10 @@ RESERVED = frozenset(
     }
 )
 _COURSE_KEYS = frozenset(
-    {"schema", "name", "title", "preload", "limits", "partial", "stages", "assignments"}
+    {
+        *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
+        *("stages", "assignments"),
+    }
 )
 _STAGE_KEYS = frozenset({"slug", "title", "points", "bonus", "requires", "entry_points", "visible"})
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
@@ -101,6 +104,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         stages=tuple(stages),
         assignments=_assignments(data, name, tuple(stages), place),
         is_partial=_get(data, "partial", bool, place, default=False),
+        follow_through=_get(data, "follow_through", bool, place, default=False),
     )
 
 

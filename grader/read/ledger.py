@@ -148,9 +148,9 @@ class Ledger:
             for row in self._db.execute(f"{_SELECT} WHERE {where}", values):
                 yield _entry(row)
 
-    def _names(self, query: str) -> list[str]:
+    def _names(self, sql: str) -> list[str]:
         with self._errors():
-            return sorted(str(name) for (name,) in self._db.execute(query))
+            return sorted(str(name) for (name,) in self._db.execute(sql))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -57,7 +57,8 @@ def _installed(module: str) -> str:
 
 def _stage(course: Course, stage: Stage) -> str:
     """Of the stage and of all that it requires, whose faults may be the cause of its own."""
-    parts = [repr((course.name, course.preload, asdict(course.limits))).encode()]
+    about = course.name, course.preload, course.follow_through, asdict(course.limits)
+    parts = [repr(about).encode()]
     for each in (*course.required(stage), stage):
         described = {key: value for key, value in asdict(each).items() if key not in _NO_MATTER}
         parts.append(repr(sorted(described.items())).encode())

@@ -109,7 +109,7 @@ def _class_summary(
             yield from page.wrap(Text(page.word(line)), MARGIN + 2)
     yield Text()
     for file in files:
-        yield from page.offer("Written:", file)
+        yield from page.sentence(Text(f"Written: {page.word(file)}"))
     yield Text()
 
 
@@ -124,8 +124,12 @@ def _differences(page: Page, affected: int, found: Sequence[Difference]) -> Iter
         yield from page.sentence(Text("No verdict can have changed: nothing to grade again."))
         yield Text()
         return
-    changed = f"{count(len(found), 'verdict')} of {affected} graded again would change"
-    yield from page.sentence(Text(f"{changed}{':' if found else '.'}"))
+    if not found:
+        yield from page.sentence(Text(f"{count(affected, 'verdict')} again: no points change."))
+        yield Text()
+        return
+    changed = f"{count(len(found), 'verdict')} of {affected} graded again would change:"
+    yield from page.sentence(Text(changed))
     for each in found:
         yield Text()
         line = Text(page.word(each.before.student), "bold")

@@ -20,6 +20,7 @@ ROOMS = (
     *(
         "engine",
         "classroom",
+        "folder_class",
         "nbgrader",
         "verify",
         "trace",

@@ -294,3 +294,11 @@ def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
 ) -> None:
     result = judge_unchecked(stage(), is_written=is_written)
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
+
+
+def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
+    one, other = planned("a", points=2), planned("b", points=3)
+    facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
+    result = judge_stage(stage(), facts, caused_by="zero", is_credited=True)
+    assert (result.score, result.status, result.caused_by) == (5, Status.FAILED, "zero")
+    assert [check.score for check in result.checks] == [2, 3]
