@@ -29,7 +29,7 @@ _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
-_REPLAYS = 4000  # that are kept
+_REPLAYS = 1000  # that are kept
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Replays:
         """The answers to the requests of a case of the implementation `who`, found by `find`."""
         key = (who, case, seed_shift)
         marks = [_mark(exchange) for exchange in exchanges]
-        known = self._known.get(key)
+        known = self._known.pop(key, None)
         if known is None or known.marks[: len(marks)] != marks:
-            if len(self._known) >= _REPLAYS:
-                self._known.clear()
             known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift))
-            self._known[key] = known
+        while len(self._known) >= _REPLAYS:
+            del self._known[next(iter(self._known))]  # the one that was not wanted for longest
+        self._known[key] = known
         return known.first(len(marks))
 
 
@@ -90,7 +90,8 @@ class _Replay:
         self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
     ) -> None:
         self.marks = marks
-        self._exchanges = exchanges  # they stay, so that the marks of others cannot be theirs
+        # They stay, so that the marks of others cannot be theirs.
+        self._requests = [exchange.request for exchange in exchanges]
         self._answers = answers
         self._read: list[_Read] = []
 

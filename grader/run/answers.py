@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,9 +30,6 @@ _MIXED_IN = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
     *(AssertionError, NotImplementedError, ZeroDivisionError, ArithmeticError, LookupError),
 )
-
-
-Replies = Mapping[bytes, Frame]  # by their digests
 
 
 class Cancelled(Exception):
@@ -87,10 +84,10 @@ class Answers(Protocol):
     def need(self, name: str) -> None:
         """Have the entry point `name` at hand. Raises AnswerError if there is none."""
 
-    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request. Raises AnswerError.
 
-        One of those that are `known` need not be read again.
+        One that is `known` by its digest need not be read.
         """
 
     def close(self) -> str:
@@ -112,7 +109,7 @@ class LocalAnswers:
     def need(self, name: str) -> None:
         """They are all here."""
 
-    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request."""
         return self._bench.answer(request)
 
@@ -211,7 +208,7 @@ class WorkerAnswers:
         if name in self._absent:
             raise self._absent[name]
 
-    def answer(self, request: Frame, known: Replies | None = None) -> Frame:
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""
         if self._is_fresh:
             return self._send(request, self._patience, known)
@@ -281,7 +278,7 @@ class WorkerAnswers:
             if entry.name not in defined
         }
 
-    def _send(self, frame: Frame, seconds: float, known: Replies | None = None) -> Frame:
+    def _send(self, frame: Frame, seconds: float, known: Container[bytes] = ()) -> Frame:
         """One request and its reply; whatever ends the worker ends up as an AnswerError."""
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
@@ -295,7 +292,7 @@ class WorkerAnswers:
         finally:
             self._spent += time.monotonic() - start
 
-    def _sent(self, frame: Frame, deadline: float, known: Replies | None) -> Frame:
+    def _sent(self, frame: Frame, deadline: float, known: Container[bytes]) -> Frame:
         assert self._worker is not None
         channel = self._worker.channel
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
-from grader.run.answers import AnswerError, Answers, Replies, WrongReturn, submission_error
+from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
 from grader.run.facts import CaseFact, Exchange
 from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.bridge import Caller
@@ -57,14 +57,14 @@ class StageUnderCheck:
         If not, the check that runs next is given those answers before it asks for more.
         """
         try:
-            fact = transcripts.follow(key, lambda request: self._put(request, transcripts.replies))
+            fact = transcripts.follow(key, self._put)
         except AnswerError:
             return None  # the check that meets it is told
         if fact is not None:
             self._given.clear()
         return fact
 
-    def _put(self, request: Frame, known: Replies) -> Frame:
+    def _put(self, request: Frame, known: Container[bytes]) -> Frame:
         name = request.header.get("target", {}).get("function")
         if name is not None:
             self._answers.need(name)

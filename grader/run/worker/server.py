@@ -20,7 +20,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
@@ -84,7 +83,7 @@ class Worker:
             except Closed:
                 return
             reply = self._answer(request)
-            reply = replace(reply, aside=self._tap.drain())
+            reply.aside = self._tap.drain()
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing was sent yet

@@ -6,7 +6,6 @@ array shapes against the bytes that came, one deadline for the whole frame.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
@@ -14,9 +13,9 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 _LENGTHS = struct.Struct("<III")
@@ -46,26 +45,62 @@ class DeadlineError(Exception):
     """The other side did not answer in time."""
 
 
-@dataclass(frozen=True)
 class Frame:
     """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
 
-    `aside` is text that goes along and is no part of the message.
+    `aside` is text that goes along and is no part of the message. One that was received has the
+    `digest` of its header and data, and in `size` roughly the memory that it takes.
     """
 
-    header: dict[str, Any]
-    data: bytes = b""
-    aside: str = field(default="", compare=False)
-    size: int = field(default=0, compare=False)  # roughly the memory that a received one takes
-    digest: bytes = field(default=b"", compare=False)  # of a received one's header and data
+    __slots__ = ("_encoded", "_header", "aside", "data", "digest", "size")
 
-    @functools.cached_property
+    def __init__(
+        self,
+        header: dict[str, Any] | None,
+        data: bytes = b"",
+        aside: str = "",
+        *,
+        size: int = 0,
+        digest: bytes = b"",
+        encoded: bytes | None = None,
+    ) -> None:
+        self._header = header
+        self._encoded = encoded
+        self.data = data
+        self.aside = aside
+        self.size = size
+        self.digest = digest
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The header, read from what was received when it is first asked for. Raises WireError."""
+        if self._header is None:
+            try:
+                header = json.loads(self._encoded or b"")
+            except (ValueError, RecursionError):
+                raise WireError("a frame's header is not JSON") from None
+            if not isinstance(header, dict):
+                raise WireError("a frame's header is not an object")
+            self._header, self._encoded = header, None
+        return self._header
+
+    @property
     def encoded(self) -> bytes:
         """The header as it travels. Raises WireError."""
-        try:
-            return _JSON.encode(self.header).encode()
-        except RecursionError:
-            raise WireError("the values are nested too deeply to send") from None
+        if self._encoded is None:
+            try:
+                self._encoded = _JSON.encode(self.header).encode()
+            except RecursionError:
+                raise WireError("the values are nested too deeply to send") from None
+        return self._encoded
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same message."""
+        if not isinstance(other, Frame):
+            return NotImplemented
+        return self.data == other.data and self.header == other.header
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Channel:
@@ -109,10 +144,8 @@ class Channel:
         except OSError as error:
             raise Closed from error
 
-    def receive(
-        self, deadline: float | None = None, known: Mapping[bytes, Frame] | None = None
-    ) -> Frame:
-        """Read one frame; one that is `known` by its digest is not read again.
+    def receive(self, deadline: float | None = None, known: Container[bytes] = ()) -> Frame:
+        """Read one frame; the header of one that is `known` by its digest is left for later.
 
         Raises DeadlineError at the deadline, Closed at the end of the stream and WireError for
         anything that is not a frame or is larger than the caps.
@@ -127,17 +160,11 @@ class Channel:
         hashed = hashlib.blake2b(raw, digest_size=16)
         hashed.update(data)
         digest = hashed.digest()
-        if known is not None and digest in known:
-            frame = known[digest]
-            return replace(frame, aside=aside) if aside else frame
-        try:
-            header = json.loads(raw)
-        except (ValueError, RecursionError):
-            raise WireError("a frame's header is not JSON") from None
-        if not isinstance(header, dict):
-            raise WireError("a frame's header is not an object")
         size = _PER_HEADER_BYTE * header_length + data_length
-        return Frame(header, data, aside, size, digest)
+        frame = Frame(None, data, aside, size=size, digest=digest, encoded=raw)
+        if digest not in known:
+            assert frame.header is not None  # read it now: it may be no header at all
+        return frame
 
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""
