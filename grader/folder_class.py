@@ -12,7 +12,7 @@ from grader.engine import Engine, Request
 from grader.read.class_folder import Found, read_hand_in
 from grader.read.ledger import Ledger
 from grader.run.lanes import LaneLost
-from grader.types.course import Assignment, Stage
+from grader.types.course import Assignment, Course, Stage
 from grader.types.ledger import Difference, Entry, HandIn, Version
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
@@ -21,62 +21,66 @@ _LOST = "The grader itself failed twice at this one ({why}): give these points b
 
 
 @dataclass(frozen=True)
-class _Job:
-    """What a lane grades."""
+class Job:
+    """What is graded at a time."""
 
     hand_in: HandIn
     submission: Submission
     seed: int
 
 
+Result = tuple[Report, float] | LaneLost
+# What has each job done somewhere: the report and the seconds that it took, as they come.
+Grader = Callable[[Iterable[Job]], Iterator[tuple[Job, Result]]]
+
+
 @dataclass(frozen=True)
 class FolderClass:
     """What is graded, by which version, and the ledger that takes it."""
 
+    course: Course
     assignment: Assignment
     version: Version
     ledger: Ledger
 
     def grade(
         self,
-        engine: Engine,
         students: Iterable[Found],
         seed: int,
-        lanes: int,
+        grader: Grader,
         tell: Callable[[bool], None],
     ) -> None:
-        """Grade these students' in so many `lanes`; of each `tell` is told if it is a new verdict.
+        """Have these students' graded; of each `tell` is told if it is a new verdict.
 
         What has a verdict and has not changed since keeps it; the same answers of two students are
-        graded once.
-        Raises KitError where nothing can pass or the ledger cannot be written.
+        graded once. Raises KitError where the ledger cannot be written, and what `grader` does.
         """
 
-        def jobs() -> Iterator[_Job]:
+        def jobs() -> Iterator[Job]:
             for found in students:
-                hand_in, submission = read_hand_in(found, engine.course, self.assignment)
+                hand_in, submission = read_hand_in(found, self.course, self.assignment)
                 before = self.ledger.latest_of(found.student)
                 if before is not None and before.hand_in == hand_in and not before.is_lost:
                     tell(False)
                 elif submission is None:
-                    self._keep(hand_in, None, engine.device, seed, None, 0.0)
+                    self._keep(hand_in, None, seed, None, 0.0)
                     tell(True)
                 else:
-                    job = _Job(hand_in, submission, seed)
-                    if self._is_known(job, engine.device, proposed=False):
+                    job = Job(hand_in, submission, seed)
+                    if self._is_known(job, proposed=False):
                         tell(True)
                     else:
                         yield job
 
-        self._grade(engine, jobs(), seed, lanes, tell, proposed=False)
+        self._grade(grader(jobs()), tell, proposed=False)
 
-    def regrade(self, engine: Engine, lanes: int, tell: Callable[[bool], None]) -> None:
+    def regrade(self, grader: Grader, tell: Callable[[bool], None]) -> None:
         """Grade again, each with its seed, what may get another verdict from this version.
 
         The verdicts are proposed: they count when the ledger has accepted them.
         """
 
-        def jobs() -> Iterator[_Job]:
+        def jobs() -> Iterator[Job]:
             for entry in self.affected():
                 before = self.ledger.proposed_for(entry.student)
                 if before is not None and before.version == self.version:
@@ -85,13 +89,13 @@ class FolderClass:
                 submission = self.ledger.submission(entry.hand_in.content, entry.student)
                 if submission is None:
                     continue
-                job = _Job(entry.hand_in, submission, entry.seed)
-                if self._is_known(job, engine.device, proposed=True):
+                job = Job(entry.hand_in, submission, entry.seed)
+                if self._is_known(job, proposed=True):
                     tell(True)
                 else:
                     yield job
 
-        self._grade(engine, jobs(), 0, lanes, tell, proposed=True)
+        self._grade(grader(jobs()), tell, proposed=True)
 
     def affected(self) -> Iterator[Entry]:
         """The verdicts that count and that this version may not come to."""
@@ -107,7 +111,7 @@ class FolderClass:
         pass no check, as `grade verify` proves.
         """
         if entry.report is None:
-            return entry.is_lost
+            return False
         points = {stage.slug: stage.points for stage in self.assignment.stages}
         if entry.version.engine != self.version.engine:
             return True
@@ -121,44 +125,25 @@ class FolderClass:
 
     def _grade(
         self,
-        engine: Engine,
-        jobs: Iterator[_Job],
-        seed: int,
-        lanes: int,
+        results: Iterator[tuple[Job, Result]],
         tell: Callable[[bool], None],
         *,
         proposed: bool,
     ) -> None:
-        stages = self.assignment.stages
-        expect_sound(engine, stages, seed)
-
-        def work(lane: Engine) -> Callable[[_Job], tuple[Report, float]]:
-            return lambda job: _report(lane, job, stages)
-
-        for job, result in all_graded(engine, jobs, lanes, stages[:1], seed, work):
+        for job, result in results:
             if isinstance(result, LaneLost):
                 why = _LOST.format(why=result)
                 hand_in = replace(job.hand_in, notes=(*job.hand_in.notes, why))
-                report, seconds = None, 0.0
+                lost = (hand_in, job.submission, job.seed, None, 0.0)
+                self._keep(*lost, is_lost=True, proposed=proposed)
             else:
-                hand_in, (report, seconds) = job.hand_in, result
-            self._keep(
-                hand_in,
-                job.submission,
-                engine.device,
-                job.seed,
-                report,
-                seconds,
-                is_lost=report is None,
-                proposed=proposed,
-            )
+                self._keep(job.hand_in, job.submission, job.seed, *result, proposed=proposed)
             tell(True)
 
     def _keep(
         self,
         hand_in: HandIn,
         submission: Submission | None,
-        device: str,
         seed: int,
         report: Report | None,
         seconds: float,
@@ -168,19 +153,38 @@ class FolderClass:
     ) -> None:
         """Write a verdict down."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        device = "" if report is None else report.device
         entry = Entry(hand_in, self.version, seed, device, report, now, seconds, is_lost)
         self.ledger.add(entry, submission, proposed=proposed)
 
-    def _is_known(self, job: _Job, device: str, *, proposed: bool) -> bool:
+    def _is_known(self, job: Job, *, proposed: bool) -> bool:
         """Whether this version has judged the same answers, which is written down once more."""
         same = self.ledger.same(job.hand_in.content, self.version, proposed=proposed)
-        if same is None or same.report is None or same.device != device:
-            return False
-        if proposed and same.seed != job.seed:
+        if same is None or same.report is None or same.seed != job.seed:
             return False
         report = replace(same.report, submission=job.hand_in.student)
-        self._keep(job.hand_in, None, device, same.seed, report, 0.0, proposed=proposed)
+        self._keep(job.hand_in, None, same.seed, report, 0.0, proposed=proposed)
         return True
+
+
+def graded_here(
+    engine: Engine, jobs: Iterable[Job], stages: Sequence[Stage], seed: int, lanes: int
+) -> Iterator[tuple[Job, Result]]:
+    """The jobs done on this machine, so many at a time. Raises KitError where nothing can pass."""
+    expect_sound(engine, stages, seed)
+
+    def work(lane: Engine) -> Callable[[Job], tuple[Report, float]]:
+        return lambda job: graded(lane, job, stages)
+
+    return all_graded(engine, jobs, lanes, stages[:1], seed, work)
+
+
+def graded(engine: Engine, job: Job, stages: Sequence[Stage]) -> tuple[Report, float]:
+    """The report on a job, with its own seed, and the seconds that it took."""
+    start = time.perf_counter()
+    submission = replace(job.submission, name=job.hand_in.student)
+    report = engine.grade(Request(submission, tuple(stages), job.seed))
+    return report, time.perf_counter() - start
 
 
 def differences(ledger: Ledger) -> Iterator[Difference]:
@@ -200,17 +204,3 @@ def _points(entry: Entry) -> object:
         for stage in entry.report.stages
         for check in stage.checks
     ]
-
-
-def replayed(
-    engine: Engine, entry: Entry, submission: Submission, stages: Sequence[Stage]
-) -> Report:
-    """The report on what was handed in, with the seed that it was graded with."""
-    return _report(engine, _Job(entry.hand_in, submission, entry.seed), stages)[0]
-
-
-def _report(engine: Engine, job: _Job, stages: Sequence[Stage]) -> tuple[Report, float]:
-    start = time.perf_counter()
-    submission = replace(job.submission, name=job.hand_in.student)
-    report = engine.grade(Request(submission, tuple(stages), job.seed))
-    return report, time.perf_counter() - start

@@ -6,7 +6,7 @@ import argparse
 import os
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from grader.types.errors import KitError
 from grader.types.gradebook import Graded
 
 if TYPE_CHECKING:
+    from grader.folder_class import Grader
     from grader.read.ledger import Ledger
 
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
@@ -62,6 +63,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="so many at a time (default: one a processor core)"
     )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="grade on a Dask cluster: its scheduler, tcp://host:8786"
+    )
     parser.add_argument("--seed", type=int, help="what the checks draw their inputs from")
     parser.set_defaults(run=run)
 
@@ -86,7 +90,6 @@ def _lanes(args: argparse.Namespace) -> int:
 
 def _grade(args: argparse.Namespace, course: Course) -> int:
     """Grade what is new in a folder."""
-    from grader.engine import with_engine
     from grader.folder_class import FolderClass
     from grader.read.class_folder import read_students
     from grader.read.ledger import open_ledger
@@ -102,7 +105,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         seed = args.seed if args.seed is not None else int(kept or secrets.randbelow(1 << 31))
         ledger.note(_SEED, str(seed))
         version = read_version(course)
-        work = FolderClass(assignment, version, ledger)
+        work = FolderClass(course, assignment, version, ledger)
         new = 0
         with progress_bar(args, assignment.name, len(students)) as advance:
 
@@ -111,11 +114,12 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
                 new += is_new
                 advance()
 
-            with_engine(
+            _with_grader(
+                args,
                 course,
-                assignment.stages,
-                args.device,
-                lambda engine: work.grade(engine, students, seed, _lanes(args), tell),
+                assignment,
+                seed,
+                lambda grader: work.grade(students, seed, grader, tell),
             )
         files = _write_results(args, ledger, assignment)
         older = sum(1 for _ in work.affected())
@@ -126,7 +130,6 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
 
 def _regrade(args: argparse.Namespace, course: Course) -> int:
     """Grade again what may get another verdict, show what differs, and ask."""
-    from grader.engine import with_engine
     from grader.folder_class import FolderClass, differences
     from grader.read.ledger import open_ledger
     from grader.read.versions import read_version
@@ -134,15 +137,16 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
 
     assignment = find_assignment(course, args.assignment)
     with open_ledger(args.out, create=False) as ledger:
-        work = FolderClass(assignment, read_version(course), ledger)
+        work = FolderClass(course, assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
         if affected:
             with progress_bar(args, assignment.name, affected) as advance:
-                with_engine(
+                _with_grader(
+                    args,
                     course,
-                    assignment.stages,
-                    args.device,
-                    lambda engine: work.regrade(engine, _lanes(args), lambda is_new: advance()),
+                    assignment,
+                    0,
+                    lambda grader: work.regrade(grader, lambda is_new: advance()),
                 )
         found = list(differences(ledger))
         console(args).print(differences_screen(affected, found), end="")
@@ -157,6 +161,31 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
         if found:
             print(f"Written; the verdicts before stay in {short_path(args.out)}.")
         return 0
+
+
+def _with_grader(
+    args: argparse.Namespace,
+    course: Course,
+    assignment: Assignment,
+    seed: int,
+    body: Callable[[Grader], None],
+) -> None:
+    """Run `body` with what grades: this machine, or the cluster that was named."""
+    from grader.cluster import graded_on_cluster
+    from grader.engine import with_engine
+    from grader.folder_class import graded_here
+
+    stages = assignment.stages
+    if args.dask is not None:
+        body(lambda jobs: graded_on_cluster(args.dask, course, stages, args.device, jobs))
+        return
+    lanes = _lanes(args)
+    with_engine(
+        course,
+        stages,
+        args.device,
+        lambda engine: body(lambda jobs: graded_here(engine, jobs, stages, seed, lanes)),
+    )
 
 
 def _write_results(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> list[str]:
@@ -201,7 +230,7 @@ def _agreed() -> bool:
 def _why(args: argparse.Namespace, course: Course) -> int:
     """Show a student's verdicts, and come to the last one again."""
     from grader.engine import with_engine
-    from grader.folder_class import replayed
+    from grader.folder_class import Job, graded
     from grader.read.ledger import open_ledger
     from grader.read.versions import read_version
     from grader.show.classroom import history, replay_outcome
@@ -222,8 +251,9 @@ def _why(args: argparse.Namespace, course: Course) -> int:
     stages = [stage for stage in stages if stage.slug in {each.slug for each in report.stages}]
     is_same_version = last.version == read_version(course)
     if is_same_version:
-        report = with_engine(
-            course, stages, last.device, lambda engine: replayed(engine, last, submission, stages)
+        job = Job(last.hand_in, submission, last.seed)
+        report, _ = with_engine(
+            course, stages, last.device, lambda engine: graded(engine, job, stages)
         )
     shown = scoreboard(report), explanation(report, every=True), footnotes(report)
     console(args).print(*shown, replay_outcome(last, report, is_same_version), sep="", end="")

@@ -21,6 +21,7 @@ ROOMS = (
         "engine",
         "classroom",
         "folder_class",
+        "cluster",
         "nbgrader",
         "verify",
         "trace",
