@@ -471,6 +471,17 @@ def test_a_heatmap_of_another_shape_is_no_heatmap(author: Callable[[str], Trace]
     assert found.stop.message == "The heatmap 'Map' needs the shape [1, 1, 1], but this is [1, 2]."
 
 
+def test_what_a_trace_gives_can_be_handed_over(author: Callable[[str], Trace]) -> None:
+    found = author(
+        "source = 'import numpy as np\\ndef f(x): return x'\n    "
+        "given = submission.given(source, 'f')\n    "
+        "yield type(given).__name__\n    "
+        "yield Step('y', submission.first(np.zeros(2)))"
+    )
+    assert found.stop is None
+    assert found.parts[0] == "RemoteObject"
+
+
 def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(
     author: Callable[[str], Trace],
 ) -> None:
