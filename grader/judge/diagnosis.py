@@ -315,11 +315,8 @@ def _replay(
     calls: dict[Any, Any] = {}
     objects: dict[Any, Any] = {}
     for exchange in exchanges:
-        header = dict(exchange.request.header)
-        target = dict(header.get("target") or {})
-        if "object" in target:
-            target["object"] = objects.get(target["object"], -1)
-            header["target"] = target
+        header = _translated(exchange.request.header, objects)
+        target = header.get("target") or {}
         if header.get("op") == "backward":
             header["call"] = calls.get(header["call"], -1)
         if header.get("seed") is not None:
@@ -334,6 +331,20 @@ def _replay(
             objects[their_handle] = our_handle
         if target.get("method") == "named_parameters":
             _copy_parameters(exchange.reply, bench, target["object"])
+
+
+def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
+    """A copy of a request's data in which every object has the number that it has here."""
+    if isinstance(data, list):
+        return [_translated(item, objects) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: objects.get(value, -1)
+        if key in ("object", "handle") and isinstance(value, int)
+        else _translated(value, objects)
+        for key, value in data.items()
+    }
 
 
 def _is_readable(exchange: Exchange) -> bool:
@@ -358,7 +369,11 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
     module = bench.held(number)
     if module is None or not isinstance(named, list):
         return
-    own = dict(module.named_parameters())
+    own = {
+        name: parameter
+        for name, parameter in module.named_parameters()
+        if not torch.nn.parameter.is_lazy(parameter)
+    }
     with torch.no_grad():
         for name, tensor in filter(_is_named_tensor, named):
             if name in own and own[name].shape == tensor.shape:

@@ -278,6 +278,9 @@ def _warm_torch() -> None:
     import torch
 
     torch.set_num_threads(1)
+    # The first operation under somebody's own mode would import torch's compiler: more than 1 s.
+    mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
+    mode._should_skip_dynamo = classmethod(lambda cls: False)
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
     heads = torch.randn(2, 3, 4, requires_grad=True)

@@ -24,6 +24,7 @@ _PIECE = 1 << 20  # bytes that are read at once, at most
 HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
 ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
 _PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
+LAZY = "not initialized yet"  # why a parameter does not travel before its module's first call
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
@@ -292,6 +293,8 @@ class Packer:
     def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
         if id(tensor) in self._index:
             return {"tensor": self._index[id(tensor)]}
+        if torch.nn.parameter.is_lazy(tensor):
+            return _opaque("torch.Tensor", LAZY)
         if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta:
             return _opaque("torch.Tensor", f"layout {tensor.layout}, device {tensor.device.type}")
         dtype = str(tensor.dtype).removeprefix("torch.")
