@@ -28,7 +28,8 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() ->
     by_slug = {stage.slug: stage for stage in report.stages}
     assert by_slug["split_heads"].status is Status.FAILED
     assert by_slug["multi_head_attention"].caused_by == "split_heads"
-    others = [s for s in report.stages if s.slug not in ("split_heads", "multi_head_attention")]
+    hit = {"split_heads", *(s.slug for s in COURSE.stages if "split_heads" in s.requires)}
+    others = [stage for stage in report.stages if stage.slug not in hit]
     assert all(stage.status is Status.PASSED for stage in others)
     assert report.score < report.max_score == 100
 

@@ -29,6 +29,7 @@ from grader.types.predictions import Choice, Judgement, Number, Predictions, Que
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
 CORE = [stage.slug for stage in COURSE.stages if not stage.bonus]
+ASKED = [stage.slug for stage in COURSE.stages if stage.predictions_file.is_file()]
 HOMES = {entry.name: stage.slug for stage in COURSE.stages for entry in stage.entry_points}
 INF = math.inf
 
@@ -325,11 +326,60 @@ def places_of_head_1() -> Worked:
     return f"in features {places[0]} and {places[1]}"
 
 
+# --- grouped_query -----------------------------------------------------------------------------
+
+
+def grouped(*sizes: int, bias: bool = True) -> Any:
+    return solution("GroupedQueryAttention")(*sizes, bias=bias)
+
+
+@answers(
+    "grouped_query", 1, "D = 32 features", "8 query heads", "2 key heads", "the weight\nof w_k"
+)
+def shape_of_w_k() -> Worked:
+    return grouped(32, 8, 2).w_k.weight.shape
+
+
+@answers(
+    "grouped_query", 2,
+    "2 sequences", "3 queries", "5 keys", "8 query heads", "2 key heads",
+)  # fmt: skip
+def shape_of_shared_weights() -> Worked:
+    query, key = torch.randn(2, 3, 32), torch.randn(2, 5, 32)
+    return grouped(32, 8, 2)(query, key, key)[1].shape
+
+
+@answers("grouped_query", 3, "6 query heads", "2 key heads", "counted from 0", "key\nhead 1")
+def readers_of_key_head_1() -> Worked:
+    module = grouped(12, 6, 2)
+    with torch.no_grad():
+        module.w_k.weight[2:] = 0  # so whoever reads it looks at all keys alike
+    x = torch.randn(1, 3, 12)
+    evenly = (module(x, x, x)[1][0] - 1 / 3).abs().amax(dim=(1, 2)) < 1e-6
+    first, second, third = evenly.nonzero().flatten().tolist()
+    return f"heads {first}, {second} and {third}"
+
+
+@answers(
+    "grouped_query", 4,
+    "D = 4096 features", "32 query heads and 8 key heads", "with 32 key heads",
+)  # fmt: skip
+def part_of_the_cache() -> Worked:
+    widths = [grouped(64, 32, heads).w_k.out_features for heads in (8, 32)]
+    return widths[0] / widths[1]  # whatever D is
+
+
+@answers("grouped_query", 5, "D = 8", "4 query heads", "1 key head", "no biases")
+def shared_parameters() -> Worked:
+    assert sum(p.numel() for p in grouped(8, 4, 4, bias=False).parameters()) == 256
+    return sum(p.numel() for p in grouped(8, 4, 1, bias=False).parameters())
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 
 def every_question() -> list[tuple[str, int]]:
-    return [(slug, n + 1) for slug in CORE for n in range(len(predictions(slug).questions))]
+    return [(slug, n + 1) for slug in ASKED for n in range(len(predictions(slug).questions))]
 
 
 def get(slug: str, number: int) -> Question:
@@ -362,7 +412,11 @@ def test_the_answer_shown_would_be_taken(slug: str, number: int) -> None:
     assert judge(question, str(question.answer)) is Judgement.RIGHT
 
 
-@pytest.mark.parametrize("slug", CORE)
+def test_every_core_stage_asks_something() -> None:
+    assert set(CORE) <= set(ASKED)
+
+
+@pytest.mark.parametrize("slug", ASKED)
 def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug: str) -> None:
     stage = COURSE.stage(slug)
     assert predictions(slug).title == stage.title

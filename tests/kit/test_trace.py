@@ -199,6 +199,14 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 "output": "B=1 T=4 D=6",
             },
         ),
+        (
+            "grouped_query",
+            {
+                "x": "B=1 T=4 D=8",
+                "keys": "B=1 Hkv=2 T=4 d_k=2",
+                **dict.fromkeys(("weights", "without key head 1"), "B=1 H=4 Tq=4 Tk=4"),
+            },
+        ),
     ],
 )
 def test_the_shape_of_every_step(
@@ -287,10 +295,12 @@ def test_stubs_stop_at_their_first_function() -> None:
         "softmax": "attention_weights",
         "concat_heads": "concat_heads",
         "multi_head_attention": "split_heads",
+        "grouped_query": "split_heads",
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
-    assert list(steps(found[-1])) == ["x", "q", "k", "v"]
-    assert found[-1].to_mend == "split_heads"
+    (module,) = (trace for trace in found if trace.slug == "multi_head_attention")
+    assert list(steps(module)) == ["x", "q", "k", "v"]
+    assert module.to_mend == "split_heads"
     compare("stub", draw(trace_screen(found[0])))
 
 
