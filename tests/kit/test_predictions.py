@@ -375,6 +375,52 @@ def shared_parameters() -> Worked:
     return sum(p.numel() for p in grouped(8, 4, 1, bias=False).parameters())
 
 
+# --- rope --------------------------------------------------------------------------------------
+
+
+@answers("rope", 1, "9 tokens", "16 features")
+def shape_of_angles() -> Worked:
+    return solution("rope_angles")(9, 16).shape
+
+
+@answers("rope", 2, "d_k = 4", "base = 400")
+def speed_of_pair_1() -> Worked:
+    assert solution("rope_angles")(2, 4)[1, 1].item() == pytest.approx(1 / 100)
+    return solution("rope_angles")(2, 4, base=400.0)[1, 1].item()
+
+
+@answers("rope", 3, "(3, 4)", "2 radians")
+def length_of_a_pair() -> Worked:
+    pair = torch.tensor([3.0, 4.0]).view(1, 1, 1, 2)
+    return solution("apply_rope")(pair, torch.tensor([[2.0]])).norm().item()
+
+
+@answers("rope", 4, "position 3 scores 1.2", "position 5", "40 places on")
+def score_of_moved_words() -> Worked:
+    q, k = torch.randn(2, 1, 1, 1, 8)
+
+    def score(moved: int) -> float:
+        at = solution("rope_angles")(6, 8, offset=moved)
+        turn = solution("apply_rope")
+        return (turn(q, at[3:4]) * turn(k, at[5:6])).sum().item()
+
+    assert score(40) == pytest.approx(score(0), abs=1e-4)
+    return "1.2"
+
+
+@answers("rope", 5, "Without masks")
+def without_an_order() -> Worked:
+    x, moved = torch.randn(1, 5, 8), [3, 1, 4, 0, 2]
+    names = {"MultiHeadAttention": "the module of stage 6", "RotaryMultiHeadAttention": "turned"}
+    blind = []
+    for name, words in names.items():
+        module = solution(name)(8, 2)
+        output, again = module(x, x, x)[0], module(*[x[:, moved]] * 3)[0]
+        if torch.allclose(again, output[:, moved], atol=1e-5):
+            blind.append(words)
+    return " and ".join(blind)
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 

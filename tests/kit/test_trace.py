@@ -207,6 +207,15 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 **dict.fromkeys(("weights", "without key head 1"), "B=1 H=4 Tq=4 Tk=4"),
             },
         ),
+        (
+            "rope",
+            {
+                "angles": "T=4 pair=2",
+                **dict.fromkeys(("q", "turned"), "B=1 H=1 T=4 d_k=4"),
+                "lengths of the pairs": "B=1 H=1 T=4 pair=2",
+                **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
+            },
+        ),
     ],
 )
 def test_the_shape_of_every_step(
@@ -296,6 +305,7 @@ def test_stubs_stop_at_their_first_function() -> None:
         "concat_heads": "concat_heads",
         "multi_head_attention": "split_heads",
         "grouped_query": "split_heads",
+        "rope": "rope_angles",
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
     (module,) = (trace for trace in found if trace.slug == "multi_head_attention")
