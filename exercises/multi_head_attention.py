@@ -90,6 +90,9 @@ class MultiHeadAttention(nn.Module):
       layers as one (3 D, D) matrix, which makes them smaller, and leaves its
       output layer at nn.Linear's own default.
     - A query with no allowed key gets zero weights here, NaN there.
+    Compare with it as much as you like, in a file or a cell of its own. But a
+    module that calls it gets no points, and neither does one that calls
+    torch.nn.functional.multi_head_attention_forward, which does its work.
     """
 
     def __init__(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from grader.judge.calls import forbidden_calls
 from grader.judge.places import is_written, place_of
 from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
-from grader.run.facts import StageFacts
+from grader.run.facts import Case, Ending, StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -197,6 +199,42 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
             gc.enable()
 
 
+def _passed(facts: StageFacts) -> set[Case]:
+    return {fact.case for fact in facts.cases if fact.ending is Ending.PASSED}
+
+
+def with_calls_in_source(
+    facts: StageFacts, submission: Submission, course: Course, stage: Stage
+) -> StageFacts:
+    """The facts with the forbidden calls in the source that no check has reached."""
+    if not stage.forbidden:
+        return facts
+    things = {name: _thing(name) for name in stage.forbidden}
+
+    def meaning(dotted: str) -> str | None:
+        if dotted in things:
+            return dotted
+        thing = _thing(dotted)
+        return next((n for n, known in things.items() if thing is known is not None), None)
+
+    seen = {call.name for call in facts.forbidden}
+    found = forbidden_calls(submission, course, stage, meaning)
+    more = tuple(call for call in found if call.name not in seen)
+    return replace(facts, forbidden=facts.forbidden + more) if more else facts
+
+
+def _thing(dotted: str) -> object:
+    """What a dotted name stands for in this process; nothing is imported for it."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        thing: object = sys.modules.get(".".join(parts[:count]))
+        if thing is not None:
+            for part in parts[count:]:
+                thing = getattr(thing, "__dict__", {}).get(part)
+            return thing
+    return None
+
+
 def _may_use_gpu(device: str) -> bool:
     """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
     return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
@@ -303,8 +341,22 @@ class _Run:
 
     def _facts_of(self, stage: Stage) -> StageFacts:
         if stage.slug not in self._facts:
-            self._facts[stage.slug] = self._run(stage, ())
+            facts = self._run(stage, ())
+            if facts.forbidden and self._earns_it_without(stage, facts):
+                facts = replace(facts, forbidden=())
+            self._facts[stage.slug] = facts
         return self._facts[stage.slug]
+
+    def _earns_it_without(self, stage: Stage, facts: StageFacts) -> bool:
+        """Whether a forbidden call is an earlier stage's, which is judged by its own rules.
+
+        Then with the course's own earlier stages there is none, and what passed passes.
+        """
+        earlier = self._course.required(stage)
+        if not earlier or self._course.is_partial:
+            return False
+        alone = self._run(stage, earlier)
+        return not alone.forbidden and _passed(facts) <= _passed(alone)
 
     def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
         """Run a stage's checks, with the functions of the `answered` stages being the course's.
@@ -350,7 +402,7 @@ class _Run:
             self._has_deadly_cell = True
             if self._submission(stage) != self._request.submission:
                 return self._run(stage, answered)
-        return facts
+        return with_calls_in_source(facts, submission, self._course, stage)
 
     def _submission(self, stage: Stage) -> Submission:
         """What is run for a stage; all of it where what the stage asks for is nowhere in it."""

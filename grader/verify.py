@@ -11,6 +11,7 @@ from grader.read.bundle import leaks, secret_lines, stage_files
 from grader.read.hints import read_hints
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_stub
+from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -118,6 +119,9 @@ class _Proof:
         found += self._solution_problems()
         self._progress(f"{stage.slug}: the stub")
         found += self._stub_problems()
+        if stage.forbidden:
+            self._progress(f"{stage.slug}: forbidden calls")
+            found += self._forbidden_problems()
         known = read_misconceptions(stage)
         proofs = []
         for number, mistake in enumerate(known, start=1):
@@ -147,14 +151,31 @@ class _Proof:
         passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
         return [f"the untouched stub is '{result.status.value}' and passes {passed or 'no check'}"]
 
+    def _forbidden_problems(self) -> list[str]:
+        """What is forbidden is called, in a way that only the worker can see: it has to."""
+        stage = self._stage
+        files = {stage.file_name: _calls_all(stage).encode()}
+        seen = {call.name for call in self._facts(Submission("calls", files), SEEDS[0]).forbidden}
+        return [
+            f"forbidden: a call of {name} is not seen; is that its name, and its library there?"
+            for name in stage.forbidden
+            if name not in seen
+        ]
+
     def _graded(self, submission: Submission, seed: int) -> Any:
         from grader.judge.verdict import judge_stage
+
+        return judge_stage(self._stage, self._facts(submission, seed))
+
+    def _facts(self, submission: Submission, seed: int) -> StageFacts:
+        from grader.engine import with_calls_in_source
         from grader.run.answers import WorkerAnswers
         from grader.run.remote import StageUnderCheck
 
-        answers = WorkerAnswers(self._interpreter, self._course, self._stage, submission)
-        facts = self._checks.run(self._stage, StageUnderCheck(self._stage, answers), seed, "cpu")
-        return judge_stage(self._stage, facts)
+        stage, course = self._stage, self._course
+        answers = WorkerAnswers(self._interpreter, course, stage, submission)
+        facts = self._checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
+        return with_calls_in_source(facts, submission, course, stage)
 
     def _misconception(
         self, mistake: Misconception, known: Sequence[Misconception]
@@ -179,6 +200,44 @@ class _Proof:
         others = sorted(names - {mistake.id})
         name = mistake.id if names == {mistake.id} else ", ".join(others) or None
         return MisconceptionProof(mistake.id, caught_by, name, same)
+
+
+_CALLS_ALL = """
+import pkgutil
+import sys
+
+
+def call_all(*args, **kwargs):
+    for name in {names}:
+        thing = pkgutil.resolve_name(name)
+        overloads = getattr(thing, "overloads", list)()  # an operation of torch has some
+        for called in [getattr(thing, one) for one in overloads] or [thing]:
+            try:
+                called(*some_arguments(called))
+            except Exception:
+                pass  # it may not like these: but it was called
+
+
+def some_arguments(called):
+    if not hasattr(called, "_schema"):
+        return []
+    table = sys.modules["torch"].zeros(2, 2)
+    values = {{"Tensor": table, "int": 1, "float": 1.0, "bool": True, "List[int]": [1]}}
+    wanted = [each for each in called._schema.arguments if not each.has_default_value()]
+    return [values.get(str(each.type)) for each in wanted if not each.kwarg_only]
+
+"""
+
+
+def _calls_all(stage: Stage) -> str:
+    """A submission whose every entry point calls all that is forbidden, by the names as text."""
+    source = _CALLS_ALL.format(names=list(stage.forbidden))
+    for entry in stage.entry_points:
+        if entry.is_class:
+            source += f"\n\nclass {entry.name}:\n    __init__ = call_all\n"
+        else:
+            source += f"\n{entry.name} = call_all\n"
+    return source
 
 
 def _misconception_problems(proof: MisconceptionProof) -> list[str]:

@@ -23,17 +23,21 @@ _OUTCOMES = {
 # Endings that name no line of the learner's by themselves.
 _WITHOUT_LINES = (Ending.WRONG, Ending.TIMED_OUT, Ending.CRASHED)
 _LOST = "The check gave no answer"
+_FORBIDDEN = "forbidden-call"  # no check's own id: a test's name has no hyphen
 
 
 def status(facts: StageFacts) -> Status:
-    """Where a stage stands. NOT_STARTED only if every check that ran met an untouched stub."""
+    """Where a stage stands. NOT_STARTED only if every check that ran met an untouched stub.
+
+    With a forbidden call it does not pass, whatever the checks say.
+    """
     endings = [_worst(planned, facts.cases).ending for planned in facts.planned]
     ran = [ending for ending in endings if ending is not Ending.SKIPPED]
     if ran and all(ending is Ending.NOT_WRITTEN for ending in ran):
         return Status.NOT_STARTED
     if any(_OUTCOMES[ending] is Outcome.ERROR for ending in endings):
         return Status.ERROR
-    if ran and all(ending is Ending.PASSED for ending in ran):
+    if ran and all(ending is Ending.PASSED for ending in ran) and not facts.forbidden:
         return Status.PASSED
     return Status.FAILED
 
@@ -55,11 +59,12 @@ def judge_stage(
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
     nothing and gives nothing away. With `is_credited` all points are given although checks fail,
     as the fault is an earlier stage's alone. With `is_partial` only the points of the checks that
-    are there can be had.
+    are there can be had. What a forbidden call costs is taken off by a result of its own, the
+    first: so the results always add up to the stage's score.
     """
     worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
-    all_passed = status(facts) is Status.PASSED
+    all_passed = status(replace(facts, forbidden=())) is Status.PASSED
     checks = tuple(
         _result(
             planned,
@@ -73,12 +78,15 @@ def judge_stage(
     )
     if is_credited:
         checks = tuple(replace(check, score=check.max_score) for check in checks)
+    max_score = sum(check.max_score for check in checks) if is_partial else stage.points
+    if facts.forbidden and status(facts) is not Status.NOT_STARTED:
+        checks = (_without_forbidden_calls(stage, facts, checks, max_score), *checks)
     return StageResult(
         slug=stage.slug,
         title=stage.title,
         status=status(facts),
         score=_number(sum(check.score for check in checks)),
-        max_score=_number(sum(c.max_score for c in checks) if is_partial else stage.points),
+        max_score=_number(max_score),
         bonus=stage.bonus,
         checks=checks,
         caused_by=caused_by,
@@ -158,6 +166,26 @@ def _result(
         message=fact.message + (place(fact.target) if fact.ending in _WITHOUT_LINES else ""),
         diagnosis=diagnosis if outcome is Outcome.FAILED else None,
         seconds=sum(other.seconds for other in facts if other.case.check == planned.id),
+    )
+
+
+def _without_forbidden_calls(
+    stage: Stage, facts: StageFacts, checks: Sequence[CheckResult], max_score: float
+) -> CheckResult:
+    """What the forbidden calls cost, and which they are: never more than the checks have earned."""
+    cost = min(stage.forbidden_cost * max_score, sum(check.score for check in checks))
+    first, *more = facts.forbidden
+    title = f"Written without {first.name}" + (f" and {len(more)} more" if more else "")
+    message = f"Your code calls {first.name}: this stage is to be written without it{first.place}"
+    for call in more:
+        message += f"\nIt calls {call.name} too{call.place}"
+    return CheckResult(
+        id=f"{stage.slug}.{_FORBIDDEN}",
+        title=title,
+        outcome=Outcome.FAILED,
+        score=-_number(cost) or 0,
+        max_score=0,
+        message=message,
     )
 
 

@@ -34,11 +34,17 @@ _COURSE_KEYS = frozenset(
         *("stages", "assignments"),
     }
 )
-_STAGE_KEYS = frozenset({"slug", "title", "points", "bonus", "requires", "entry_points", "visible"})
+_STAGE_KEYS = frozenset(
+    {
+        *("slug", "title", "points", "bonus", "requires", "entry_points", "visible"),
+        *("forbidden", "forbidden_cost"),
+    }
+)
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
 
@@ -173,7 +179,30 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         entry_points=tuple(_entry(name, text, place) for name, text in entry_points.items()),
         root=root,
         visible=_strings(table, "visible", place),
+        forbidden=_forbidden(table, place),
+        forbidden_cost=_forbidden_cost(table, place),
     )
+
+
+def _forbidden(table: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    names = _strings(table, "forbidden", place)
+    for name in names:
+        if not _DOTTED_NAME.fullmatch(name):
+            raise CourseError(
+                f"{place}: forbidden: {name!r} is no dotted name like 'package.module.function'"
+            )
+        if names.count(name) > 1:
+            raise CourseError(f"{place}: forbidden: '{name}' is there twice")
+    return names
+
+
+def _forbidden_cost(table: Mapping[str, Any], place: str) -> float:
+    cost: float = _get(table, "forbidden_cost", (int, float), place, default=1.0)
+    if isinstance(cost, bool) or not 0 <= cost <= 1:
+        raise CourseError(f"{place}: 'forbidden_cost' must be from 0 to 1, not {cost!r}")
+    if "forbidden_cost" in table and not table.get("forbidden"):
+        raise CourseError(f"{place}: has a 'forbidden_cost', but 'forbidden' names nothing")
+    return cost
 
 
 def _entry(name: str, text: Any, place: str) -> EntryPoint:

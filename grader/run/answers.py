@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from grader.run.facts import ForbiddenCall
 from grader.run.solutions import References
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
@@ -77,6 +78,7 @@ class Answers(Protocol):
     """Answers the requests of one stage's checks."""
 
     missing_layers: tuple[str, ...]
+    forbidden: tuple[ForbiddenCall, ...]
 
     def begin(self) -> None:
         """Start a case: nothing is left of the one before."""
@@ -98,6 +100,7 @@ class LocalAnswers:
     """Functions of our own, in this process: the solutions and the known misconceptions."""
 
     missing_layers: tuple[str, ...] = ()
+    forbidden: tuple[ForbiddenCall, ...] = ()
 
     def __init__(self, find: Callable[[str], Any]) -> None:
         self._bench = Bench(find)
@@ -168,6 +171,7 @@ class WorkerAnswers:
         self._printed_by_import = ""
         self.loaded = loaded
         self.missing_layers: tuple[str, ...] = ()
+        self.forbidden: tuple[ForbiddenCall, ...] = ()
 
     @property
     def died_at_import(self) -> bool:
@@ -213,7 +217,8 @@ class WorkerAnswers:
         if self._is_fresh:
             return self._send(request, self._patience, known)
         self._is_fresh = True
-        first = Frame({**request.header, "begin": True}, request.data)
+        begins = {"begin": True, "forbidden": list(self._stage.forbidden)}
+        first = Frame({**request.header, **begins}, request.data)
         try:
             return self._send(first, self._patience, known)
         except _Unsent:  # the worker died between two checks: start another
@@ -249,6 +254,12 @@ class WorkerAnswers:
             "aliases": [stage.slug for stage in self._course.stages],
             "names": [entry.name for each in self._course.stages for entry in each.entry_points],
             "answered": self._answered,
+            # A worker that is kept goes on to other stages.
+            "forbidden": [
+                name
+                for stage in (self._course.stages if self._keeps else [self._stage])
+                for name in stage.forbidden
+            ],
         }
         self._worker = self._interpreter.start()
         try:
@@ -319,8 +330,18 @@ class WorkerAnswers:
             self._drop()
             raise Crash(f"Your code's process answered with something else: {error}") from None
         if len(self._printed) <= _PRINT_CAP:
-            self._printed += reply.aside[: _PRINT_CAP + 1]
+            self._printed += str(reply.aside.get("printed", ""))[: _PRINT_CAP + 1]
+        if "forbidden" in reply.aside:
+            self._learn_of(reply.aside["forbidden"])
         return reply
+
+    def _learn_of(self, calls: Any) -> None:
+        """Take over what a reply tells of forbidden calls, each name once."""
+        for call in calls if isinstance(calls, list) else []:
+            name = call.get("name") if isinstance(call, dict) else None
+            known = [each.name for each in self.forbidden]
+            if name in self._stage.forbidden and name not in known:
+                self.forbidden += (ForbiddenCall(name, _frames(call)),)
 
     def _drop(self, grace: float = 0.0) -> int | None:
         worker, self._worker = self._worker, None
@@ -356,8 +377,8 @@ def _told(error: dict[str, Any]) -> str:
 _REPEATED = "\n    ... and again from there, over and over"
 
 
-def _frames(error: dict[str, Any]) -> str:
-    """The frames, one that repeats itself (a recursion without end) only once."""
+def _frames(error: Mapping[str, Any]) -> str:
+    """The learner's frames in words, one that repeats itself (a recursion without end) once."""
     lines = ""
     before = None
     frames = error.get("frames")

@@ -71,6 +71,14 @@ class CaseFact:
 
 
 @dataclass(frozen=True)
+class ForbiddenCall:
+    """A call of what the stage forbids; `place` tells the learner's line, "" if it is not known."""
+
+    name: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
 class StageFacts:
     """What happened in one stage; `printed` is what the learner's code printed."""
 
@@ -78,3 +86,4 @@ class StageFacts:
     planned: tuple[PlannedCheck, ...]
     cases: tuple[CaseFact, ...]
     printed: str = ""
+    forbidden: tuple[ForbiddenCall, ...] = ()

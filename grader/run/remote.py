@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
-from grader.run.facts import CaseFact, Exchange
+from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.bridge import Caller
 from grader.run.worker.wire import LAZY, Frame, Handle, Opaque, WireError
@@ -98,6 +98,11 @@ class StageUnderCheck:
     def has_answered(self) -> bool:
         """Whether the learner's code has answered anything in this case."""
         return self._answered
+
+    @property
+    def forbidden(self) -> tuple[ForbiddenCall, ...]:
+        """What the learner's code was seen to call although the stage forbids it."""
+        return self._answers.forbidden
 
     def close(self) -> str:
         """End the stage; returns what the learner's code printed."""

@@ -80,7 +80,9 @@ class Checks:
                 facts.append(fact)
         finally:
             printed = remote.close()
-        return StageFacts(stage.slug, self.planned[stage.slug], tuple(facts), printed)
+        return StageFacts(
+            stage.slug, self.planned[stage.slug], tuple(facts), printed, remote.forbidden
+        )
 
     def _run_case(
         self,

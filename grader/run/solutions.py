@@ -72,6 +72,7 @@ class References:
                 "aliases": [],
                 "names": self._names,
                 "answered": {},
+                "forbidden": [],
             }
         )
 

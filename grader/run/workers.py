@@ -32,7 +32,7 @@ from grader.types.errors import KitError
 _START_SECONDS = 120.0  # a cold disk may take that long to import torch
 _CONTROL_SECONDS = 30.0
 # In the order in which they import each other.
-_SOURCES = ("wire", "bridge", "probes", "bench", "loader", "lock", "server")
+_SOURCES = ("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "server")
 # Forking a process with torch in it is known to be safe on Linux alone.
 _CAN_FORK = sys.platform == "linux"
 

@@ -108,8 +108,8 @@ def comment(report: Report, stage: StageResult) -> str:
         return _NOT_YOURS
     if stage.caused_by is not None:
         return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
-    lost = [check for check in stage.checks if check.outcome is not Outcome.PASSED]
-    lost = [check for check in lost if check.score < check.max_score]
+    costless = (Outcome.PASSED, Outcome.SKIPPED)
+    lost = [c for c in stage.checks if c.outcome not in costless or c.score < c.max_score]
     checks = count(len(stage.checks), "check")
     reasons = {c.message for c in lost if c.message.strip()}
     if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:

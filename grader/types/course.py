@@ -40,7 +40,8 @@ class EntryPoint:
 class Stage:
     """One stage: `requires` are slugs of earlier stages whose functions this one calls.
 
-    `visible` names the checks, without "test_", that students of a course are given.
+    `visible` names the checks, without "test_", that students of a course are given. Calling one of
+    the `forbidden` dotted names costs `forbidden_cost`, from 0 to 1, of the points.
     """
 
     slug: str
@@ -51,6 +52,8 @@ class Stage:
     entry_points: tuple[EntryPoint, ...]
     root: Path
     visible: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    forbidden_cost: float = 1.0
 
     @property
     def file_name(self) -> str:

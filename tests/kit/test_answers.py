@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from grader.engine import with_calls_in_source
 from grader.judge.verdict import judge_stage
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
@@ -51,8 +52,10 @@ def _graded(
     for answer in asked:
         stage = COURSE.stage(answer.parent.name)
         files = {**solutions, stage.file_name: answer.read_bytes()}
-        answers = WorkerAnswers(interpreter, COURSE, stage, Submission(answer.stem, files))
+        submission = Submission(answer.stem, files)
+        answers = WorkerAnswers(interpreter, COURSE, stage, submission)
         facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
+        facts = with_calls_in_source(facts, submission, COURSE, stage)
         yield answer, judge_stage(stage, facts)
 
 

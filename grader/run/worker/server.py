@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
 from grader.run.worker.bridge import Caller
+from grader.run.worker.forbidden import Watch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
@@ -72,6 +73,7 @@ class Worker:
         self._namespace: Callable[[str], Any] = self._unknown
         self._loader: Loader | None = None
         self._bench = Bench(self._find, self._line)
+        self._watch = Watch(self._line)
 
     def serve(self) -> None:
         """Answer requests until the other side closes."""
@@ -83,7 +85,9 @@ class Worker:
             except Closed:
                 return
             reply = self._answer(request)
-            reply.aside = self._tap.drain()
+            printed = self._tap.drain()
+            if printed:
+                reply.aside = {**reply.aside, "printed": printed}
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing was sent yet
@@ -108,13 +112,20 @@ class Worker:
             return self._load(request.header)
         if request.header.get("begin"):
             self._bench.reset()
-        return self._bench.answer(request)
+            self._watch.begin(request.header.get("forbidden", ()))
+        with self._watch.noticing():
+            reply = self._bench.answer(request)
+        forbidden = self._watch.drain()
+        if forbidden:
+            reply.aside = {**reply.aside, "forbidden": forbidden}
+        return reply
 
     def _load(self, header: dict[str, Any]) -> Frame:
         """Import the learner's code for one stage; reply with what is defined and what is not."""
         if self._loader is not None:
             self._loader.remove()
         self._bench.reset()
+        self._watch.over(header["forbidden"])
         patches = {slug: self._patch(names) for slug, names in header["answered"].items()}
         files = {name: text.encode("latin-1") for name, text in header["files"].items()}
         loader = self._loader = Loader(files, patches)

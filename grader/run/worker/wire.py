@@ -49,8 +49,8 @@ class DeadlineError(Exception):
 class Frame:
     """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
 
-    `aside` is text that goes along and is no part of the message. One that was received has the
-    `digest` of its header and data, and in `size` roughly the memory that it takes.
+    `aside` goes along and is no part of the message. One that was received has the `digest` of its
+    header and data, and in `size` roughly the memory that it takes.
     """
 
     __slots__ = ("_encoded", "_header", "aside", "data", "digest", "size")
@@ -59,7 +59,7 @@ class Frame:
         self,
         header: dict[str, Any] | None,
         data: bytes = b"",
-        aside: str = "",
+        aside: Mapping[str, Any] | None = None,
         *,
         size: int = 0,
         digest: bytes = b"",
@@ -68,7 +68,7 @@ class Frame:
         self._header = header
         self._encoded = encoded
         self.data = data
-        self.aside = aside
+        self.aside = aside or {}
         self.size = size
         self.digest = digest
 
@@ -76,13 +76,7 @@ class Frame:
     def header(self) -> dict[str, Any]:
         """The header, read from what was received when it is first asked for. Raises WireError."""
         if self._header is None:
-            try:
-                header = json.loads(self._encoded or b"")
-            except (ValueError, RecursionError):
-                raise WireError("a frame's header is not JSON") from None
-            if not isinstance(header, dict):
-                raise WireError("a frame's header is not an object")
-            self._header, self._encoded = header, None
+            self._header, self._encoded = _object(self._encoded or b""), None
         return self._header
 
     @property
@@ -130,7 +124,8 @@ class Channel:
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
-        header, aside = frame.encoded, frame.aside.encode(errors="replace")
+        header = frame.encoded
+        aside = _JSON.encode(frame.aside).encode() if frame.aside else b""
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
         parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
@@ -156,13 +151,14 @@ class Channel:
         if max(header_length, aside_length) > self._receives or data_length > ARRAYS_CAP:
             raise WireError("a frame is larger than the cap")
         raw = self._read(header_length, deadline)
-        aside = self._read(aside_length, deadline).decode(errors="replace")
+        aside = self._read(aside_length, deadline)
         data = self._read(data_length, deadline)
         hashed = hashlib.blake2b(raw, digest_size=16)
         hashed.update(data)
         digest = hashed.digest()
         size = _PER_HEADER_BYTE * header_length + data_length
-        frame = Frame(None, data, aside, size=size, digest=digest, encoded=raw)
+        told = _object(aside) if aside else None
+        frame = Frame(None, data, told, size=size, digest=digest, encoded=raw)
         if digest not in known:
             assert frame.header is not None  # read it now: it may be no header at all
         return frame
@@ -200,6 +196,16 @@ class Channel:
         read = bytes(buffer[:count])
         del buffer[:count]
         return read
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise WireError("a frame's header is not JSON") from None
+    if not isinstance(found, dict):
+        raise WireError("a frame's header is not an object")
+    return found
 
 
 def _left(deadline: float | None) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
-from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
+from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
@@ -302,3 +303,69 @@ def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
     result = judge_stage(stage(), facts, caused_by="zero", is_credited=True)
     assert (result.score, result.status, result.caused_by) == (5, Status.FAILED, "zero")
     assert [check.score for check in result.checks] == [2, 3]
+
+
+CALL = ForbiddenCall("paper.scissors.cut", "\n  fold.py, line 3, in fold\n    cut(sheet)")
+
+
+@pytest.mark.parametrize(
+    ("cost", "endings", "left"),
+    [
+        (1, (P, P), 0),
+        (1, (P, W), 0),  # it takes no more than there is
+        (0.25, (P, P), 7.5),
+        (0.25, (P, W), 2.5),
+        (0, (P, P), 10),
+        (1 / 3, (P, P), 6.67),
+        (1, (W, W), 0),
+    ],
+)
+def test_a_forbidden_call_costs_its_share(
+    cost: float, endings: tuple[Ending, Ending], left: float
+) -> None:
+    pairs = [
+        (c, facts_of(c, e)) for c, e in zip((planned("a"), planned("b")), endings, strict=True)
+    ]
+    facts = replace(stage_facts(*pairs), forbidden=(CALL,))
+    result = judge_stage(replace(stage(), forbidden_cost=cost), facts)
+    assert (result.status, result.score, result.max_score) == (Status.FAILED, left, 10)
+    assert sum(check.score for check in result.checks) == pytest.approx(left)
+    first, *others = result.checks
+    assert (first.id, first.outcome, first.max_score) == ("one.forbidden-call", Outcome.FAILED, 0)
+    assert first.title == "Written without paper.scissors.cut"
+    assert first.message == (
+        "Your code calls paper.scissors.cut: this stage is to be written without it\n"
+        "  fold.py, line 3, in fold\n    cut(sheet)"
+    )
+    assert [check.score for check in others] == [5 if ending is P else 0 for ending in endings]
+
+
+def test_every_forbidden_call_is_named_and_costs_nothing_more() -> None:
+    check = planned("a", points=10)
+    calls = (CALL, ForbiddenCall("paper.glue"))
+    facts = replace(stage_facts((check, facts_of(check, P))), forbidden=calls)
+    result = judge_stage(replace(stage(), forbidden_cost=0.5), facts)
+    assert (result.score, result.checks[0].score) == (5, -5)
+    assert result.checks[0].title == "Written without paper.scissors.cut and 1 more"
+    assert result.checks[0].message.endswith("cut(sheet)\nIt calls paper.glue too")
+
+
+def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well() -> None:
+    a, gpu = planned("a", points=8), planned("gpu", points=2)
+    facts = stage_facts((a, facts_of(a, P)), (gpu, facts_of(gpu, S)))
+    result = judge_stage(replace(stage(), forbidden_cost=0.5), replace(facts, forbidden=(CALL,)))
+    assert result.score == 5
+
+
+def test_a_forbidden_call_where_only_the_visible_checks_count() -> None:
+    check = planned("a", points=4)
+    facts = replace(stage_facts((check, facts_of(check, P))), forbidden=(CALL,))
+    result = judge_stage(replace(stage(), forbidden_cost=0.5), facts, is_partial=True)
+    assert (result.score, result.max_score, result.status) == (2, 4, Status.FAILED)
+
+
+def test_an_untouched_stub_calls_nothing() -> None:
+    check = planned("a")
+    facts = replace(stage_facts((check, facts_of(check, N))), forbidden=(CALL,))
+    result = judge_stage(stage(), facts)
+    assert (result.status, len(result.checks)) == (Status.NOT_STARTED, 1)

@@ -87,6 +87,15 @@ def test_reads_everything() -> None:
     assert first.check_file == Path("/birds/tests/checks/test_fold.py")
     assert first.misconceptions_file == Path("/birds/hints/misconceptions/fold.py")
     assert (first.visible, course.is_partial) == ((), False)
+    assert (first.forbidden, first.forbidden_cost) == ((), 1)
+
+
+def test_what_a_stage_forbids() -> None:
+    data = copy.deepcopy(BIRDS)
+    data["stages"][1].update(forbidden=["numpy.convolve", "a_1.B_2.c"], forbidden_cost=0.25)
+    first, second = parse_course(data, ROOT).stages
+    assert first.forbidden == ()
+    assert (second.forbidden, second.forbidden_cost) == (("numpy.convolve", "a_1.B_2.c"), 0.25)
 
 
 def test_what_is_released_to_a_class() -> None:
@@ -178,6 +187,34 @@ def test_what_is_released_to_a_class() -> None:
         ),
         (fold(entry_points={"fold": ""}), "entry point 'fold': '' is not like 'tensor'"),
         (fold(entry_points={"fold": 1}), "entry point 'fold': 1 is not like 'tensor'"),
+        (fold(forbidden="a.b"), "course.toml: stage 'fold': 'forbidden' must be list, not 'a.b'"),
+        (fold(forbidden=[1]), "course.toml: stage 'fold': 'forbidden' must be a list of strings"),
+        *(
+            (
+                fold(forbidden=["a.b", name]),
+                f"course.toml: stage 'fold': forbidden: {name!r} is no dotted name like 'package.",
+            )
+            for name in ("sorted", "", "a..b", ".a.b", "a.b.", "a.1b", "a.b()", "a b.c", "é.b")
+        ),
+        (
+            fold(forbidden=["a.b", "a.b"]),
+            "course.toml: stage 'fold': forbidden: 'a.b' is there twice",
+        ),
+        *(
+            (
+                fold(forbidden=["a.b"], forbidden_cost=cost),
+                f"course.toml: stage 'fold': 'forbidden_cost' must be from 0 to 1, not {cost!r}",
+            )
+            for cost in (-0.1, 1.1, True, float("nan"))
+        ),
+        (
+            fold(forbidden=["a.b"], forbidden_cost="all"),
+            "course.toml: stage 'fold': 'forbidden_cost' must be int or float, not 'all'",
+        ),
+        (
+            fold(forbidden_cost=0.5),
+            "course.toml: stage 'fold': has a 'forbidden_cost', but 'forbidden' names nothing",
+        ),
     ],
 )
 def test_says_what_is_wrong(spoil: Break, match: str) -> None:

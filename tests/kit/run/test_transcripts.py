@@ -101,10 +101,10 @@ def test_what_may_come_out_otherwise_the_next_time_is_not_remembered(ending: End
 
 def test_what_was_printed_along_makes_no_difference_and_is_not_kept() -> None:
     known = Transcripts()
-    learnt = known.learn(KEY, fact("a", aside="hello"))
+    learnt = known.learn(KEY, fact("a", aside={"printed": "hello"}))
     found = known.follow(KEY, answering("a")[0])
     assert found is not None and same(found, learnt)
-    assert [exchange.reply.aside for exchange in found.exchanges] == [""]
+    assert [exchange.reply.aside for exchange in found.exchanges] == [{}]
 
 
 def test_replies_that_came_over_no_wire_are_not_remembered() -> None:

@@ -78,7 +78,7 @@ def test_how_a_process_ended_is_said_in_words(status: int | None, words: str) ->
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
     def answers(worker: Worker) -> bool:
-        load = {"files": {}, "script": None, "cells": ["x = 1"], "module": "m"}
+        load = {"files": {}, "script": None, "cells": ["x = 1"], "module": "m", "forbidden": []}
         header = {"op": "load", "aliases": [], "names": ["x"], "answered": {}, **load}
         worker.channel.send(Frame(header), time.monotonic() + 10)
         return "error" not in worker.channel.receive(time.monotonic() + 10).header

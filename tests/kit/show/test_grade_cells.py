@@ -39,6 +39,9 @@ def report(*stages: StageResult) -> Report:
 
 
 WRONG = check(Outcome.FAILED, message=EVIL, diagnosis=Diagnosis("up", f"You turn it. {EVIL}", 3))
+CALL = CheckResult(
+    "fold.forbidden-call", "Written without cut", Outcome.FAILED, -4, 0, "Your code calls cut"
+)
 FAILED = stage(Status.FAILED, check(Outcome.PASSED, 1.5), WRONG)
 
 
@@ -129,6 +132,10 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
         (
             FAILED,
             "1.5 of 4 points. 1 of 2 checks failed:\n\n- It folds (-2)\n\nLikely: You turn it.",
+        ),
+        (
+            stage(Status.FAILED, CALL, check(Outcome.PASSED, 4.0), check(Outcome.SKIPPED, 0.0)),
+            "0 of 4 points. 1 of 3 checks failed:\n\n- Written without cut (-4)",
         ),
         (
             stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),

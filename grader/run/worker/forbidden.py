@@ -1,0 +1,293 @@
+"""Notices calls of what a stage forbids, while the learner's code answers a check.
+
+What is forbidden keeps working. A Python function gets other code in place, so that it is noticed
+by whatever way somebody came by it: getattr, importlib, sys.modules or a name of its own; a class
+is noticed by its methods. Something written in C is replaced where it is found by name, and an
+operation of torch that is made of others, or is named torch.ops.aten.NAME, in torch's dispatcher.
+
+This is no boundary: who takes this module apart in its own process can call what is forbidden
+unnoticed, and so can who brings a copy of its source.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+_OPS = "torch.ops.aten."
+_DEVICES = ("CPU", "CUDA", "MPS")
+
+
+class Watch:
+    """Watches over calls by name; `line` gives the text of a line of the learner's own files.
+
+    Calls are noticed while `noticing`, those of the names that `begin` was given, once each.
+    """
+
+    def __init__(self, line: Callable[[str, int], str | None]) -> None:
+        self._line = line
+        self._watched: set[str] = set()
+        self._places: dict[str, list[tuple[str, str]]] = {}  # by file: a name and a qualified one
+        self._libraries: list[Any] = []  # torch forgets the operations of one that is gone
+        self._stays = False
+        self._is_on = False
+        self._inside = threading.local()
+        self._wanted: set[str] = set()
+        self._seen: set[str] = set()
+        self._told: list[dict[str, Any]] = []
+
+    def over(self, names: Iterable[str]) -> None:
+        """Be ready to notice these dotted names too. What is not there cannot be called."""
+        for name in names:
+            if name not in self._watched:
+                self._watched.add(name)
+                with suppress(ImportError, AttributeError):
+                    self._watch(name, *_found(name))
+
+    def begin(self, names: Iterable[str]) -> None:
+        """A case begins: notice these names from now on, each once."""
+        self._wanted = set(names)
+        self._seen.clear()
+
+    @contextmanager
+    def noticing(self) -> Iterator[None]:
+        """The learner's code answers a check meanwhile."""
+        self._is_on = True
+        try:
+            yield
+        finally:
+            self._is_on = False
+
+    def drain(self) -> list[dict[str, Any]]:
+        """What was noticed since the last call: each name, and the learner's line if known."""
+        told, self._told = self._told, []
+        return told
+
+    def _watch(self, name: str, owner: Any, last: str, value: Any) -> None:
+        if isinstance(value, types.FunctionType):
+            self._watch_function(name, value)
+        elif isinstance(value, type):
+            self._watch_class(name, value)
+        elif callable(value):
+            operation = _operation(name)
+            if operation is not None:
+                self._watch_operation(name, operation)
+            if not name.startswith(_OPS):
+                self._replace(name, owner, last, value, everywhere=operation is None)
+
+    def _watch_function(self, name: str, function: types.FunctionType) -> None:
+        """Give the function code that tells of the call and then calls what it was."""
+        if any(isinstance(constant, _Noticing) for constant in function.__code__.co_consts):
+            return
+        code = function.__code__
+        self._places.setdefault(code.co_filename, []).append((name, function.__qualname__))
+        self._stay()
+        original = types.FunctionType(
+            code, function.__globals__, code.co_name, function.__defaults__, function.__closure__
+        )
+        original.__kwdefaults__ = function.__kwdefaults__
+        function.__code__ = _code_like(code, _Noticing(self, name, original))
+
+    def _watch_class(self, name: str, kind: type) -> None:
+        """Watch over a class's own methods, its constructor first of all."""
+        for own in list(vars(kind).values()):
+            function = own.__func__ if isinstance(own, (staticmethod, classmethod)) else own
+            if isinstance(function, types.FunctionType):
+                self._watch_function(name, function)
+        if "__init__" not in vars(kind):
+            inherited = kind.__init__  # type: ignore[misc]
+            with suppress(TypeError):  # a class written in C
+
+                def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+                    inherited(self, *args, **kwargs)
+
+                kind.__init__ = __init__  # type: ignore[misc]
+                self._watch_function(name, __init__)  # type: ignore[arg-type]
+
+    def _watch_operation(self, name: str, operation: Any) -> None:
+        """Have torch's dispatcher tell of the operation, whatever it is called through."""
+        import torch
+        from torch.library import Library
+
+        library: Any = Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        self._libraries.append(library)
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a kernel is overridden
+            for overload in operation.overloads():
+                op = getattr(operation, overload)
+                if has_kernel(op.name(), _COMPOSITE):
+                    call = _Noticing(self, name, _composite(op, torch))
+                    for device in _DEVICES:
+                        library.impl(op, _plain(call), device)
+                        library.impl(op, _plain(call), f"Autograd{device}")
+                elif hasattr(torch.library, "get_kernel"):  # from torch 2.9 on
+                    for device in _DEVICES:
+                        if has_kernel(op.name(), device):
+                            kernel = torch.library.get_kernel(op, device)
+                            call = _Noticing(self, name, kernel.call_boxed)
+                            library.impl(op, _plain(call), device, with_keyset=True)
+
+    def _replace(self, name: str, owner: Any, last: str, value: Any, *, everywhere: bool) -> None:
+        """Put something else in its place, in all modules of its library if `everywhere`."""
+        instead = _plain(_Noticing(self, name, value))
+        instead.__name__ = last
+        instead.__doc__ = getattr(value, "__doc__", None)
+        with suppress(TypeError):  # an attribute of a class written in C
+            setattr(owner, last, instead)
+        if not everywhere:
+            return
+        top = name.split(".")[0]
+        for module_name, module in list(sys.modules.items()):
+            if module_name.split(".")[0] == top and isinstance(module, types.ModuleType):
+                for key, held in list(vars(module).items()):
+                    if held is value:
+                        setattr(module, key, instead)
+
+    def _stay(self) -> None:
+        """Watch again over what a file defines anew: a reload is no way to be rid of us."""
+        if self._stays:
+            return
+        self._stays = True
+        loader: Any = importlib.machinery.SourceFileLoader
+        original = loader.exec_module
+
+        def exec_module(of: Any, module: types.ModuleType) -> None:
+            try:
+                original(of, module)
+            finally:
+                for name, qualified in self._places.get(getattr(of, "path", ""), ()):
+                    self._watch_again(name, module, qualified)
+
+        loader.exec_module = exec_module
+
+    def _watch_again(self, name: str, module: types.ModuleType, qualified: str) -> None:
+        value: Any = module
+        for part in qualified.split("."):
+            value = vars(value).get(part) if hasattr(value, "__dict__") else None
+        if isinstance(value, types.FunctionType):
+            self._watch_function(name, value)
+
+    def call(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the function, and tell of it unless it is a part of another forbidden call."""
+        if not self._is_on or name not in self._wanted or getattr(self._inside, "call", False):
+            return function(*args, **kwargs)
+        if name not in self._seen:
+            self._seen.add(name)
+            self._told.append({"name": name, "frames": self._learners_frame()})
+        self._inside.call = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._inside.call = False
+
+    def _learners_frame(self) -> list[dict[str, Any]]:
+        """The innermost line of the learner's own that led to the call, if there is one."""
+        frame: types.FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            text = self._line(code.co_filename, frame.f_lineno)
+            if text is not None:
+                place = {"file": code.co_filename, "line": frame.f_lineno}
+                return [{**place, "function": code.co_name, "text": text.strip()[:200]}]
+            frame = frame.f_back
+        return []
+
+
+class _Noticing:
+    """A forbidden function as its callers get it."""
+
+    def __init__(self, watch: Watch, name: str, function: Callable[..., Any]) -> None:
+        self._watch = watch
+        self._name = name
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._watch.call(self._name, self._function, args, kwargs)
+
+
+def _found(name: str) -> tuple[Any, str, Any]:
+    """What holds a dotted name's last part, that part and its value.
+
+    Raises ImportError or AttributeError.
+    """
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        try:
+            owner = importlib.import_module(".".join(parts[:count]))
+        except ImportError:
+            continue
+        for part in parts[count:-1]:
+            owner = getattr(owner, part)
+        return owner, parts[-1], getattr(owner, parts[-1])
+    raise ImportError(name)
+
+
+def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:
+    """Code that hands all arguments to `noticing`, and fits a function whose code is `code`."""
+    cells = [f"cell_{number}" for number in range(len(code.co_freevars))]
+    # The cells are named where nothing reads them: what matters is that there are as many.
+    source = (
+        f"def outer({', '.join(cells)}):\n"
+        "    def inner(*args, **kwargs):\n"
+        f"        if False: ({''.join(cell + ', ' for cell in cells)})\n"
+        f"        call = {_MARK!r}\n"
+        "        return call(*args, **kwargs)\n"
+    )
+    outer = _code_in(compile(source, "", "exec", dont_inherit=True))
+    inner = _code_in(outer)
+    return inner.replace(
+        co_consts=tuple(noticing if c == _MARK else c for c in inner.co_consts),
+        co_name=code.co_name,
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+    )
+
+
+_MARK = "what was called"
+
+
+def _code_in(code: types.CodeType) -> types.CodeType:
+    return next(each for each in code.co_consts if isinstance(each, types.CodeType))
+
+
+def _operation(name: str) -> Any:
+    """The operation of torch's that a name of something written in C stands for, if one is meant.
+
+    Operations that are made of others are called by whoever wants them. Others may be a part of
+    what is allowed, as torch.bmm is of `@`: these count only where they are asked for themselves.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not name.startswith("torch."):
+        return None
+    packet = getattr(torch.ops.aten, name.rpartition(".")[2], None)
+    if packet is None or name.startswith(_OPS):
+        return packet
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    overloads = [getattr(packet, overload).name() for overload in packet.overloads()]
+    return packet if any(has_kernel(overload, _COMPOSITE) for overload in overloads) else None
+
+
+_COMPOSITE = "CompositeImplicitAutograd"
+
+
+def _composite(op: Any, torch: Any) -> Callable[..., Any]:
+    """The operation, as it is made of others."""
+    key = getattr(torch._C.DispatchKey, _COMPOSITE)
+    return lambda *args, **kwargs: op._op_dk(key, *args, **kwargs)
+
+
+def _plain(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same as a function: an object's `__call__` is none to torch, nor a method to a class."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    return function
