@@ -6,7 +6,7 @@ import argparse
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from grader.types.gradebook import Graded
 if TYPE_CHECKING:
     from grader.folder_class import Grader
     from grader.read.ledger import Ledger
+    from grader.types.ledger import Entry
 
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
 
@@ -56,6 +57,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--yes", action="store_true", help="have the differences of --regrade count unasked"
     )
     parser.add_argument("--junit", action="store_true", help="write JUnit XML for each student too")
+    parser.add_argument(
+        "--anonymous", action="store_true", help="number the students in report.html"
+    )
     parser.add_argument(
         "--force", action="store_true", help="with --nbgrader: also those that are graded already"
     )
@@ -121,7 +125,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
                 seed,
                 lambda grader: work.grade(students, seed, grader, tell),
             )
-        files = _write_results(args, ledger, assignment)
+        files = _write_results(args, ledger, course, assignment)
         older = sum(1 for _ in work.affected())
         summary = class_summary(assignment.name, ledger.latest(), new, older, odd, files)
         console(args).print(summary, end="")
@@ -157,7 +161,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
             print("Nothing has changed; the results are as they were.")
             return 1
         ledger.accept()
-        _write_results(args, ledger, assignment)
+        _write_results(args, ledger, course, assignment)
         if found:
             print(f"Written; the verdicts before stay in {short_path(args.out)}.")
         return 0
@@ -188,18 +192,23 @@ def _with_grader(
     )
 
 
-def _write_results(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> list[str]:
+def _write_results(
+    args: argparse.Namespace, ledger: Ledger, course: Course, assignment: Assignment
+) -> list[str]:
     """Write what other programs read, all of it anew; the names of the files."""
     from grader.read.files import write_pieces
     from grader.show.canvas import csv_text
+    from grader.show.class_report import class_report
     from grader.show.class_tables import json_line, score_rows
     from grader.show.junit import junit
 
     out: Path = args.out
     rows = score_rows(ledger.latest(), assignment.stages)
+    entries = _shuffled(ledger) if args.anonymous else ledger.latest
     pieces = {
         "scores.csv": (csv_text([row]) for row in rows),
         "results.jsonl": map(json_line, ledger.latest()),
+        "report.html": class_report(course.title, assignment, entries, anonymous=args.anonymous),
     }
     if args.junit:
         (out / "junit").mkdir(exist_ok=True)
@@ -210,6 +219,13 @@ def _write_results(args: argparse.Namespace, ledger: Ledger, assignment: Assignm
     for name, text in pieces.items():
         write_pieces(out / name, text)
     return [short_path(out / name) for name in pieces]
+
+
+def _shuffled(ledger: Ledger) -> Callable[[], Iterator[Entry]]:
+    """The verdicts that count in an order that tells nothing of the names, the same every time."""
+    students = ledger.students()
+    secrets.SystemRandom().shuffle(students)
+    return lambda: filter(None, map(ledger.latest_of, students))
 
 
 def _file_name(student: str) -> str:
