@@ -185,17 +185,28 @@ def open_ledger(folder: Path, *, create: bool) -> Iterator[Ledger]:
 
 def _prepare(database: sqlite3.Connection, file: Path) -> None:
     try:
-        found = database.execute("PRAGMA user_version").fetchone()[0]
+        if _format_of(database) == _FORMAT:
+            return
+        # Readers do not wait for the writer, and a commit is one write at the end of a file.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("BEGIN IMMEDIATE")  # somebody else may be at it
+        found = _format_of(database)
         if found == _FORMAT:
+            database.rollback()
             return
         tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if found or tables:
             raise KitError(f"{file}: is not a ledger of this version of the kit")
-        # Readers do not wait for the writer, and a commit is one write at the end of a file.
-        database.execute("PRAGMA journal_mode = WAL")
-        database.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {_FORMAT};COMMIT;")
+        for statement in _TABLES.split(";"):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {_FORMAT}")
+        database.commit()
     except sqlite3.Error as error:
         raise KitError(f"{file}: is no ledger: {error}") from None
+
+
+def _format_of(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
