@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -104,6 +105,7 @@ def all_graded(
         one = _Lane(engine, probed, seed, work)
         yield from ((job, one(job)) for job in jobs)
         return
+    gc.freeze()  # what is there already is looked at by no lane, and so stays shared by all
     lost: list[Job] = []
     for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
         for job, result in in_lanes(

@@ -29,7 +29,7 @@ _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
-_REPLAYS = 1000  # that are kept
+_REPLAYS = 500  # that are kept
 
 
 @dataclass(frozen=True)
@@ -273,11 +273,14 @@ def _against_solution(
 ) -> Iterator[_Step]:
     case, exchanges = fact.case.id, fact.exchanges
     answers = replays.of("", case, exchanges, solution)
-    others = replays.of("", case, exchanges, solution, seed_shift=1)
+    methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
+    drawn = [place for place, method in enumerate(methods) if method in _PARAMETERS]
+    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # with another seed no more is asked
+    others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
     entries = _entries(exchanges)
-    for exchange, entry, answer, other in zip(exchanges, entries, answers, others, strict=True):
+    for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
         learner = _read(exchange.reply)
-        method = (exchange.request.header.get("target") or {}).get("method")
+        other = next(others, answer)
         random = method in _PARAMETERS and not _same(answer, other, False, False)
         deviates = not _same(learner, answer, random, answer.error is not None)
         yield _Step(exchange, entry, learner, answer, random, deviates)
