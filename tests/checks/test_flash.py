@@ -263,7 +263,7 @@ def test_dtypes(
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["heads after tokens", "features first", "one head for all"])
 def test_calls(submission: Any, rand: Rand, layout: str) -> None:
-    """Any memory layout and calls by name work, and leave q, k and v as they are"""
+    """Any memory layout and calls by name work and leave the inputs alone"""
     if layout == "heads after tokens":
         q, k, v = (x.transpose(1, 2) for x in inputs(rand, H=TQ, Tq=H, Tk=H))
     elif layout == "features first":
@@ -284,10 +284,10 @@ def test_memory(submission: Any, rand: Rand, causal: bool) -> None:
     """Twice as many tokens take about twice as much memory, not 4 times"""
     peaks = []
     for T in LONG:
-        q, k, v = inputs(rand, 1, 2, T, T, 4)
+        q, k, v = inputs(rand, 1, 1, T, T, 4)
         with submission.measured() as usage:
             out = submission.flash_attention(q, k, v, causal=causal)
-        expect_shape(out, B=1, H=2, T=T, d_k=4)
+        expect_shape(out, B=1, H=1, T=T, d_k=4)
         peaks.append(usage.peak_bytes)
     # 2.0 for SDPA and for blocks of a fixed size, 4.0 for anything of size T x T.
     growth = peaks[1] / max(1, peaks[0])
