@@ -71,11 +71,12 @@ def curves_figure(curves: TracedCurves) -> Figure:
     for curve, mark, ink in marks:
         plot.plot(curves.x, curve.numbers, marker=mark, color=ink, label=_literal(curve.name))
     for guide in curves.guides:
-        plot.plot(curves.x, guide.numbers, ls=":", color="grey")
+        plot.plot(curves.x, guide.numbers, ls=":", color="black", zorder=3)  # above the curves
         end = (curves.x[-1], guide.numbers[-1])
         plot.annotate(_literal(guide.name), end, (4, 0), textcoords="offset points", va="center")
     plot.set_xticks(curves.x, [f"{place:g}" for place in curves.x])
     plot.minorticks_off()
+    plot.margins(x=0.08)  # room for the names of the guides
     plot.yaxis.set_major_formatter(lambda number, _: short(number))
     plot.set_xlabel(_literal(curves.x_axis))
     plot.set_ylabel(_literal(curves.y_axis))

@@ -289,9 +289,11 @@ def _warm_torch() -> None:
     import torch
 
     torch.set_num_threads(1)
-    # The first operation under somebody's own mode would import torch's compiler: more than 1 s.
+    # Somebody's own mode and torch's profiler would import its compiler when they are first used,
+    # only to keep out of its way: 1 to 3 s.
     mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     mode._should_skip_dynamo = classmethod(lambda cls: False)
+    vars(torch).get("_lazy_modules", set()).discard("_inductor")
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
     heads = torch.randn(2, 3, 4, requires_grad=True)
