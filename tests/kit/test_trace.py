@@ -208,6 +208,18 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
             },
         ),
         (
+            "half_precision",
+            {
+                "q": "B=1 H=1 Tq=1 d_k=4",
+                **dict.fromkeys(("k", "v"), "B=1 H=1 Tk=3 d_k=4"),
+                **dict.fromkeys(
+                    ("dot products in float32", "in float16", "in bfloat16", "weights"),
+                    "B=1 H=1 Tq=1 Tk=3",
+                ),
+                **dict.fromkeys(("result in float32", "result in float16"), "B=1 H=1 Tq=1 d_k=4"),
+            },
+        ),
+        (
             "rope",
             {
                 "angles": "T=4 pair=2",
@@ -306,6 +318,7 @@ def test_stubs_stop_at_their_first_function() -> None:
         "multi_head_attention": "split_heads",
         "grouped_query": "split_heads",
         "rope": "rope_angles",
+        "half_precision": "scaled_scores",
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
     (module,) = (trace for trace in found if trace.slug == "multi_head_attention")
