@@ -419,9 +419,10 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
     mask = scattered(rand, seed, **shape)
     mha = module(submission, state, H)
-    for dtype in (torch.bool, torch.int64, torch.float32):
-        results = mha(*inputs, mask=mask.to(dtype))
-        expected = nearer_results(results, state, H, *inputs, mask)
+    dtypes = (torch.bool, torch.int64, torch.float32)
+    answers = [mha(*inputs, mask=mask.to(dtype)) for dtype in dtypes]
+    expected = nearer_results(answers[0], state, H, *inputs, mask)
+    for dtype, results in zip(dtypes, answers, strict=True):
         expect_results(results, expected, f" for a mask [{', '.join(axes.split())}] of {dtype}")
 
 

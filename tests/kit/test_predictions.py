@@ -421,6 +421,50 @@ def without_an_order() -> Worked:
     return " and ".join(blind)
 
 
+# --- half_precision ----------------------------------------------------------------------------
+
+
+def forties(dtype: torch.dtype) -> torch.Tensor:
+    return torch.full((1, 1, 1, 64), 40.0, dtype=dtype)
+
+
+@answers("half_precision", 1, "ends at 65504", "64 entries, all of them 40")
+def product_in_float16() -> Worked:
+    assert torch.finfo(torch.float16).max == 65504
+    product = (forties(torch.float16) @ forties(torch.float16).mT).item()
+    assert (forties(torch.float32) @ forties(torch.float32).mT).item() == 102400
+    return str(product)
+
+
+@answers("half_precision", 2, "64 entries of 40", "sqrt(d_k)")
+def score_of_forties() -> Worked:
+    assert torch.tensor(12803.0).half() == 12800 < torch.tensor(12805.0).half() == 12808
+    assert round(math.exp(3)) == 20
+    return solution("scaled_scores")(forties(torch.float32), forties(torch.float32)).item()
+
+
+@answers("half_precision", 3, "start at 1 and add 1")
+def counted_in_bfloat16() -> Worked:
+    count = torch.tensor(1, dtype=torch.bfloat16)
+    while count + 1 != count:
+        count = count + 1
+    return count.item()
+
+
+@answers("half_precision", 4, "inf in float16", "only inf of its row")
+def weight_of_an_inf() -> Worked:
+    scores = torch.tensor([1.0, 1e5, 2.0]).half().float()
+    return str(torch.softmax(scores, -1)[1].item()).replace("nan", "NaN")
+
+
+@answers("half_precision", 5, "2048 keys", "every value is 100", "204800")
+def average_of_a_long_row() -> Worked:
+    q, k = torch.zeros(2, 1, 1, 2048, 4, dtype=torch.float16)
+    assert torch.full((2048,), 100.0).sum() == 204800
+    result = solution("stable_attention")(q[:, :, :1], k, torch.full_like(k, 100.0))
+    return result[0, 0, 0, 0].item()
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 

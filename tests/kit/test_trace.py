@@ -199,6 +199,38 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 "output": "B=1 T=4 D=6",
             },
         ),
+<<<<<<< HEAD
+=======
+        (
+            "grouped_query",
+            {
+                "x": "B=1 T=4 D=8",
+                "keys": "B=1 Hkv=2 T=4 d_k=2",
+                **dict.fromkeys(("weights", "without key head 1"), "B=1 H=4 Tq=4 Tk=4"),
+            },
+        ),
+        (
+            "half_precision",
+            {
+                "q": "B=1 H=1 Tq=1 d_k=4",
+                **dict.fromkeys(("k", "v"), "B=1 H=1 Tk=3 d_k=4"),
+                **dict.fromkeys(
+                    ("dot products in float32", "in float16", "in bfloat16", "weights"),
+                    "B=1 H=1 Tq=1 Tk=3",
+                ),
+                **dict.fromkeys(("result in float32", "result in float16"), "B=1 H=1 Tq=1 d_k=4"),
+            },
+        ),
+        (
+            "rope",
+            {
+                "angles": "T=4 pair=2",
+                **dict.fromkeys(("q", "turned"), "B=1 H=1 T=4 d_k=4"),
+                "lengths of the pairs": "B=1 H=1 T=4 pair=2",
+                **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
+            },
+        ),
+>>>>>>> 87e0ee43cc622bf6d683000968f4187c82da19e5
     ],
 )
 def test_the_shape_of_every_step(
@@ -288,6 +320,12 @@ def test_stubs_stop_at_their_first_function() -> None:
         "softmax": "attention_weights",
         "concat_heads": "concat_heads",
         "multi_head_attention": "split_heads",
+<<<<<<< HEAD
+=======
+        "grouped_query": "split_heads",
+        "rope": "rope_angles",
+        "half_precision": "scaled_scores",
+>>>>>>> 87e0ee43cc622bf6d683000968f4187c82da19e5
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
     whole = next(trace for trace in found if trace.slug == "multi_head_attention")
