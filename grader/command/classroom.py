@@ -7,12 +7,13 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from grader.command.grade import DEVICES
-from grader.command.output import console, progress_bar, short_path
+from grader.command.output import console, progress_bar, short_path, status_line
 from grader.read.course_file import find_assignment
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Assignment, Course
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from grader.folder_class import Grader
     from grader.read.ledger import Ledger
     from grader.types.ledger import Entry
+    from grader.types.similarity import Similar
+    from grader.types.submission import Submission
 
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
 
@@ -58,6 +61,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--junit", action="store_true", help="write JUnit XML for each student too")
     parser.add_argument(
+        "--similar", action="store_true", help="list in report.html which answers are alike"
+    )
+    parser.add_argument(
         "--anonymous", action="store_true", help="number the students in report.html"
     )
     parser.add_argument(
@@ -79,6 +85,10 @@ def run(args: argparse.Namespace) -> int:
     course = locate_whole_course(args.course)
     if args.nbgrader is not None:
         return _nbgrader(args, course)
+    if args.similar and args.anonymous:
+        raise KitError("--similar names students: leave --anonymous out")
+    if args.similar and find_spec("rapidfuzz") is None:
+        raise KitError("--similar needs a library: type `pip install rapidfuzz`")
     if args.out is None:
         raise KitError("grade class: say with --out DIR where the results are to be kept")
     if args.why is not None:
@@ -205,10 +215,13 @@ def _write_results(
     out: Path = args.out
     rows = score_rows(ledger.latest(), assignment.stages)
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
+    alike = _similar(args, ledger, assignment) if args.similar else None
     pieces = {
         "scores.csv": (csv_text([row]) for row in rows),
         "results.jsonl": map(json_line, ledger.latest()),
-        "report.html": class_report(course.title, assignment, entries, anonymous=args.anonymous),
+        "report.html": class_report(
+            course.title, assignment, entries, alike, anonymous=args.anonymous
+        ),
     }
     if args.junit:
         (out / "junit").mkdir(exist_ok=True)
@@ -219,6 +232,28 @@ def _write_results(
     for name, text in pieces.items():
         write_pieces(out / name, text)
     return [short_path(out / name) for name in pieces]
+
+
+def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> Similar:
+    """Which answers are alike beyond what the stages bring about."""
+    from grader.read.stubs import read_solution, read_stub
+    from grader.similarity import Given, similar
+
+    given = [Given(stage, read_stub(stage), read_solution(stage)) for stage in assignment.stages]
+
+    def again(student: str) -> Submission | None:
+        entry = ledger.latest_of(student)
+        return None if entry is None else ledger.submission(entry.hand_in.content, student)
+
+    def handed_in() -> Iterator[tuple[str, Submission]]:
+        for entry in ledger.latest():
+            submission = ledger.submission(entry.hand_in.content, entry.student)
+            if submission is not None:
+                yield entry.student, submission
+
+    with status_line(args) as tell:
+        tell("comparing the answers")
+        return similar(given, handed_in(), again)
 
 
 def _shuffled(ledger: Ledger) -> Callable[[], Iterator[Entry]]:

@@ -205,7 +205,9 @@ dt { color: var(--quiet); } dd { margin: 0; }
 .reasons { columns: 2 28rem; column-gap: 1.5rem; }
 .reason { break-inside: avoid; padding-bottom: .3rem; }
 .reason p { margin: .3rem 0; } .reason p:first-child { margin-top: 0; }
+h4 { font-size: 1rem; margin: .3rem 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; }
+.pair > div { min-width: 0; }
 summary { cursor: pointer; padding: .2rem 0; }
 .student { display: none; }
 .student:target { display: block; }
@@ -213,9 +215,10 @@ main:has(> .student:target) > .class { display: none; }
 @media (max-width: 40rem) { .pair { grid-template-columns: 1fr; }
   th, td { padding: .2rem .4rem; } .heat th[scope=row] { min-width: 6rem; max-width: 9rem; }
   .bar { width: 4rem; } dl { grid-template-columns: 1fr; } dd { margin: 0 0 .3rem .8rem; } }
-@media print { body { max-width: none; padding: 0; font-size: 9pt; }
+@media print { :root { font-size: 11px; } body { max-width: none; padding: 0; }
   nav, .back { display: none; } .box, .tall { max-height: none; overflow: visible; }
-  thead th, .heat th[scope=row] { position: static; } tr, figure, h2, h3 { break-inside: avoid; }
+  thead th, .heat th[scope=row] { position: static; }
+  thead, tr, figure, h2, h3 { break-inside: avoid; }
   h2, h3, caption { break-after: avoid; } thead button::after { content: "" !important; }
   td { print-color-adjust: exact; } a { color: inherit; text-decoration: none; } }
 """

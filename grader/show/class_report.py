@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 
 from grader.show.class_look import bar, cell, histogram, page, table, text, verbatim
+from grader.show.class_similar import similar_section
 from grader.show.html import inline_html
 from grader.show.screen import amount, count
 from grader.show.terminal import failures, standing
 from grader.types.course import Assignment
 from grader.types.ledger import Entry
 from grader.types.report import UNLOCKED, CheckResult, Outcome, Report, StageResult, Status
+from grader.types.similarity import Similar
 from grader.types.text import safe
 
 Entries = Callable[[], Iterable[Entry]]
@@ -35,30 +37,46 @@ _SIGNS = {
     Status.ERROR: "!",
 }
 _WAITING, _NOTHING = "↑", "–"
+_NO_CELL = f'<td data-v="">{_NOTHING}</td>'  # comes last, however its column is sorted
 _LEGEND = (
     "✓ passed, ✗ failed, ↑ failed only because of an earlier stage, · not started, "
     "! the grader itself failed, – not graded. A stronger colour only repeats more points."
 )
+_TO_SIMILAR = '<li><a href="#similar">Similar answers</a></li>'
 _BY_HAND = "The grader itself failed here: give these points by hand."
 
 
 def class_report(
-    title: str, assignment: Assignment, entries: Entries, *, anonymous: bool = False
+    title: str,
+    assignment: Assignment,
+    entries: Entries,
+    similar: Similar | None = None,
+    *,
+    anonymous: bool = False,
 ) -> Iterator[str]:
     """The page, piece by piece: the class, then a page for each student.
 
     `entries` gives the verdicts, in the same order every time, as often as it is called. With
-    `anonymous` the students are numbered in that order and not named.
+    `anonymous` the students are numbered in that order and not named, and nothing is said about
+    what is `similar`.
     """
-    return page(f"{assignment.name}: {title}", _body(title, assignment, entries, anonymous))
+    body = _body(title, assignment, entries, similar, anonymous)
+    return page(f"{assignment.name}: {title}", body)
 
 
-def _body(title: str, assignment: Assignment, entries: Entries, anonymous: bool) -> Iterator[str]:
+def _body(
+    title: str,
+    assignment: Assignment,
+    entries: Entries,
+    similar: Similar | None,
+    anonymous: bool,
+) -> Iterator[str]:
     def people() -> Iterator[_Person]:
         for number, entry in enumerate(entries(), start=1):
             yield _Person(number, entry, anonymous)
 
-    tally = _tally(people())
+    named = {name for one in similar.alike for name in one.students} if similar else set()
+    tally = _tally(people(), named)
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
         f"{count(tally.students, 'student')}</p></header>\n"
@@ -66,12 +84,16 @@ def _body(title: str, assignment: Assignment, entries: Entries, anonymous: bool)
         '<li><a href="#students">Students and stages</a></li>'
         '<li><a href="#checks">Checks that fail most</a></li>'
         '<li><a href="#misconceptions">Misconceptions</a></li>'
+        f"{'' if anonymous else _TO_SIMILAR}"
         '<li><a href="#notes">Notes</a></li></ul></nav>\n'
     )
     yield from _summary(tally, assignment)
     yield from _heatmap(people(), assignment, anonymous)
     yield from _checks(tally)
     yield from _misconceptions(tally)
+    if not anonymous:
+        titles = {stage.slug: stage.title for stage in assignment.stages}
+        yield from similar_section(similar, titles, lambda name: tally.links.get(name, ""))
     yield from _notes(tally)
     yield "</div>\n"
     for person in people():
@@ -163,11 +185,15 @@ class _Tally:
     unread: _Listed = field(default_factory=_Listed)
     by_hand: _Listed = field(default_factory=_Listed)
     odd: _Listed = field(default_factory=_Listed)
+    links: dict[str, str] = field(default_factory=dict)
 
 
-def _tally(people: Iterable[_Person]) -> _Tally:
+def _tally(people: Iterable[_Person], named: set[str]) -> _Tally:
+    """What is counted, and the links to the students of these names."""
     tally = _Tally()
     for person in people:
+        if person.entry.student in named:
+            tally.links[person.entry.student] = person.link
         entry, report = person.entry, person.entry.report
         tally.students += 1
         if report is None:
@@ -293,7 +319,7 @@ def _student_row(person: _Person, slugs: Sequence[str]) -> str:
     if report is None:
         words = "by hand" if entry.is_lost else "unreadable"
         parts.append(cell(f"{_NOTHING} {words}", -1 if entry.is_lost else 0))
-        parts.extend(cell(_NOTHING) for _ in (*slugs, ""))
+        parts.append(_NO_CELL * (len(slugs) + 1))
     else:
         bonus = f" + {amount(report.bonus)}" if report.bonus else ""
         parts.append(cell(f"{amount(report.score)}{bonus}", report.score + report.bonus))
@@ -305,7 +331,7 @@ def _student_row(person: _Person, slugs: Sequence[str]) -> str:
 
 def _stage_cell(stage: StageResult | None) -> str:
     if stage is None:
-        return cell(_NOTHING)
+        return _NO_CELL
     share = stage.score / stage.max_score if stage.max_score else 0.0
     shade = sum(share >= least for least in (0.01, 0.5, 0.8, 1))
     points = amount(stage.score)

@@ -18,6 +18,7 @@ FILES = sorted((ROOT / "grader").rglob("*.py"))
 ROOMS = (
     *("types", "misconceptions", "tracing", "checking", "read", "run", "judge", "show"),
     *(
+        "similarity",
         "engine",
         "classroom",
         "folder_class",

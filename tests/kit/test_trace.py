@@ -199,8 +199,6 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 "output": "B=1 T=4 D=6",
             },
         ),
-<<<<<<< HEAD
-=======
         (
             "grouped_query",
             {
@@ -230,7 +228,6 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
             },
         ),
->>>>>>> 87e0ee43cc622bf6d683000968f4187c82da19e5
     ],
 )
 def test_the_shape_of_every_step(
@@ -320,12 +317,9 @@ def test_stubs_stop_at_their_first_function() -> None:
         "softmax": "attention_weights",
         "concat_heads": "concat_heads",
         "multi_head_attention": "split_heads",
-<<<<<<< HEAD
-=======
         "grouped_query": "split_heads",
         "rope": "rope_angles",
         "half_precision": "scaled_scores",
->>>>>>> 87e0ee43cc622bf6d683000968f4187c82da19e5
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
     whole = next(trace for trace in found if trace.slug == "multi_head_attention")
