@@ -12,7 +12,7 @@ from grader.run.facts import ForbiddenCall
 from grader.run.solutions import References
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
-from grader.run.workers import Interpreter, Worker, how_it_ended
+from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
@@ -24,6 +24,7 @@ LAYERS = (
     *("file size", "open files", "core dumps", "processes"),
 )
 _PRINT_CAP = 4000
+_REPLIES_CAP = 256 << 20  # bytes of all replies of one stage: who sends more wants to slow us
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12
 _GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
@@ -160,6 +161,7 @@ class WorkerAnswers:
         self._references = references
         self._patience = course.limits.call_seconds
         self._spent = 0.0
+        self._received = 0
         self._worker: Worker | None = None
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
@@ -314,7 +316,10 @@ class WorkerAnswers:
                 raise _Unsent(how_it_ended(self._drop(grace))) from None
             while True:
                 reply = channel.receive(deadline, known)
-                if not reply.header.get("ask"):
+                self._received += reply.size
+                if self._received > _REPLIES_CAP:
+                    raise WireError("all its answers together are too large")
+                if not reply.aside.get("ask"):
                     break
                 if self._references is None:
                     raise WireError("the worker asks, and nobody is to answer")
@@ -343,7 +348,7 @@ class WorkerAnswers:
             if name in self._stage.forbidden and name not in known:
                 self.forbidden += (ForbiddenCall(name, _frames(call)),)
 
-    def _drop(self, grace: float = 0.0) -> int | None:
+    def _drop(self, grace: float = 0.0) -> End:
         worker, self._worker = self._worker, None
         return worker.end(grace) if worker is not None else None
 

@@ -14,10 +14,10 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import metadata, resources
 from types import TracebackType
 
+from grader.run.worker.scratch import remove_tree
 from grader.run.worker.wire import (
     TRUSTED_HEADER_CAP,
     Channel,
@@ -32,9 +32,14 @@ from grader.types.errors import KitError
 _START_SECONDS = 120.0  # a cold disk may take that long to import torch
 _CONTROL_SECONDS = 30.0
 # In the order in which they import each other.
-_SOURCES = ("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "server")
+_SOURCES = (
+    *("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "scratch", "server"),
+)
 # Forking a process with torch in it is known to be safe on Linux alone.
 _CAN_FORK = sys.platform == "linux"
+# A worker's wait status, None where there is none to be had, or what it was stopped for.
+End = int | str | None
+_TOO_MUCH = {"files": "it wrote more files than it may", "threads": "it started too many threads"}
 
 
 class Worker:
@@ -53,10 +58,10 @@ class Worker:
         else:
             self._interpreter.idle = self
 
-    def end(self, grace: float = 0.0) -> int | None:
+    def end(self, grace: float = 0.0) -> End:
         """End the process, by force unless it ends by itself within `grace` seconds, and clean up.
 
-        Returns its wait status, None where there is none to be had.
+        Returns how it ended.
         """
         self.channel.close()
         status = self._interpreter.end(self._pid, grace)
@@ -81,6 +86,7 @@ class Interpreter:
             "memory_bytes": None if gpu else int(limits.memory_mb) << 20,
             "cpu_seconds": int(limits.cpu_seconds),
             "file_bytes": int(limits.file_mb) << 20,
+            "scratch_bytes": int(limits.scratch_mb) << 20,
             "gpu": gpu,
             "fork": _CAN_FORK,
         }
@@ -115,9 +121,9 @@ class Interpreter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._control.close()
         self._process.kill()  # it may be importing still; its workers end with it
         self._process.wait()
+        self._control.close()  # not before: it would clean up at the same time as we do
         remove_tree(self._scratch_root)
 
     def start(self) -> Worker:
@@ -150,8 +156,8 @@ class Interpreter:
         if self.idle is None:
             self.idle = self.start()
 
-    def end(self, pid: int, grace: float) -> int | None:
-        """End a worker and return its wait status."""
+    def end(self, pid: int, grace: float) -> End:
+        """End a worker and return how it ended."""
         if not _CAN_FORK:
             self._process.kill()
             code = self._process.wait()
@@ -162,10 +168,12 @@ class Interpreter:
         deadline = time.monotonic() + _CONTROL_SECONDS
         try:
             channel.send(Frame({"op": "end", "pid": pid, "grace": grace}), deadline)
-            status = channel.receive(deadline).header["status"]
+            answer = channel.receive(deadline).header
         except (Closed, DeadlineError):
             return None
-        return status if isinstance(status, int) else None
+        why: str | None = answer["why"]
+        status: int | None = answer["status"]
+        return status if why is None else why
 
     def _wait_until_ready(self, channel: Channel) -> None:
         if self._ready:
@@ -182,8 +190,10 @@ class Interpreter:
         self._ready = True
 
 
-def how_it_ended(status: int | None) -> str:
-    """A wait status in words for the learner."""
+def how_it_ended(status: End) -> str:
+    """A worker's end in words for the learner."""
+    if isinstance(status, str):
+        return f"Your code's process was stopped: {_TOO_MUCH[status]}"
     if status is None:
         return "The Python process that ran your code ended without an answer"
     if os.name == "posix" and os.WIFSIGNALED(status):
@@ -198,25 +208,6 @@ def how_it_ended(status: int | None) -> str:
         name = signal.Signals(number).name
         return f"Your code crashed its Python process: {reasons.get(name, name)}"
     return "Your code ended its Python process (os._exit or the like) instead of returning"
-
-
-def remove_tree(root: str) -> None:
-    """Remove a folder that strangers have filled, however deep; what cannot be removed is left.
-
-    A folder found inside is first moved beside the root: no path grows long and nothing recurses.
-    """
-    pending = [root]
-    for folder in pending:
-        with suppress(OSError):
-            os.chmod(folder, 0o700)
-            with os.scandir(folder) as entries:
-                for entry in list(entries):
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(f"{root}.{len(pending)}")
-                        os.rename(entry.path, pending[-1])
-                    else:
-                        os.unlink(entry.path)
-            os.rmdir(folder)
 
 
 def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:

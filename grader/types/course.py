@@ -11,7 +11,8 @@ from pathlib import Path
 class Limits:
     """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's.
 
-    `stage_seconds` is for all the calls and imports of one stage together.
+    `stage_seconds` is for all the calls and imports of one stage together, `file_mb` for one of a
+    worker's files, `scratch_mb` for all of them.
     """
 
     call_seconds: float = 3.0
@@ -20,6 +21,7 @@ class Limits:
     cpu_seconds: int = 120
     memory_mb: int = 2048
     file_mb: int = 16
+    scratch_mb: int = 64
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ It never runs a line of the learner's: only the forked (or, where there is no fo
 worker does, after the lock. Requests on the control socket:
 
     {"op": "start", ...}  with a socket attached: fork a worker that serves on it -> {"pid": int}
-    {"op": "end", "pid": int, "grace": seconds}: end that worker -> {"status": wait status or null}
+    {"op": "end", "pid": int, "grace": seconds}: end that worker
+        -> {"status": wait status or null, "why": what it was stopped for, "files" or "threads"}
     {"op": "copy"}  with a socket attached: fork another interpreter, which answers that one
 """
 
@@ -14,6 +15,7 @@ import gc
 import importlib
 import io
 import os
+import select
 import signal
 import socket
 import sys
@@ -27,8 +29,11 @@ from grader.run.worker.bridge import Caller
 from grader.run.worker.forbidden import Watch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
+from grader.run.worker.scratch import is_overfull, remove_tree
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
+_LOOK_SECONDS = 0.02  # between two looks at what the workers take
+_THREADS_CAP = 1000  # of one worker; those of usual stacks find no memory long before
 _PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
 
 
@@ -170,7 +175,7 @@ class Worker:
         return patch
 
     def _ask(self, request: Frame) -> Frame:
-        self._channel.send(Frame({**request.header, "ask": True}, request.data))
+        self._channel.send(Frame(request.header, request.data, {"ask": True}))
         return self._channel.receive()
 
     def _find(self, name: str) -> Any:
@@ -223,32 +228,96 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             gpu=setup["gpu"],
         )
     )
-    channel.send(Frame({"ready": True}))
-    gc.freeze()
-    gc.enable()
-    while True:
-        try:
-            header = channel.receive().header
-        except Closed:
-            return
-        if header["op"] == "end":
-            channel.send(Frame({"status": _end(header["pid"], header["grace"])}))
-        elif header["op"] == "copy":
-            _, [descriptor], _, _ = socket.recv_fds(control, 1, 1)
-            if os.fork() == 0:
-                os.dup2(descriptor, control.fileno())  # from here on it answers that one
-                lock.adopt()
-            os.close(descriptor)
-        elif setup["fork"]:
-            _, [descriptor], _, _ = socket.recv_fds(control, 1, 1)
-            pid = os.fork()
-            if pid == 0:
-                _work(socket.socket(fileno=descriptor), lock, header["scratch"])
-            os.close(descriptor)
-            channel.send(Frame({"pid": pid}))
-        else:
-            channel.send(Frame({"pid": os.getpid()}))
-            _work(control, lock, header["scratch"])
+    server = _Server(control, setup, lock)
+    try:
+        channel.send(Frame({"ready": True}))
+        gc.freeze()
+        gc.enable()
+        server.run()
+    except Closed:
+        server.clean_up()
+
+
+class _Server:
+    """Forks the workers, stops those that take too much, and cleans up when nobody is left to."""
+
+    def __init__(self, control: socket.socket, setup: dict[str, Any], lock: Lock) -> None:
+        self._control = control
+        self._channel = Channel(control)
+        self._setup = setup
+        self._lock = lock
+        self._is_copy = False
+        self._scratch: dict[int, str] = {}  # of the workers that there are, by pid
+        self._stopped: dict[int, str] = {}  # and why
+
+    def run(self) -> None:
+        """Answer requests. Raises Closed when the other side is gone."""
+        while True:
+            self._watch()
+            header = self._channel.receive().header
+            if header["op"] == "end":
+                pid = header["pid"]
+                self._scratch.pop(pid, None)
+                status = _end(pid, header["grace"])
+                why = self._stopped.pop(pid, None)
+                self._channel.send(Frame({"status": status, "why": why}))
+            elif header["op"] == "copy":
+                self._copy()
+            elif self._setup["fork"]:
+                self._fork(header["scratch"])
+            else:
+                self._channel.send(Frame({"pid": os.getpid()}))
+                _work(self._control, self._lock, header["scratch"])
+
+    def clean_up(self) -> None:
+        """Leave nothing behind: whoever would have told us to has been killed.
+
+        Where we have become the worker there is nothing to be done: `_work` does not come back.
+        """
+        for pid in self._scratch:
+            _end(pid, 0.0)
+        if not self._is_copy:
+            remove_tree(self._setup["scratch_root"])
+
+    def _watch(self) -> None:
+        """Until there is a request: stop workers that no limit of their own keeps in bounds."""
+        while self._scratch and not select.select([self._control], [], [], _LOOK_SECONDS)[0]:
+            for pid, scratch in self._scratch.items():
+                if pid not in self._stopped:
+                    why = _too_much(pid, scratch, self._setup["scratch_bytes"])
+                    if why is not None:
+                        self._stopped[pid] = why
+                        os.kill(pid, signal.SIGKILL)  # nobody else reaps it, so it is there
+
+    def _fork(self, scratch: str) -> None:
+        _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
+        pid = os.fork()
+        if pid == 0:
+            _work(socket.socket(fileno=descriptor), self._lock, scratch)
+        os.close(descriptor)
+        self._scratch[pid] = scratch
+        self._channel.send(Frame({"pid": pid}))
+
+    def _copy(self) -> None:
+        _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
+        if os.fork() == 0:
+            os.dup2(descriptor, self._control.fileno())  # from here on it answers that one
+            self._lock.adopt()
+            self._is_copy = True
+            self._scratch.clear()
+        os.close(descriptor)
+
+
+def _too_much(pid: int, scratch: str, size: int) -> str | None:
+    """What a worker has too much of: "files", "threads" or nothing."""
+    if is_overfull(scratch, size):
+        return "files"
+    try:
+        # A folder has a link for each one in it, and two of its own.
+        threads = os.stat(f"/proc/{pid}/task").st_nlink - 2
+    except OSError:
+        return None
+    return "threads" if threads > _THREADS_CAP else None
 
 
 def _work(connection: socket.socket, lock: Lock, scratch: str) -> NoReturn:

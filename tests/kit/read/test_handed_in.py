@@ -10,7 +10,7 @@ import pytest
 from nbgrader.utils import parse_utc
 
 from grader.read.handed_in import companions, read_handed_in
-from grader.run.workers import remove_tree
+from grader.run.worker.scratch import remove_tree
 
 NOTHING = "There is no notebook: birds.ipynb was not handed in."
 

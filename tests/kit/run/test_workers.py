@@ -1,63 +1,20 @@
-"""Workers and the interpreters that fork them; what a worker leaves behind is removed."""
+"""Workers and the interpreters that fork them: nothing outlives whoever started them."""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from grader.read.submission import read_submission
 from grader.run.lanes import can_fork
 from grader.run.worker.wire import Closed, Frame
-from grader.run.workers import Interpreter, Worker, how_it_ended, remove_tree
+from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
-from grader.types.errors import SubmissionFileError
-
-
-def deep(folder: Path, depth: int) -> None:
-    """Folders in folders, deeper than a path may be long."""
-    here = os.getcwd()
-    os.chdir(folder)
-    try:
-        for _ in range(depth):
-            os.mkdir("folder")
-            os.chdir("folder")
-    finally:
-        os.chdir(here)
-
-
-def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
-    root = tmp_path / "scratch"
-    root.mkdir()
-    deep(root, 1500)
-    remove_tree(str(root))
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_link_is_removed_and_not_what_it_points_to(tmp_path: Path) -> None:
-    root, kept = tmp_path / "scratch", tmp_path / "kept"
-    root.mkdir()
-    kept.mkdir()
-    (kept / "file").write_text("mine")
-    (root / "link").symlink_to(kept)
-    remove_tree(str(root))
-    assert (kept / "file").read_text() == "mine"
-    assert not root.exists()
-
-
-def test_removing_what_is_gone_is_no_error(tmp_path: Path) -> None:
-    remove_tree(str(tmp_path / "gone"))
-
-
-def test_a_submission_of_folders_in_folders_without_end_is_refused(tmp_path: Path) -> None:
-    submission = tmp_path / "submission"
-    submission.mkdir()
-    deep(submission, 1200)
-    with pytest.raises(SubmissionFileError, match="too many folders"):
-        read_submission(submission)
-    remove_tree(str(submission))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="wait statuses are POSIX's")
@@ -69,9 +26,11 @@ def test_a_submission_of_folders_in_folders_without_end_is_refused(tmp_path: Pat
         (0, "os._exit"),
         (256, "os._exit"),
         (None, "ended"),
+        ("files", "more files than it may"),
+        ("threads", "too many threads"),
     ],
 )
-def test_how_a_process_ended_is_said_in_words(status: int | None, words: str) -> None:
+def test_how_a_process_ended_is_said_in_words(status: End, words: str) -> None:
     assert words in how_it_ended(status)
 
 
@@ -123,3 +82,52 @@ def test_watching_torch_does_not_import_its_compiler() -> None:
         worker.channel.send(Frame(header), time.monotonic() + 30)
         assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
         worker.end()
+
+
+GRADER = """
+import sys, time
+from grader.run.workers import Interpreter
+from grader.types.course import Limits
+
+with Interpreter(tuple(sys.argv[2:]), Limits(), gpu=False) as interpreter:
+    print(interpreter._process.pid, flush=True)
+    if sys.argv[1] == "working":
+        worker = interpreter.start()
+        open(worker.scratch + "/file", "w").close()
+        print(worker._pid, interpreter.copy().start()._pid, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the worker cleans up nothing")
+@pytest.mark.parametrize("when", ["working", "importing"])
+def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
+    preload = ["numpy"] if when == "importing" else []
+    process = subprocess.Popen(
+        [sys.executable, "-c", GRADER, when, *preload],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    pids = process.stdout.readline().split()
+    if when == "working":
+        pids += process.stdout.readline().split()
+        assert list(tmp_path.glob("grade-*/*/file"))
+    assert os.listdir(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and (os.listdir(tmp_path) or any(map(is_there, pids))):
+        time.sleep(0.02)
+    assert os.listdir(tmp_path) == []
+    assert not [pid for pid in pids if is_there(pid)]
+
+
+def is_there(pid: str) -> bool:
+    """Whether the process runs: one that nobody has reaped does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
