@@ -220,7 +220,7 @@ def concat_heads(x):
         """
 def concat_heads(x):
     target = {"function": "concat_heads"}
-    channel().send(wire().Frame({"ask": True, "op": "call", "target": target}))
+    channel().send(wire().Frame({"op": "call", "target": target}, b"", {"ask": True}))
     return channel().receive()
 """,
         "the worker asks, and nobody is to answer",
@@ -229,7 +229,7 @@ def concat_heads(x):
         """
 def concat_heads(x):
     while True:
-        channel().send(wire().Frame({"ask": True, "op": "end", "pid": GRADER, "grace": 0}))
+        channel().send(wire().Frame({"op": "end", "pid": GRADER, "grace": 0}, b"", {"ask": True}))
 """,
         "the worker asks, and nobody is to answer",
     ),
