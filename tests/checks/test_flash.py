@@ -171,7 +171,7 @@ def test_both(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.dt
 @pytest.mark.points(1)
 @pytest.mark.parametrize("causal", [False, True])
 def test_blocked_rows(submission: Any, rand: Rand, causal: bool) -> None:
-    """A query that may see no key gets zeros"""
+    """Zeros come back for a query that may see no key"""
     q, k, v = inputs(rand, Tk=TQ if causal else TK)
     mask = some_rows_blocked(rand, Tk=k.shape[2])
     if causal:
