@@ -60,10 +60,10 @@ def _graded(
 
 
 def _marked(answers: Iterable[Path]) -> Iterator[Any]:
-    """The checks of modules take longest, and most wrong answers are about them."""
+    """The checks of modules and of bonus stages take longest, and have the most wrong answers."""
     for answer in answers:
         stage = COURSE.stage(answer.parent.name)
-        slow = any(entry.is_class for entry in stage.entry_points)
+        slow = stage.bonus or any(entry.is_class for entry in stage.entry_points)
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 
