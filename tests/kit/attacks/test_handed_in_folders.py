@@ -1,0 +1,278 @@
+"""Hostile folders and notebooks, handed in among honest ones and graded by one engine.
+
+What becomes of each odd file by itself is in read/test_submission.py. The course is the tiny one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import read_course
+from grader.read.submission import read_submission
+from grader.run.solutions import solution_files
+from grader.types.errors import SubmissionFileError
+from grader.types.report import Report
+from grader.types.submission import Submission
+
+TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+RIGHT = solution_files(TINY)
+FIRST = "moving_average.py"
+SEED = 2
+SECRET = "what_nobody_may_read"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
+
+
+def link(name: str, target: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target.format(root=TINY.root, folder=folder))
+
+    return make
+
+
+def pipe(folder: Path) -> None:
+    (folder / FIRST).unlink()
+    os.mkfifo(folder / FIRST)
+
+
+def device(folder: Path) -> None:
+    (folder / FIRST).unlink()
+    try:
+        os.mknod(folder / FIRST, 0o20666, os.makedev(1, 5))  # /dev/zero
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+def listening(folder: Path) -> None:
+    (folder / FIRST).unlink()
+    here = os.getcwd()
+    os.chdir(folder)  # a socket's path has few letters
+    try:
+        with socket.socket(socket.AF_UNIX) as own:
+            own.bind(FIRST)
+    finally:
+        os.chdir(here)
+
+
+def a_folder(folder: Path) -> None:
+    (folder / FIRST).unlink()
+    (folder / FIRST).mkdir()
+
+
+def huge(folder: Path) -> None:
+    os.truncate(folder / FIRST, 1 << 40)
+
+
+def many(folder: Path) -> None:
+    for number in range(300):
+        (folder / f"n{number}.py").touch()
+
+
+def deep(folder: Path) -> None:
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        for _ in range(1200):
+            os.mkdir("deep")
+            os.chdir("deep")
+    finally:
+        os.chdir(here)
+
+
+def odd_names(folder: Path) -> None:
+    for name in (b"\x1b[2J.py", b"\xff\xfe.py", b"a\nb.py", b"-rf.py", b"'; true.py", b"%s{}.py"):
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(b"raise SystemExit('not asked for')")
+
+
+def others_modules(folder: Path) -> None:
+    for name in ("numpy", "json", "os", "sitecustomize", "conftest", "pytest", "grader"):
+        (folder / f"{name}.py").write_text("raise SystemExit('taken')")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = --version\n")
+    (folder / "pyvenv.cfg").write_text("home = /nowhere\n")
+    (folder / "course.toml").write_text("schema = 1\n")
+
+
+def notebook(data: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / "it.ipynb").write_bytes(data) and None or None
+
+
+def cells(*sources: object) -> bytes:
+    return json.dumps(
+        {"cells": [{"cell_type": "code", "source": source} for source in sources]}
+    ).encode()
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What is made of a folder of right answers; the points, or what is said where it is refused.
+
+    With `file` that file of the folder is what is handed in.
+    """
+
+    make: Callable[[Path], None]
+    worth: float | str
+    file: str = ""
+
+
+HANDED = {
+    "a link to the solution": Handed(link(FIRST, "{root}/solutions/" + FIRST), 0),
+    "a link to a device": Handed(link(FIRST, "/dev/zero"), 0),
+    "a link to itself": Handed(link(FIRST, FIRST), 0),
+    "a link to a folder": Handed(link("more", "{root}/solutions"), 10),
+    "a link to its own folder": Handed(link("more", "{folder}"), 10),
+    "a link to the secret": Handed(link("secret.py", "{folder}/../secret.py"), 10),
+    "a pipe": Handed(pipe, 0),
+    "a device": Handed(device, 0),
+    "a socket": Handed(listening, 0),
+    "a folder": Handed(a_folder, 0),
+    "a file of a terabyte": Handed(huge, "is larger than 1 MiB"),
+    "many files": Handed(many, "has more than 200 .py files"),
+    "deep folders": Handed(deep, "has too many folders in it"),
+    "odd names": Handed(odd_names, 10),
+    "other modules' names": Handed(others_modules, 10),
+    "a link to a notebook": Handed(
+        link("it.ipynb", "{folder}/../secret.py"), "is a link", "it.ipynb"
+    ),
+    "a notebook of numbers": Handed(notebook(b"[" * 100_000), "is not a notebook", "it.ipynb"),
+    "a notebook of cells of anything": Handed(
+        notebook(cells(None, 5, [1, "x"], {"a": 1}, "%%bash\nid", "!id", "?", "\x00", "\ud800")),
+        0,
+        "it.ipynb",
+    ),
+    "a notebook of ten thousand cells": Handed(
+        notebook(cells(*["1"] * 10_001)), "cells", "it.ipynb"
+    ),
+    "a notebook that grades itself": Handed(
+        notebook(cells("from grader.notebook import grade_here\ngrade_here = print", "exit()")),
+        0,
+        "it.ipynb",
+    ),
+}
+IMPORTS_IT = b"try:\n    import secret\nexcept ImportError:\n    secret = None\n"
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Report | str, Report]]:
+    """The report on each, or why it is refused, and on an honest folder after it."""
+
+    def one(engine: Engine, path: Path) -> Report | str:
+        try:
+            submission = read_submission(path)
+        except SubmissionFileError as error:
+            return str(error)
+        return engine.grade(Request(submission, TINY.stages, SEED))
+
+    def body(engine: Engine) -> dict[str, tuple[Report | str, Report]]:
+        found = {}
+        for number, (name, handed) in enumerate(HANDED.items()):
+            place = tmp_path_factory.mktemp(f"of{number}")
+            (place / "secret.py").write_text(f"{SECRET} = 1\n", encoding="utf-8")
+            folder = place / "handed"
+            folder.mkdir()
+            for file, data in RIGHT.items():
+                (folder / file).write_bytes((IMPORTS_IT if file == FIRST else b"") + data)
+            try:
+                handed.make(folder)
+            except pytest.skip.Exception:
+                continue
+            honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
+            found[name] = (one(engine, folder / handed.file), honest)
+        return found
+
+    return with_engine(TINY, TINY.stages, "cpu", body)
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_it_gets_what_it_is_worth_and_others_their_points(
+    graded: Mapping[str, tuple[Report | str, Report]], name: str
+) -> None:
+    if name not in graded:
+        pytest.skip("only root makes devices")
+    result, honest = graded[name]
+    worth = HANDED[name].worth
+    if isinstance(worth, str):
+        assert isinstance(result, str) and worth in result
+    else:
+        assert isinstance(result, Report)
+        assert result.score == (worth or result.score) and (worth or result.score < 10)
+        assert SECRET not in repr(result)
+    assert honest.score == 10
+
+
+# --- questions to the references ---------------------------------------------------------------
+
+# The first stage is wrong, so the second is run again with the course's own answering for it: then
+# its worker may ask, and asks for more than it should.
+WRONG = b"def moving_average(values, width):\n    return values\n"
+ASKS = """
+import gc, sys
+import numpy as np
+from moving_average import moving_average
+
+wire = sys.modules["grader.run.worker.wire"]
+
+def ask(header):
+    channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
+    channel.send(wire.Frame({{"ask": True, **header}}))
+    return channel.receive().header
+
+def smooth(values, width, times=1):
+    if "values" in moving_average.__code__.co_varnames:
+        return values  # not the course's own yet
+    raise RuntimeError(f"HEARD {{ask({header})}}")
+"""
+QUESTIONS = {
+    "a function that it has not": "{'op': 'call', 'target': {'function': 'open'}}",
+    "an import": "{'op': 'call', 'target': {'function': '__import__'}, 'args': {'tuple': ['os']}}",
+    "an attribute": "{'op': 'call', 'target': {'object': 0, 'method': '__globals__'}}",
+    "another submission": "{'op': 'load', 'files': {'mine.py': 'x = 1'}, 'script': None}",
+    "its end": "{'op': 'end', 'pid': 1, 'grace': 0}",
+    "a copy": "{'op': 'copy'}",
+    "something before": (
+        "{'op': 'call', 'before': [{'target': {'function': '__import__'}, 'args': ['os']}],"
+        " 'target': {'function': 'moving_average'}, 'args': {'tuple': []}, 'kwargs': {'dict': []}}"
+    ),
+    "a backward pass of nothing": "{'op': 'backward', 'call': 99, 'gradients': {'list': []}}",
+    "nothing": "{}",
+    "a function that is a list": "{'op': 'call', 'target': {'function': []}}",
+}
+
+
+@pytest.fixture(scope="module")
+def answers() -> Mapping[str, tuple[Report, Report]]:
+    def body(engine: Engine) -> dict[str, tuple[Report, Report]]:
+        found = {}
+        for name, header in QUESTIONS.items():
+            own = ASKS.format(header=header).encode()
+            files = {**RIGHT, FIRST: WRONG, "smooth.py": own}
+            asked = engine.grade(Request(Submission("asks", files), TINY.stages, SEED))
+            honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
+            found[name] = (asked, honest)
+        return found
+
+    return with_engine(TINY, TINY.stages, "cpu", body)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_worker_learns_nothing_of_a_solution(
+    answers: Mapping[str, tuple[Report, Report]], name: str
+) -> None:
+    asked, honest = answers[name]
+    told = repr(asked)
+    assert asked.stages[1].score < 4
+    solution = [line.strip() for line in RIGHT[FIRST].decode().splitlines() if len(line) > 30]
+    code = [line for line in solution if not line.startswith(('"', "def", ">>>", "import"))]
+    assert code and not [line for line in code if line in told]
+    assert "references.py" not in told and "grader/" not in told
+    assert honest.score == 10

@@ -1,0 +1,243 @@
+"""Submissions that hide a forbidden call: it is seen, by whatever way they came by it.
+
+Each is a right answer by its results, so all that it can lose it loses for the call. Calls that
+nobody hides are in test_forbidden.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import read_course
+from grader.types.report import Outcome, StageResult, Status
+from grader.types.submission import Submission
+
+ROOT = Path(__file__).parents[3]
+REAL = read_course(ROOT / "course.toml")
+MHA = "torch.nn.MultiheadAttention"
+FUNCTION = "torch.nn.functional.multi_head_attention_forward"
+NATIVE = "torch.ops.aten._native_multi_head_attention"
+SDPA = "torch.nn.functional.scaled_dot_product_attention"
+# The real rules of the last stage and one more, for a stage whose checks are quick.
+NAMES = (*REAL.stage("multi_head_attention").forbidden, SDPA)
+STAGE = replace(REAL.stage("concat_heads"), forbidden=NAMES)
+SEED = 8
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
+
+JOINS = """
+import functools, gc, importlib, importlib.util, operator, os, pickle, sys, threading, types
+
+import torch
+
+one = torch.ones(2, 3, 4)
+{before}
+
+def concat_heads(x):
+    {use}
+    B, H, T, d_k = x.shape
+    return x.transpose(1, 2).reshape(B, T, H * d_k)
+"""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What is done before the check asks, and while it is answered; the name that is to be seen."""
+
+    use: str
+    name: str = MHA
+    before: str = ""
+
+
+KERNEL = (
+    "_native_multi_head_attention(*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4]))"
+)
+HIDDEN = {
+    "getattr": Hidden("getattr(torch.nn, 'Multihead' + 'Attention')(4, 2)"),
+    "getattr of a part of torch": Hidden(
+        "getattr(getattr(torch, 'n' * 2), 'MultiheadAttention')(4, 2)"
+    ),
+    "importlib": Hidden("importlib.import_module('torch.' + 'nn').MultiheadAttention(4, 2)"),
+    "__import__": Hidden("__import__('torch.nn', fromlist=['x']).MultiheadAttention(4, 2)"),
+    "sys.modules": Hidden(
+        "vars(sys.modules['torch.nn.modules.activation'])['Multihead' 'Attention'](4, 2)"
+    ),
+    "operator": Hidden("operator.attrgetter('nn.MultiheadAttention')(torch)(4, 2)"),
+    "functools.partial": Hidden(
+        "made()", before="made = functools.partial(torch.nn.MultiheadAttention, 4, 2)"
+    ),
+    "map": Hidden("list(map(torch.nn.MultiheadAttention, [4], [2]))"),
+    "a class of another name": Hidden(
+        "Innocent(4, 2)",
+        before=(
+            "class Innocent(getattr(torch.nn, 'MultiheadAttention')): pass\n"
+            "Innocent.__module__ = 'mine'"
+        ),
+    ),
+    "a class that is made": Hidden(
+        "type('Innocent', (vars(torch.nn)['MultiheadAttention'],), {})(4, 2)"
+    ),
+    "an object without its constructor": Hidden(
+        "kind.forward(mha, one, one, one)",
+        before="kind = torch.nn.MultiheadAttention\nmha = kind(4, 2)",
+    ),
+    "an object made before": Hidden(
+        "mha(one, one, one)", before="mha = torch.nn.MultiheadAttention(4, 2)"
+    ),
+    "its copy": Hidden(
+        "mha(one, one, one)",
+        before="import copy\nmha = copy.deepcopy(torch.nn.MultiheadAttention(4, 2))",
+    ),
+    "its pickle": Hidden(
+        "mha(one, one, one)",
+        before="mha = pickle.loads(pickle.dumps(torch.nn.MultiheadAttention(4, 2)))",
+    ),
+    "its forward under another name": Hidden(
+        "mha.go(one, one, one)",
+        before="mha = torch.nn.MultiheadAttention(4, 2)\nmha.go = mha.forward",
+    ),
+    "among all subclasses": Hidden(
+        "next(k for k in torch.nn.Module.__subclasses__() if k.__name__[:9] == 'Multihead')(4, 2)"
+    ),
+    "among all objects": Hidden(
+        "kind(4, 2)",
+        before=(
+            "gc.unfreeze()\nkinds = [o for o in gc.get_objects() if isinstance(o, type)]\n"
+            "kind = next(k for k in kinds if k.__name__ == 'MultiheadAttention')"
+        ),
+    ),
+    "inside a layer": Hidden("torch.nn.TransformerEncoderLayer(4, 2)"),
+    "inside a layer made before": Hidden(
+        "layer(one)", before="layer = torch.nn.TransformerEncoderLayer(4, 2).eval()"
+    ),
+    "in a thread": Hidden(
+        "t = threading.Thread(target=torch.nn.MultiheadAttention, args=(4, 2)); t.start(); t.join()"
+    ),
+    "in a thread that was started before": Hidden(
+        "go.set(); done.wait(2)",
+        before=(
+            "go, done = threading.Event(), threading.Event()\n"
+            "def later():\n    go.wait()\n    torch.nn.MultiheadAttention(4, 2)\n    done.set()\n"
+            "threading.Thread(target=later, daemon=True).start()"
+        ),
+    ),
+    "exec": Hidden("exec('torch.nn.Multihead' + 'Attention(4, 2)')"),
+    "eval of what nobody reads": Hidden(
+        "eval(bytes.fromhex('746f7263682e6e6e2e4d756c746968656164417474656e74696f6e28342c203229'))"
+    ),
+    "a finalizer": Hidden(
+        "last.append(Last()); last.clear()",
+        before="last = []\nclass Last:\n    def __del__(self): torch.nn.MultiheadAttention(4, 2)",
+    ),
+    "an operator": Hidden(
+        "Sum() + 1",
+        before="class Sum:\n    def __add__(self, o): torch.nn.MultiheadAttention(4, 2)",
+    ),
+    "what is loaded again": Hidden(
+        "importlib.reload(torch.nn.modules.activation).MultiheadAttention(4, 2)"
+    ),
+    "what was loaded again before": Hidden(
+        "again.MultiheadAttention(4, 2)",
+        before="import torch.nn.modules.activation as a\nagain = importlib.reload(a)",
+    ),
+    "what is imported anew": Hidden(
+        "importlib.import_module('torch.nn.modules.activation').MultiheadAttention(4, 2)",
+        before="del sys.modules['torch.nn.modules.activation']",
+    ),
+    "a second module of its file": Hidden(
+        "second.MultiheadAttention(4, 2)",
+        before=(
+            "import torch.nn.modules.activation as a\n"
+            "spec = importlib.util.spec_from_file_location('torch.nn.modules.second', a.__file__)\n"
+            "second = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(second)"
+        ),
+    ),
+    "a function": Hidden(
+        "getattr(torch.nn.functional, 'multi_head_attention_' + 'forward')(*[None] * 13)", FUNCTION
+    ),
+    "a function taken before": Hidden(
+        "taken(*[None] * 13)",
+        FUNCTION,
+        "taken = vars(torch.nn.functional)['multi_head_attention_forward']",
+    ),
+    "a function loaded again": Hidden(
+        "torch.nn.functional.multi_head_attention_forward(*[None] * 13)",
+        FUNCTION,
+        "try: importlib.reload(torch.nn.functional)\nexcept RuntimeError: pass",
+    ),
+    "a function of the same code": Hidden(
+        "mine(*[None] * 13)",
+        FUNCTION,
+        "f = torch.nn.functional.multi_head_attention_forward\n"
+        "mine = types.FunctionType(f.__code__, f.__globals__, 'mine', f.__defaults__)",
+    ),
+    "a function by functools": Hidden(
+        "functools.partial(torch.nn.functional.multi_head_attention_forward, None)(*[None] * 12)",
+        FUNCTION,
+    ),
+    "torch._C._nn": Hidden("torch._C._nn.scaled_dot_product_attention(one, one, one)", SDPA),
+    "torch._C._nn, taken before": Hidden(
+        "taken(one, one, one)", SDPA, "taken = torch._C._nn.scaled_dot_product_attention"
+    ),
+    "torch.ops": Hidden("torch.ops.aten.scaled_dot_product_attention.default(one, one, one)", SDPA),
+    "torch._C._jit": Hidden(
+        "torch._C._jit_get_operation('aten::scaled_dot_product_attention')[0](one, one, one)", SDPA
+    ),
+    "a script": Hidden(
+        "script(one)",
+        SDPA,
+        "script = torch.jit.CompilationUnit('''\n"
+        "def f(x):\n    return torch.ops.aten.scaled_dot_product_attention(x, x, x)\n''').f",
+    ),
+    "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
+    "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
+    "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
+    # Nothing is called while a check is answered, but it stands there.
+    "only where no check looks": Hidden("x.shape[0] > 99 and torch.nn.MultiheadAttention(4, 2)"),
+    "by the time of day": Hidden(
+        "os.environ.get('TZ') and helper()",
+        before="def helper(): return torch.nn.MultiheadAttention(4, 2)",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> Mapping[str, StageResult]:
+    asked = [getattr(item, "callspec", None) for item in request.session.items]
+    wanted = {spec.params["way"] for spec in asked if spec and "way" in spec.params}
+    course = replace(REAL, stages=tuple(STAGE if s.slug == STAGE.slug else s for s in REAL.stages))
+
+    def body(engine: Engine) -> dict[str, StageResult]:
+        def graded(source: str) -> StageResult:
+            submission = Submission("hidden", {STAGE.file_name: source.encode()})
+            return engine.grade(Request(submission, (STAGE,), SEED)).stages[0]
+
+        found = {"honest": graded(JOINS.format(before="", use="pass"))}
+        for way, hidden in HIDDEN.items():
+            if way in wanted:
+                found[way] = graded(JOINS.format(before=hidden.before, use=hidden.use))
+        found["honest again"] = graded(JOINS.format(before="", use="pass"))
+        return found
+
+    return with_engine(course, [STAGE], "cpu", body)
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_a_hidden_call_is_seen(results: Mapping[str, StageResult], way: str) -> None:
+    name, result = HIDDEN[way].name, results[way]
+    assert result.checks[0].id == "concat_heads.forbidden-call", result.checks[0].message
+    assert f"calls {name}" in result.checks[0].message
+    assert (result.status, result.score) == (Status.FAILED, 0)
+
+
+@pytest.mark.parametrize("who", ["honest", "honest again"])
+def test_the_others_get_their_points(results: Mapping[str, StageResult], who: str) -> None:
+    result = results[who]
+    assert (result.status, result.score) == (Status.PASSED, result.max_score)
+    assert Outcome.FAILED not in {check.outcome for check in result.checks}
