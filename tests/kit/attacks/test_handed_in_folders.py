@@ -19,6 +19,7 @@ from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
+from grader.run.workers import remove_tree
 from grader.types.errors import SubmissionFileError
 from grader.types.report import Report
 from grader.types.submission import Submission
@@ -103,8 +104,12 @@ def others_modules(folder: Path) -> None:
     (folder / "course.toml").write_text("schema = 1\n")
 
 
+def _write(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+
+
 def notebook(data: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / "it.ipynb").write_bytes(data) and None or None
+    return lambda folder: _write(folder / "it.ipynb", data)
 
 
 def cells(*sources: object) -> bytes:
@@ -188,6 +193,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Repor
                 continue
             honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
             found[name] = (one(engine, folder / handed.file), honest)
+            remove_tree(str(place))  # pytest itself could not remove folders so deep
         return found
 
     return with_engine(TINY, TINY.stages, "cpu", body)
