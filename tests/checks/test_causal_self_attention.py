@@ -163,13 +163,13 @@ def expect_output(
 
 
 def expect_gradients(actual: Tensor, expected: Tensor, inputs: Mapping[str, Tensor]) -> None:
-    """Expect these gradients; they are sums of many terms and rounded accordingly in float32."""
+    """Expect these gradients."""
     axes = {
         name: "row column" if tensor.dim() == 2 else "row"
         for name, tensor in inputs.items()
         if name != "x"
     }
-    expect_gradients_close(actual, expected, inputs, axes=axes, rtol=1e-3, atol=1e-4)
+    expect_gradients_close(actual, expected, inputs, axes=axes)
 
 
 def mask_buffer(attention: Any, context_size: int) -> str:
@@ -376,8 +376,8 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     x = rand(B=B, T=T, d_in=d_in, dtype=dtype)
     output = attention(x)
     expect_dtype(output, dtype)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax that is
-    # computed in float32 throughout is no mistake.
+    # Loose, for what is asked is the dtype: bfloat16 rounds at every step (right answers are off by
+    # up to 0.014), and a softmax in float32 is no mistake, not even in float64 (2.9e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     expect_output(output, reference(rounded, H, x), f" in {dtype}", tolerance, tolerance)
 

@@ -216,11 +216,6 @@ def expect_cache(
         expect_close(got, want, axes=CACHE, what=f"the cached {name}{when}", rtol=rtol, atol=atol)
 
 
-def expect_gradients(actual: Tensor, expected: Tensor, inputs: Mapping[str, Tensor]) -> None:
-    """Expect these gradients; they are sums of many terms and rounded accordingly in float32."""
-    expect_gradients_close(actual, expected, inputs, axes=GRADIENT_AXES, rtol=1e-3, atol=1e-4)
-
-
 # --- the first call --------------------------------------------------------------------------
 
 
@@ -456,7 +451,7 @@ def test_gradients(submission: Any, rand: Rand, P: int) -> None:
     x = rand(B=B, T=N, D=D, grad=True)
     expected, _ = reference(trained, H, x, cache)
     output, _ = attention(x, cache)
-    expect_gradients(output, expected, {"x": x, **trained})
+    expect_gradients_close(output, expected, {"x": x, **trained}, axes=GRADIENT_AXES)
 
 
 @pytest.mark.points(1)
@@ -471,8 +466,8 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     attention.to(dtype)
     x = rand(B=B, T=P + N, D=D, dtype=dtype)
     expected, joined = reference(rounded, H, x)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax that is
-    # computed in float32 throughout is no mistake.
+    # Loose, for what is asked is the dtype: bfloat16 rounds at every step (right answers are off by
+    # up to 0.013), and a softmax in float32 is no mistake, not even in float64 (2.4e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     output, cache = attention(x[:, :P])
     further, cache = attention(x[:, P:], pair(cache))
