@@ -38,7 +38,7 @@ _LONGEST = 1500  # tokens of an answer that are looked at
 _LARGEST = 100_000  # letters of a source
 _EXCERPT = 25  # lines
 _GAP = 3  # lines apart: what is between them is shown too
-_BLOCK = 256  # answers that are compared with all others at a time
+_BLOCK = 10_000  # pairs that are compared at a time
 _NAME = "n"  # stands for every name that the answer gives
 _LETTERS = 0xD000  # tokens are written as letters, those below the surrogates
 _SLOTS = 1 << 22  # counters for runs of tokens; two that share one only seem more usual
@@ -176,13 +176,18 @@ class _Answers:
 _FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _RUN + 1)], np.uint64)
 
 
-def _runs(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """The slot of every run of tokens in turn."""
+def _mixed(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """A number for every run of tokens in turn, the same for the same runs."""
     if len(codes) < _RUN:
         return np.zeros(0, np.uint64)
     windows = np.lib.stride_tricks.sliding_window_view(codes, _RUN).astype(np.uint64)
     mixed: np.ndarray[tuple[int], np.dtype[np.uint64]] = windows @ _FACTORS
-    return mixed >> np.uint64(64 - (_SLOTS.bit_length() - 1))
+    return mixed
+
+
+def _runs(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The slot of every run of tokens in turn."""
+    return _mixed(codes) >> np.uint64(64 - (_SLOTS.bit_length() - 1))
 
 
 def _covered(
@@ -214,27 +219,44 @@ def _alike(codes: Sequence[str]) -> list[tuple[tuple[int, ...], float, int]]:
         if len(code) >= _TOKENS:
             same.setdefault(code, []).append(place)
     found = [(tuple(who), 1.0, len(code)) for code, who in same.items() if len(who) > 1]
-    distinct = sorted(same, key=len)
-    for start in range(0, len(distinct), _BLOCK):
-        # Only the lengths that can be as much alike are looked at, and each pair once.
-        block = distinct[start : start + _BLOCK]
-        longest = len(block[-1]) * (2 - ALIKE) / ALIKE
-        others = [code for code in distinct[start:] if len(code) <= longest]
-        scores = process.cdist(
-            block,
+    distinct = list(same)
+    for some in _sharing(distinct):
+        ones, others = [distinct[one] for one, _ in some], [distinct[other] for _, other in some]
+        shares = process.cpdist(
+            ones,
             others,
             scorer=Indel.normalized_similarity,
             score_cutoff=ALIKE,
             dtype=np.float32,
             workers=-1,
         )
-        for row, column in zip(*np.nonzero(scores), strict=True):
-            one, other = block[row], others[column]
-            share = float(scores[row, column])
+        for one, other, share in zip(ones, others, map(float, shares), strict=True):
             many = round(share * (len(one) + len(other)) / 2)
-            if column > row and many >= _TOKENS:
+            if many >= _TOKENS:
                 found.append(((same[one][0], same[other][0]), share, many))
     return sorted(found, key=lambda pair: (-pair[1] * pair[2], pair[0]))
+
+
+def _sharing(codes: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
+    """The pairs of codes that share a run: all others are hardly alike, and there are too many.
+
+    Few have a rare run, so the pairs are not many more than the codes.
+    """
+    runs = [np.unique(_mixed(_codes(code))) for code in codes]
+    if not runs:
+        return
+    places = np.repeat(np.arange(len(codes)), [len(each) for each in runs])
+    mixed = np.concatenate(runs)
+    order = np.argsort(mixed, kind="stable")
+    mixed, places = mixed[order], places[order]
+    keys = [np.zeros(0, np.int64)]
+    for step in range(1, _NOT_FEW):
+        is_same = mixed[step:] == mixed[:-step]
+        keys.append(places[:-step][is_same] * len(codes) + places[step:][is_same])
+    pairs = np.unique(np.concatenate(keys))
+    for start in range(0, len(pairs), _BLOCK):
+        block = pairs[start : start + _BLOCK]
+        yield [divmod(int(key), len(codes)) for key in block]
 
 
 # --- what an answer is made of -----------------------------------------------------------------
