@@ -20,7 +20,7 @@ def graded(files: dict[str, bytes]) -> Report:
     return grade(COURSE, Request(submission, COURSE.stages, seed=11), "cpu")
 
 
-def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() -> None:
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() -> None:
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source
@@ -28,8 +28,10 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() ->
     by_slug = {stage.slug: stage for stage in report.stages}
     assert by_slug["split_heads"].status is Status.FAILED
     assert by_slug["multi_head_attention"].caused_by == "split_heads"
-    others = [s for s in report.stages if s.slug not in ("split_heads", "multi_head_attention")]
-    assert all(stage.status is Status.PASSED for stage in others)
+    for stage in COURSE.stages[1:]:
+        result = by_slug[stage.slug]
+        is_caused = "split_heads" in stage.requires and result.caused_by == "split_heads"
+        assert result.status is Status.PASSED or is_caused, stage.slug
     assert report.score < report.max_score == 100
 
 
