@@ -29,7 +29,7 @@ class Diverged(BaseException):
 class Usage:
     """The most bytes that the tensors of one call took at once, beyond its inputs."""
 
-    peak_bytes: int = 0
+    peak: int = 0
 
 
 class StageUnderCheck:
@@ -153,7 +153,7 @@ class StageUnderCheck:
         reply = self._answer(frame)
         peak = reply.header.get("peak")
         if self._usage is not None and type(peak) is int:
-            self._usage.peak_bytes = max(self._usage.peak_bytes, peak)
+            self._usage.peak = max(self._usage.peak, peak)
         self._answered = self._answered or "given" not in frame.header.get("target", {})
         self._recorded += len(frame.data) + reply.size
         if self._recorded <= _RECORD_CAP:
@@ -216,7 +216,7 @@ class RemoteSubmission:
     def measured(self) -> AbstractContextManager[Usage]:
         """`with submission.measured() as usage:` says how much memory a call in the block takes.
 
-        `usage.peak_bytes` are the most bytes of tensors alive at once that no argument holds.
+        `usage.peak` are the most bytes of tensors alive at once that no argument holds.
         """
         return self._stage.measured()
 

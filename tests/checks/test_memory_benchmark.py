@@ -141,8 +141,9 @@ def mib(size: float) -> str:
 def expect_peak(size: float, known: float, what: str) -> None:
     """Expect this many MiB, and no more than inputs, output and small things beside them."""
     if not 0.95 * known * MIB <= size <= 1.05 * known * MIB + ROOM:
+        told = what.replace("_", " ").replace("mib", "MiB")
         raise CheckFailed(
-            f"The peak is wrong for a function that {what.replace('_', ' ').replace('mib', 'MiB')}\n"
+            f"The peak is wrong for a function that {told}\n"
             f"  expected  {mib(known * MIB)}, give or take inputs and output of 0.02 MiB\n"
             f"  got       {mib(size)}"
         )

@@ -205,7 +205,7 @@ def test_shapes(submission: Any, rand: Rand, device: torch.device) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False])
 def test_layers(submission: Any, bias: bool) -> None:
-    """It owns w_q, w_k, w_v and w_o, 4 D² + 4 D parameters, nothing else"""
+    """The four layers are the core module's, and there are no others"""
     mha = submission.OptionalWeightsAttention(d_model=D, num_heads=H, bias=bias)
     expect_layers(dict(mha.named_parameters()), D, bias)
     expect_layers(mha.state_dict(), D, bias)

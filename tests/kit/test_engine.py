@@ -20,7 +20,7 @@ def graded(files: dict[str, bytes]) -> Report:
     return grade(COURSE, Request(submission, COURSE.stages, seed=11), "cpu")
 
 
-def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() -> None:
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() -> None:
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source

@@ -88,7 +88,7 @@ class Bench:
                     args, kwargs = (), {}  # torch then tells what is missing, not what is too much
                 result = function(*args, **kwargs)
             if header.get("measured"):
-                more["peak"] = measured.peak_bytes
+                more["peak"] = measured.peak
         packer = Packer(self._handle)
         value = packer.pack(result)
         outputs = list(packer.arrays)

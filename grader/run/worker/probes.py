@@ -52,7 +52,7 @@ def held_shapes(root: Any) -> list[tuple[int, ...]]:
 
 
 def meter() -> AbstractContextManager[Any]:
-    """A block that notes, as its `peak_bytes`, the most bytes that its tensors took at once.
+    """A block that notes, as its `peak`, the most bytes that its tensors took at once.
 
     Counted is the storage of every tensor that an operation in the block makes, for as long as it
     is alive; what an operation takes inside for a moment is not seen. So it is the same on every
@@ -69,7 +69,7 @@ def _meter() -> Any:
     class Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            self.peak_bytes = 0
+            self.peak = 0
             self._bytes = 0
             self._sizes: dict[int, int] = {}
             self._alive: dict[int, Any] = {}
@@ -86,7 +86,7 @@ def _meter() -> Any:
             for storage in _storages(result):
                 if storage._cdata in self._sizes or storage._cdata not in before:
                     self._count(storage)
-            self.peak_bytes = max(self.peak_bytes, self._bytes)
+            self.peak = max(self.peak, self._bytes)
             return result
 
         def _count(self, storage: Any) -> None:

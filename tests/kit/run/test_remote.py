@@ -542,11 +542,11 @@ def test_the_memory_of_the_calls_in_a_block_is_measured() -> None:
         remote.twice(x)
         remote.outer(x)
         remote.twice(x)
-    assert usage.peak_bytes == 4 * (1_000_000 + 1000)
+    assert usage.peak == 4 * (1_000_000 + 1000)
     with remote.measured() as usage:
         remote.twice(x)
-    assert usage.peak_bytes == 4000
-    assert remote.outer(x).shape == (1000,) and usage.peak_bytes == 4000
+    assert usage.peak == 4000
+    assert remote.outer(x).shape == (1000,) and usage.peak == 4000
 
 
 def test_what_is_not_measured_is_asked_as_ever() -> None:
