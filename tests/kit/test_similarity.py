@@ -176,6 +176,11 @@ def test_the_stub_and_the_solution_do_not_count() -> None:
     assert found(crowd(ann=STUB, bob=STUB)) == []
     solved = (Given(STAGE, STUB, ODD),)
     assert compared(crowd(ann=ODD, bob=RENAMED), solved).alike == ()
+    helper = ODD.replace("def fold", "def given")
+    stub = (Given(STAGE, f"{helper}\n{STUB}", SOLUTION),)
+    both = [f"{helper}\ndef fold(sheet, times):\n    return {n}\n" for n in (1, 2)]
+    assert found(crowd(ann=both[0], bob=both[1])) == [("ann", "bob")]
+    assert compared(crowd(ann=both[0], bob=both[1]), stub).alike == ()
 
 
 def test_a_short_answer_tells_nothing() -> None:
