@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grader.judge.calls import forbidden_calls
-from grader.judge.places import is_written, place_of
+from grader.judge.places import is_written
 from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
-from grader.run.facts import Case, Ending, StageFacts
+from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
+from grader.run.reader import Reader, SourceReader
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
+_CELLS_CAP = 500  # of a notebook from which those are chosen that a stage needs
 _DEADLY_CELL = (
     "a cell does not come to its end or ends its process, so each stage was run with the cells "
     "that it needs alone"
@@ -106,6 +106,7 @@ class Engine:
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
         self._replays = Replays()
         self._known: dict[str, tuple[tuple[Misconception, ...], Callable[[str], Any]]] = {}
+        self._reader = Reader(interpreter)
         self._run: _Run | None = None
 
     def forked(self) -> Engine:
@@ -126,7 +127,13 @@ class Engine:
         Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
         """
         run = self._run = _Run(
-            request, self.course, self.device, self.interpreter, self._checks, self._diagnosed
+            request,
+            self.course,
+            self.device,
+            self.interpreter,
+            self._checks,
+            SourceReader(self._reader, request.submission),
+            self._diagnosed,
         )
         try:
             return run.report(progress)
@@ -203,36 +210,11 @@ def _passed(facts: StageFacts) -> set[Case]:
     return {fact.case for fact in facts.cases if fact.ending is Ending.PASSED}
 
 
-def with_calls_in_source(
-    facts: StageFacts, submission: Submission, course: Course, stage: Stage
-) -> StageFacts:
+def with_calls(facts: StageFacts, found: Sequence[ForbiddenCall]) -> StageFacts:
     """The facts with the forbidden calls in the source that no check has reached."""
-    if not stage.forbidden:
-        return facts
-    things = {name: _thing(name) for name in stage.forbidden}
-
-    def meaning(dotted: str) -> str | None:
-        if dotted in things:
-            return dotted
-        thing = _thing(dotted)
-        return next((n for n, known in things.items() if thing is known is not None), None)
-
     seen = {call.name for call in facts.forbidden}
-    found = forbidden_calls(submission, course, stage, meaning)
     more = tuple(call for call in found if call.name not in seen)
-    return replace(facts, forbidden=facts.forbidden + more) if more else facts
-
-
-def _thing(dotted: str) -> object:
-    """What a dotted name stands for in this process; nothing is imported for it."""
-    parts = dotted.split(".")
-    for count in range(len(parts), 0, -1):
-        thing: object = sys.modules.get(".".join(parts[:count]))
-        if thing is not None:
-            for part in parts[count:]:
-                thing = getattr(thing, "__dict__", {}).get(part)
-            return thing
-    return None
+    return replace(facts, forbidden=facts.forbidden + more)
 
 
 def _may_use_gpu(device: str) -> bool:
@@ -250,6 +232,7 @@ class _Run:
         device: str,
         interpreter: Interpreter,
         checks: Checks,
+        source: SourceReader,
         diagnosed: Callable[[Stage, StageFacts], dict[str, Diagnosis]],
     ) -> None:
         self._request = request
@@ -257,6 +240,7 @@ class _Run:
         self._device = device
         self._interpreter = interpreter
         self._checks = checks
+        self._source = source
         self._diagnosed = diagnosed
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
@@ -293,7 +277,7 @@ class _Run:
 
     def _result(self, stage: Stage) -> StageResult:
         def place(target: str) -> str:
-            return place_of(self._request.submission, stage, target)
+            return self._source.place(stage, target)
 
         if self._course.is_partial:
             return self._partial_result(stage, place)
@@ -344,7 +328,7 @@ class _Run:
             facts = self._run(stage, ())
             if facts.forbidden and self._earns_it_without(stage, facts):
                 facts = replace(facts, forbidden=())
-            self._facts[stage.slug] = facts
+            self._facts[stage.slug] = with_calls(facts, self._source.calls(self._course, stage))
         return self._facts[stage.slug]
 
     def _earns_it_without(self, stage: Stage, facts: StageFacts) -> bool:
@@ -402,7 +386,7 @@ class _Run:
             self._has_deadly_cell = True
             if self._submission(stage) != self._request.submission:
                 return self._run(stage, answered)
-        return with_calls_in_source(facts, submission, self._course, stage)
+        return facts
 
     def _submission(self, stage: Stage) -> Submission:
         """What is run for a stage; all of it where what the stage asks for is nowhere in it."""
@@ -411,7 +395,13 @@ class _Run:
             return submission
         from grader.run.cells import needed
 
-        cells = needed(self._course, stage, submission.cells)
+        names = None
+        if len(submission.cells) <= _CELLS_CAP:
+            names = self._source.names(submission.cells)
+        if names is None:
+            return submission
+        known = dict(zip(submission.cells, names, strict=True))
+        cells = needed(self._course, stage, submission.cells, known.__getitem__)
         return replace(submission, cells=cells or submission.cells)
 
     def _cause(self, stage: Stage, unfinished: Sequence[Stage]) -> Stage:

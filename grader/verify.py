@@ -168,14 +168,15 @@ class _Proof:
         return judge_stage(self._stage, self._facts(submission, seed))
 
     def _facts(self, submission: Submission, seed: int) -> StageFacts:
-        from grader.engine import with_calls_in_source
+        from grader.engine import with_calls
         from grader.run.answers import WorkerAnswers
+        from grader.run.reader import Reader, SourceReader
         from grader.run.remote import StageUnderCheck
 
         stage, course = self._stage, self._course
         answers = WorkerAnswers(self._interpreter, course, stage, submission)
         facts = self._checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
-        return with_calls_in_source(facts, submission, course, stage)
+        return with_calls(facts, SourceReader(Reader(None), submission).calls(course, stage))
 
     def _misconception(
         self, mistake: Misconception, known: Sequence[Misconception]

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from grader.types.submission import Submission
 FILE_CAP = 1 << 20  # bytes of one file
 NOTEBOOK_CAP = 32 << 20  # bytes of a notebook, whose pictures are in it
 CELLS_CAP = 10_000  # of a notebook
+CODE_CAP = 1 << 20  # characters of its code
+PIECES_CAP = 2_000_000  # lists, tables and texts in it: each takes many times its bytes
 FILES_CAP = 200  # files of one folder, and folders in it
 FOLDER_CAP = 8 << 20  # bytes of all its files
+ENTRIES_CAP = 20_000  # of one folder, of any kind
 DEPTH_CAP = 10  # folders in folders
 _SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git", ".venv", "venv", "node_modules"})
 
@@ -49,7 +53,10 @@ def parse_cells(data: bytes, name: str) -> tuple[str, ...]:
         cells = notebook_cells(data)
     except SubmissionFileError as error:
         raise SubmissionFileError(f"{name}: {error}") from None
-    return tuple(cell_source(cell) for cell in cells if _is_code(cell))
+    sources = tuple(cell_source(cell) for cell in cells if _is_code(cell))
+    if sum(map(len, sources)) > CODE_CAP:
+        raise SubmissionFileError(f"{name}: has more than {CODE_CAP >> 20} MiB of code")
+    return sources
 
 
 def notebook_cells(data: bytes) -> list[Any]:
@@ -57,6 +64,8 @@ def notebook_cells(data: bytes) -> list[Any]:
 
     Raises SubmissionFileError, whose text goes on from the notebook's name.
     """
+    if sum(map(data.count, (b"[", b"{", b'"'))) > PIECES_CAP:
+        raise SubmissionFileError("is not a notebook that anybody can have written")
     try:
         notebook = json.loads(data.decode(json.detect_encoding(data), "replace"))
     except (ValueError, RecursionError):
@@ -111,9 +120,12 @@ def _folder(folder: Path) -> dict[str, bytes]:
 
 def _entries(folder: Path) -> list[Path]:
     try:
-        return sorted(folder.iterdir())
+        entries = list(islice(folder.iterdir(), ENTRIES_CAP + 1))
     except OSError as error:
         raise SubmissionFileError(f"{folder}: cannot be read: {error.strerror}") from None
+    if len(entries) > ENTRIES_CAP:
+        raise SubmissionFileError(f"{folder}: has more than {ENTRIES_CAP} files in it")
+    return sorted(entries)
 
 
 def regular_bytes(path: Path, cap: int) -> bytes:

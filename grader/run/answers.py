@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.run.facts import ForbiddenCall
+from grader.run.frames import frames_told
 from grader.run.solutions import References
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
@@ -26,7 +27,6 @@ LAYERS = (
 _PRINT_CAP = 4000
 _REPLIES_CAP = 256 << 20  # bytes of all replies of one stage: who sends more wants to slow us
 _MESSAGE_CAP = 2000
-_FRAMES_CAP = 12
 _GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
 _MIXED_IN = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
@@ -346,7 +346,7 @@ class WorkerAnswers:
             name = call.get("name") if isinstance(call, dict) else None
             known = [each.name for each in self.forbidden]
             if name in self._stage.forbidden and name not in known:
-                self.forbidden += (ForbiddenCall(name, _frames(call)),)
+                self.forbidden += (ForbiddenCall(name, frames_told(call)),)
 
     def _drop(self, grace: float = 0.0) -> End:
         worker, self._worker = self._worker, None
@@ -376,30 +376,7 @@ def _told(error: dict[str, Any]) -> str:
     if name == "SystemExit":
         message = "your code called sys.exit() or quit(); return a value instead"
     first = f"{name}: {message}" if message else name
-    return first + _frames(error)
-
-
-_REPEATED = "\n    ... and again from there, over and over"
-
-
-def _frames(error: Mapping[str, Any]) -> str:
-    """The learner's frames in words, one that repeats itself (a recursion without end) once."""
-    lines = ""
-    before = None
-    frames = error.get("frames")
-    for frame in frames[-_FRAMES_CAP:] if isinstance(frames, list) else []:
-        if not isinstance(frame, dict) or type(frame.get("line")) is not int:
-            continue
-        if frame == before:
-            lines = lines.removesuffix(_REPEATED) + _REPEATED
-            continue
-        before = frame
-        where = safe(str(frame.get("file", ""))[:200])
-        function = safe(str(frame.get("function", ""))[:100])
-        inside = f", in {function}" if function and function != "<module>" else ""
-        lines += f"\n  {where}, line {frame.get('line')}{inside}"
-        lines += f"\n    {safe(str(frame.get('text', ''))[:200])}"
-    return lines
+    return first + frames_told(error)
 
 
 def _import_error(error: Any, stage: Stage, submission: Submission) -> AnswerError:

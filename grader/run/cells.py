@@ -7,12 +7,11 @@ left out: they may take long, and nothing that is graded needs them.
 from __future__ import annotations
 
 import re
-import symtable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.run.worker.loader import without_magics
+from grader.run.worker.reading import names_of
 from grader.types.course import Course, Stage
 
 _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
@@ -32,8 +31,30 @@ class Cell:
         return found[1] if found else None
 
 
+@dataclass(frozen=True)
+class Names:
+    """The global names that a cell defines itself, those it imports, and those it needs."""
+
+    own: frozenset[str] = frozenset()
+    imported: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=10_000)
+def names_in(source: str) -> Names:
+    """The names of a cell, read in this process: it must be the learner's own, or read before."""
+    return Names(*map(frozenset, names_of(source)))
+
+
+NamesOf = Callable[[str], Names]
+
+
 def submitted(
-    course: Course, stages: Sequence[Stage], cells: Sequence[Cell], graded: int | None = None
+    course: Course,
+    stages: Sequence[Stage],
+    cells: Sequence[Cell],
+    graded: int | None = None,
+    names: NamesOf = names_in,
 ) -> list[Cell]:
     """The cells that hold what `stages` and those before them ask for, and what these need in turn.
 
@@ -48,78 +69,53 @@ def submitted(
     known: set[str] = set()
     taken = {cell for cell in cells if cell.number == graded}
     for cell in taken:
-        wanted |= _names(cell.source).needed
+        wanted |= names(cell.source).needed
         own = [stage for stage in stages if stage.slug == cell.slug]
         known.update(entry.name for stage in own for entry in stage.entry_points)
     while wanted - known:
-        taken |= {cell for name in wanted - known for cell in _definer(name, cells)}
+        taken |= {cell for name in wanted - known for cell in _definer(name, cells, names)}
         known |= wanted
-        wanted = set().union(*(_names(cell.source).needed for cell in taken))
-    return _in_order(course, cells, [cell for cell in cells if cell in taken])
+        wanted = set().union(*(names(cell.source).needed for cell in taken))
+    return _in_order(course, cells, [cell for cell in cells if cell in taken], names)
 
 
-def needed(course: Course, stage: Stage, cells: Sequence[str]) -> tuple[str, ...]:
+def needed(
+    course: Course, stage: Stage, cells: Sequence[str], names: NamesOf = names_in
+) -> tuple[str, ...]:
     """The cells of a notebook without what `stage` does not need: those are empty, but there.
 
     Nothing if no cell defines what the stage asks for.
     """
     numbered = [Cell(number, source) for number, source in enumerate(cells)]
-    if not {entry.name for entry in stage.entry_points} <= defined(numbered):
+    if not {entry.name for entry in stage.entry_points} <= defined(numbered, names):
         return ()
-    kept = {cell.number for cell in submitted(course, [stage], numbered)}
+    kept = {cell.number for cell in submitted(course, [stage], numbered, names=names)}
     return tuple(cell.source if cell.number in kept else "" for cell in numbered)
 
 
-def defined(cells: Sequence[Cell]) -> frozenset[str]:
+def defined(cells: Sequence[Cell], names: NamesOf = names_in) -> frozenset[str]:
     """The names that the cells define."""
-    return frozenset().union(*(_names(cell.source).own for cell in cells))
+    return frozenset().union(*(names(cell.source).own for cell in cells))
 
 
-@dataclass(frozen=True)
-class _Names:
-    """The global names that a cell defines itself, those it imports, and those it needs."""
-
-    own: frozenset[str] = frozenset()
-    imported: frozenset[str] = frozenset()
-    needed: frozenset[str] = frozenset()
-
-
-@lru_cache(maxsize=10_000)
-def _names(source: str) -> _Names:
-    """What is not Python defines nothing."""
-    try:
-        top = symtable.symtable(without_magics(source), "cell", "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Names()
-    symbols = top.get_symbols()
-    imported = frozenset(symbol.get_name() for symbol in symbols if symbol.is_imported())
-    own = frozenset(symbol.get_name() for symbol in symbols if symbol.is_assigned()) - imported
-    used = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
-    pending = top.get_children()
-    for table in pending:
-        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
-        pending.extend(table.get_children())
-    return _Names(own, imported, frozenset(used) - own - imported)
-
-
-def _definer(name: str, cells: Sequence[Cell]) -> list[Cell]:
+def _definer(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
     """The cell that `name` comes from: the last that defines it, else the first that imports it."""
-    definers = [cell for cell in cells if name in _names(cell.source).own]
-    importers = [cell for cell in cells if name in _names(cell.source).imported]
+    definers = [cell for cell in cells if name in names(cell.source).own]
+    importers = [cell for cell in cells if name in names(cell.source).imported]
     return definers[-1:] or importers[:1]
 
 
-def _in_order(course: Course, cells: Sequence[Cell], taken: list[Cell]) -> list[Cell]:
+def _in_order(
+    course: Course, cells: Sequence[Cell], taken: list[Cell], names: NamesOf
+) -> list[Cell]:
     order = {cell: place for place, cell in enumerate(cells)}
     places: dict[Cell, int] = {}
     for cell in taken:
-        own = _names(cell.source).own
+        own = names(cell.source).own
         versions = [
-            order[other]
-            for other in cells[: order[cell]]
-            if set() < _names(other.source).own <= own
+            order[other] for other in cells[: order[cell]] if set() < names(other.source).own <= own
         ]
-        after = [place for other, place in places.items() if _names(other.source).own & own]
+        after = [place for other, place in places.items() if names(other.source).own & own]
         places[cell] = max([min([*versions, order[cell]]), *after])
     ordered = sorted(taken, key=lambda cell: (places[cell], order[cell]))
     slugs = [stage.slug for stage in course.stages]

@@ -31,9 +31,11 @@ from grader.types.errors import KitError
 
 _START_SECONDS = 120.0  # a cold disk may take that long to import torch
 _CONTROL_SECONDS = 30.0
+_FAREWELLS, _LAST_WORDS = 50, 0.02  # how often what is left is removed, and seconds in between
 # In the order in which they import each other.
 _SOURCES = (
-    *("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "scratch", "server"),
+    *("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "reading", "scratch"),
+    "server",
 )
 # Forking a process with torch in it is known to be safe on Linux alone.
 _CAN_FORK = sys.platform == "linux"
@@ -64,6 +66,7 @@ class Worker:
         Returns how it ended.
         """
         self.channel.close()
+        self._interpreter.workers.discard(self)
         status = self._interpreter.end(self._pid, grace)
         remove_tree(self.scratch)
         return status
@@ -92,7 +95,13 @@ class Interpreter:
         }
         self._ready = False
         self.idle: Worker | None = None
+        self.workers: set[Worker] = set()
         self._process, self._control = _launch(self._setup)
+
+    @property
+    def forks(self) -> bool:
+        """Whether it can have several workers at a time."""
+        return _CAN_FORK
 
     def copy(self) -> Interpreter:
         """Another one, forked off this one: as warm, with workers of its own.
@@ -105,12 +114,14 @@ class Interpreter:
             Channel(self._control).send(Frame({"op": "copy"}))
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
         other = copy.copy(self)
-        other._control, other.idle = ours, None
+        other._control, other.idle, other.workers = ours, None, set()
         return other
 
     def close(self) -> None:
         """End a copy, and with it its workers."""
         self._control.close()
+        for worker in self.workers:
+            worker.channel.close()
 
     def __enter__(self) -> Interpreter:
         return self
@@ -123,8 +134,12 @@ class Interpreter:
     ) -> None:
         self._process.kill()  # it may be importing still; its workers end with it
         self._process.wait()
-        self._control.close()  # not before: it would clean up at the same time as we do
-        remove_tree(self._scratch_root)
+        self.close()  # not before: it would clean up at the same time as we do
+        for _ in range(_FAREWELLS):
+            remove_tree(self._scratch_root)
+            if not os.path.exists(self._scratch_root):
+                break
+            time.sleep(_LAST_WORDS)  # a worker that is about to end has written something
 
     def start(self) -> Worker:
         """A new worker. Raises KitError if the interpreter cannot import the course's libraries."""
@@ -140,7 +155,7 @@ class Interpreter:
             channel.send(request, deadline)
             if not _CAN_FORK:
                 pid = channel.receive(deadline).header["pid"]
-                return Worker(channel, pid, scratch, self)
+                return self._made(channel, pid, scratch)
             ours, theirs = socket.socketpair()
             with theirs:
                 self._control.settimeout(_CONTROL_SECONDS)
@@ -149,7 +164,12 @@ class Interpreter:
         except (Closed, DeadlineError, OSError) as error:
             remove_tree(scratch)
             raise KitError("the isolated interpreter stopped: run the command again") from error
-        return Worker(Channel(ours, sends=TRUSTED_HEADER_CAP, ahead=True), pid, scratch, self)
+        return self._made(Channel(ours, sends=TRUSTED_HEADER_CAP, ahead=True), pid, scratch)
+
+    def _made(self, channel: Channel, pid: int, scratch: str) -> Worker:
+        worker = Worker(channel, pid, scratch, self)
+        self.workers.add(worker)
+        return worker
 
     def prepare(self) -> None:
         """Start the worker that is needed next, now that nobody waits for it."""

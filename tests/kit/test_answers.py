@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from grader.engine import with_calls_in_source
+from grader.engine import with_calls
 from grader.judge.verdict import judge_stage
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
+from grader.run.reader import Reader, SourceReader
 from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
@@ -55,7 +56,7 @@ def _graded(
         submission = Submission(answer.stem, files)
         answers = WorkerAnswers(interpreter, COURSE, stage, submission)
         facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
-        facts = with_calls_in_source(facts, submission, COURSE, stage)
+        facts = with_calls(facts, SourceReader(Reader(None), submission).calls(COURSE, stage))
         yield answer, judge_stage(stage, facts)
 
 

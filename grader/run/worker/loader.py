@@ -150,9 +150,10 @@ def without_magics(cell: str) -> str:
     return "\n".join(lines)
 
 
-_MAGIC = re.compile(r"\s*([%!?]|[\w, ]+=\s*[%!]|[\w.*]+\?\??\s*$)")
+# No two parts of a pattern match the same letters: a line may be long.
+_MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
 _TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as it does in Jupyter
-_ASSIGNED_MAGIC = re.compile(r"(\s*[\w, ]+)=\s*[%!]")
+_ASSIGNED_MAGIC = re.compile(r"(\s*\w[\w, ]*)=\s*[%!]")
 
 
 def _ignore(*args: Any, **kwargs: Any) -> None:

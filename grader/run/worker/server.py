@@ -29,6 +29,7 @@ from grader.run.worker.bridge import Caller
 from grader.run.worker.forbidden import Watch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
+from grader.run.worker.reading import look
 from grader.run.worker.scratch import is_overfull, remove_tree
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
@@ -115,6 +116,8 @@ class Worker:
         op = request.header.get("op")
         if op == "load":
             return self._load(request.header)
+        if op == "look":
+            return Frame({"found": look(request.header)})
         if request.header.get("begin"):
             self._bench.reset()
             self._watch.begin(request.header.get("forbidden", ()))

@@ -1009,6 +1009,8 @@ def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any])
     start = time.monotonic()
     report = attacked.grade(Request(Submission("attack", files), (STAGE,), SEED))
     seconds = time.monotonic() - start
+    engine._reader.close()
+    attacked._reader.close()
     processes, scratch = _processes(engine), os.listdir(engine.interpreter._scratch_root)
     return Met(report, seconds, _honest(engine), processes, scratch, _outside(ground))
 

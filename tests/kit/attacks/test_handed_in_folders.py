@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,7 @@ from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
-from grader.run.workers import remove_tree
+from grader.run.worker.scratch import remove_tree
 from grader.types.errors import SubmissionFileError
 from grader.types.report import Report
 from grader.types.submission import Submission
@@ -104,12 +106,11 @@ def others_modules(folder: Path) -> None:
     (folder / "course.toml").write_text("schema = 1\n")
 
 
-def _write(file: Path, data: bytes) -> None:
-    file.write_bytes(data)
-
-
 def notebook(data: bytes) -> Callable[[Path], None]:
-    return lambda folder: _write(folder / "it.ipynb", data)
+    def make(folder: Path) -> None:
+        (folder / "it.ipynb").write_bytes(data)
+
+    return make
 
 
 def cells(*sources: object) -> bytes:
@@ -164,6 +165,8 @@ HANDED = {
         "it.ipynb",
     ),
 }
+# Python takes gigabytes and minutes to parse it.
+GREEDY = "if 0:\n    import " + "a." * 100_000 + "b"
 IMPORTS_IT = b"try:\n    import secret\nexcept ImportError:\n    secret = None\n"
 
 
@@ -193,7 +196,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Repor
                 continue
             honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
             found[name] = (one(engine, folder / handed.file), honest)
-            remove_tree(str(place))  # pytest itself could not remove folders so deep
+            remove_tree(str(folder))  # pytest's own would not come to its end
         return found
 
     return with_engine(TINY, TINY.stages, "cpu", body)
@@ -214,6 +217,33 @@ def test_it_gets_what_it_is_worth_and_others_their_points(
         assert result.score == (worth or result.score) and (worth or result.score < 10)
         assert SECRET not in repr(result)
     assert honest.score == 10
+
+
+@pytest.mark.slow
+def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing() -> None:
+    """One is in a notebook with a wrong answer, one has a cell that ends its process, too."""
+    wrong = "def moving_average(values, width):\n    return values + 1"
+    right = [RIGHT[f"{stage.slug}.py"].decode() for stage in TINY.stages[1:]]
+    right = [text.replace("from moving_average import", "# ") for text in right]
+    handed = [
+        (wrong, GREEDY, *right, GREEDY),
+        (wrong, GREEDY, *right, "import os\nos._exit(0)"),
+        (wrong, *right, "x = f'" + "{a}" * 70_000 + "'", "%x\n" * 50_000),
+    ]
+
+    def body(engine: Engine) -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for cells in handed:
+            start = time.monotonic()
+            request = Request(Submission("greedy", {}, cells=cells), TINY.stages, SEED)
+            assert engine.grade(request).score < 10
+            assert time.monotonic() - start < 60
+            honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
+            assert honest.score == 10
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert after - before < 200 << 10
+
+    with_engine(TINY, TINY.stages, "cpu", body)
 
 
 # --- questions to the references ---------------------------------------------------------------

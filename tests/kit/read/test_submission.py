@@ -358,3 +358,31 @@ OTHER_FORMATS: dict[str, Any] = {
 def test_json_of_another_form_is_told_from_format_4(data: Any) -> None:
     with pytest.raises(SubmissionFileError, match="is not a notebook of format 4"):
         parse_cells(json.dumps(data).encode(), "work.ipynb")
+
+
+def test_a_notebook_has_no_more_code_than_a_file_may() -> None:
+    line = "x = 1\n"
+    assert len(parse_cells(notebook(code(line * 100_000)), "it")[0]) == 600_000
+    with pytest.raises(SubmissionFileError, match="it: has more than 1 MiB of code"):
+        parse_cells(notebook(*[code(line * 100_000)] * 2), "it")
+
+
+def test_a_notebook_that_takes_gigabytes_to_read_is_refused() -> None:
+    for piece in (b"[],", b'"",', b"{},"):
+        data = b'{"cells": [' + piece * 2_100_000 + b"0]}"
+        with pytest.raises(SubmissionFileError, match="anybody can have written"):
+            parse_cells(data, "it")
+    outputs = [
+        {"data": {"text/html": "<td class='a'>1</td>" * 100_000, "image/png": "A" * 900_000}}
+    ]
+    assert parse_cells(notebook({**code("x = 1"), "outputs": outputs}), "it") == ("x = 1",)
+
+
+def test_a_folder_of_files_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.read.submission.ENTRIES_CAP", 5)
+    for number in range(6):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(SubmissionFileError, match="has more than 5 files in it"):
+        read_submission(tmp_path)

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+import time
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from grader.judge.calls import forbidden_calls
-from grader.run.facts import ForbiddenCall
-from grader.types.course import Course, EntryPoint, Limits, Stage
-from grader.types.submission import Submission
+from grader.run.worker.reading import forbidden_calls
 
 NAMES = ("paper.glue", "paper.Knife")
-FIRST = Stage("fold", "", 1, False, (), (EntryPoint("fold", ("any",)),), Path())
-BIRD = Stage(
-    *("bird", "", 1, False, ("fold",)),
-    (EntryPoint("wings", ("any",)), EntryPoint("Bird", ("any",), is_class=True)),
-    *(Path(), (), NAMES),
-)
-COURSE = Course("birds", "", Path(), (), Limits(), (FIRST, BIRD))
-ALSO = {"paper.tools.Knife": "paper.Knife"}
 
 
-def meaning(dotted: str) -> str | None:
-    return dotted if dotted in NAMES else ALSO.get(dotted)
+@pytest.fixture(autouse=True)
+def _paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of two names, one of which has a second one."""
+    paper, tools = ModuleType("paper"), ModuleType("paper.tools")
+    paper.glue, paper.Knife = (lambda: None), type("Knife", (), {})  # type: ignore[attr-defined]
+    paper.tools, tools.Knife = tools, paper.Knife  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "paper", paper)
+    monkeypatch.setitem(sys.modules, "paper.tools", tools)
 
 
-def found(submission: Submission) -> tuple[ForbiddenCall, ...]:
-    return forbidden_calls(submission, COURSE, BIRD, meaning)
+def found(*sources: tuple[str, str], is_notebook: bool = False) -> list[dict[str, Any]]:
+    return forbidden_calls(
+        sources,
+        own={"wings", "Bird"},
+        others={"fold"},
+        forbidden=NAMES,
+        is_notebook=is_notebook,
+    )
 
 
 def names(source: str, **files: str) -> list[str]:
     """The forbidden names found in a bird.py, beside other files."""
-    sources = {"bird.py": source, **{f"{name}.py": text for name, text in files.items()}}
-    return [c.name for c in found(Submission("s", {n: t.encode() for n, t in sources.items()}))]
+    others = [(f"{name}.py", text) for name, text in files.items()]
+    return [call["name"] for call in found(("bird.py", source), *others)]
 
 
 CALLED = {
@@ -74,7 +78,6 @@ CALLED = {
     "as a default": "import paper\ndef wings(knife=paper.Knife()): pass",
     "as a decorator": "import paper\n@paper.glue()\ndef wings(): pass",
     "with Windows' ends of lines": "import paper\r\ndef wings():\r\n    paper.glue()\r\n",
-    "with a byte order mark": "\ufeffimport paper\ndef wings(): paper.glue()",
 }
 
 
@@ -141,8 +144,9 @@ def test_the_cells_of_a_notebook_are_one_place() -> None:
         "!ls\ndef help():\n    p.Knife()",
         "def wings():\n    help()",
     )
-    (call,) = found(Submission("s", {}, cells=cells))
-    assert call == ForbiddenCall("paper.Knife", "\n  cell 3, line 3, in help\n    p.Knife()")
+    numbered = [(f"cell {number}", cell) for number, cell in enumerate(cells, start=1)]
+    frame = {"file": "cell 3", "line": 3, "function": "help", "text": "p.Knife()"}
+    assert found(*numbered, is_notebook=True) == [{"name": "paper.Knife", "frames": [frame]}]
 
 
 def test_a_file_larger_than_any_is_left_to_the_worker() -> None:
@@ -150,8 +154,19 @@ def test_a_file_larger_than_any_is_left_to_the_worker() -> None:
     assert names(source + "#" * (1 << 18)) == []
 
 
-def test_what_it_says_is_safe_to_show() -> None:
-    source = "import paper\ndef wings(): paper.glue('\x1b[31m\u202e')"
-    (call,) = found(Submission("s", {"bird.py": source.encode()}))
-    assert call.place.startswith("\n  bird.py, line 2, in wings\n    def wings(): paper.glue('")
-    assert "\x1b" not in call.place and "\u202e" not in call.place
+LONG = {
+    "a chain of functions": "import paper\ndef wings(): f0()\n"
+    + "".join(f"def f{n}(): f{n + 1}()\n" for n in range(8000)),
+    "a chain of names": "import paper\ndef wings(): a" + ".b" * 900 + "()\n" * 40,
+    "many stars": "from paper import *\n" * 5000 + "def wings(): glue()\n" + "x()\n" * 5000,
+    "many aliases": "import paper\na = paper.glue\n" + "a = b = c = a\n" * 9000,
+    "many methods": "import paper\nclass Bird:\n"
+    + "".join(f"    def m{n}(self): self.m{n + 1}()\n" for n in range(6000)),
+}
+
+
+@pytest.mark.parametrize("source", LONG.values(), ids=LONG)
+def test_it_takes_no_longer_than_the_file_is_long(source: str) -> None:
+    start = time.monotonic()
+    names(source + "paper.glue()\n")
+    assert time.monotonic() - start < 5

@@ -1,0 +1,135 @@
+"""Has a submission's source looked through, by a worker: see grader.run.worker.reading."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from grader.run.cells import Names
+from grader.run.facts import ForbiddenCall
+from grader.run.frames import frames_told
+from grader.run.worker.reading import look
+from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
+from grader.run.workers import Interpreter, Worker
+from grader.types.course import Course, Stage
+from grader.types.submission import Submission
+from grader.types.text import safe
+
+_SECONDS = 3.0  # for one look
+
+
+class Reader:
+    """A worker that runs nothing of anybody's, and so serves for one submission after the other.
+
+    Without an `interpreter`, and where there is no fork, this process looks by itself.
+    """
+
+    def __init__(self, interpreter: Interpreter | None) -> None:
+        self._interpreter = interpreter if interpreter and interpreter.forks else None
+        self._worker: Worker | None = None
+
+    def close(self) -> None:
+        """End the worker."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+    def ask(self, about: dict[str, Any]) -> Any:
+        """What `look` says; None if it comes to no end."""
+        if self._interpreter is None:
+            return look(about)
+        while True:
+            is_new = self._worker is None
+            worker = self._worker = self._worker or self._interpreter.start()
+            deadline = time.monotonic() + _SECONDS
+            try:
+                worker.channel.send(Frame({"op": "look", **about}), deadline)
+                return worker.channel.receive(deadline).header.get("found")
+            except DeadlineError:
+                self.close()
+                return None
+            except (Closed, WireError):
+                self.close()
+                if is_new:
+                    return None  # else it was an earlier one that it has had enough of
+
+
+class SourceReader:
+    """What can be read in one submission. Once a look has come to no end there is no other."""
+
+    def __init__(self, reader: Reader, submission: Submission) -> None:
+        self._reader = reader
+        self._submission = submission
+        self._known: dict[tuple[str, str], Any] = {}
+        self._is_hopeless = False
+
+    def place(self, stage: Stage, target: str) -> str:
+        """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
+
+        A body of a few lines is quoted, of a longer one the lines that return.
+        """
+        found = self._look(
+            "place",
+            f"{stage.slug} {target}",
+            {"sources": list(sources(self._submission, stage)), "target": target},
+        )
+        return safe(found) if isinstance(found, str) else ""
+
+    def calls(self, course: Course, stage: Stage) -> tuple[ForbiddenCall, ...]:
+        """The calls of what the stage forbids that its functions may reach."""
+        if not stage.forbidden:
+            return ()
+        about = {
+            "sources": list(_all_sources(self._submission)),
+            "own": [entry.name for entry in stage.entry_points],
+            "others": [
+                entry.name
+                for other in course.stages
+                for entry in other.entry_points
+                if other.slug != stage.slug
+            ],
+            "forbidden": list(stage.forbidden),
+            "is_notebook": self._submission.cells is not None,
+        }
+        found = self._look("calls", stage.slug, about)
+        return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
+
+    def names(self, cells: Sequence[str]) -> list[Names] | None:
+        """The names of each cell, None where there is no telling."""
+        found = self._look("names", "", {"cells": list(cells)})
+        return None if found is None else [Names(*map(frozenset, names)) for names in found]
+
+    def _look(self, what: str, key: str, about: dict[str, Any]) -> Any:
+        if (what, key) not in self._known:
+            found = None if self._is_hopeless else self._reader.ask({"what": what, **about})
+            self._is_hopeless |= found is None
+            self._known[what, key] = found
+        return self._known[what, key]
+
+
+def sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
+    """Names and texts of where a stage's definitions may be; of cells the last one wins."""
+    if submission.cells is not None:
+        numbered = list(enumerate(submission.cells, start=1))
+        for number, cell in reversed(numbered):
+            lines = cell.split("\n")
+            if lines[0].lstrip().startswith("%%"):
+                lines[0] = ""
+            yield f"code cell {number}", "\n".join(lines)
+        return
+    name = submission.script or stage.file_name
+    yield name, _text(submission.files.get(name, b""))
+
+
+def _all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
+    if submission.cells is not None:
+        for number, cell in enumerate(submission.cells, start=1):
+            yield f"cell {number}", cell
+        return
+    for name, data in submission.files.items():
+        yield name, _text(data)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")

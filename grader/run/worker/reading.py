@@ -1,0 +1,365 @@
+"""Looks through source that a stranger wrote, without running any of it.
+
+That is done in a worker, for only there is it bounded: Python's own parser takes minutes and many
+gigabytes for some files of a few hundred kilobytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.run.worker.loader import without_magics
+
+_LARGEST = 1 << 18  # characters of a file or a cell that are looked through
+_LINES_SHOWN = 8
+_LONGEST_LINE = 200
+_PARTS_CAP = 20  # of a dotted name
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def look(about: dict[str, Any]) -> Any:
+    """What a request wants to know, as JSON data: names, the place of a definition, or calls."""
+    if about["what"] == "names":
+        return [names_of(source) for source in about["cells"]]
+    if about["what"] == "place":
+        return place_of(about["sources"], about["target"])
+    return forbidden_calls(
+        about["sources"],
+        own=set(about["own"]),
+        others=set(about["others"]),
+        forbidden=about["forbidden"],
+        is_notebook=about["is_notebook"],
+    )
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:
+    """The global names that a cell defines, those it imports, and those it needs of others.
+
+    What is not Python has none.
+    """
+    try:
+        top = symtable.symtable(without_magics(cell), "cell", "exec")
+    except _UNREADABLE:
+        return [], [], []
+    symbols = top.get_symbols()
+    imported = {symbol.get_name() for symbol in symbols if symbol.is_imported()}
+    own = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} - imported
+    used = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
+    pending = top.get_children()
+    for table in pending:
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+        pending.extend(table.get_children())
+    return sorted(own), sorted(imported), sorted(used - own - imported)
+
+
+# --- the place of a definition -------------------------------------------------------------------
+
+
+def place_of(sources: Iterable[tuple[str, str]], target: str) -> str:
+    """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
+
+    The first of the sources, names and texts, that defines it counts. A body of a few lines is
+    quoted, of a longer one the lines that return.
+    """
+    for name, text in sources:
+        tree = _parsed(text)
+        found = _definition(tree, target.split(".")) if tree is not None else None
+        if found is not None:
+            return _words(name, text, found)
+    return ""
+
+
+def _parsed(text: str) -> ast.Module | None:
+    if len(text) > _LARGEST:
+        return None
+    try:
+        return ast.parse(text)
+    except _UNREADABLE:
+        return None
+
+
+def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> _Definition | None:
+    """The innermost of the definitions `names` that is there: a class without the method, say."""
+    for node in reversed(tree.body):
+        if isinstance(node, _Definition) and node.name == names[0]:
+            if isinstance(node, ast.ClassDef) and names[1:]:
+                return _definition(node, names[1:]) or node
+            return node
+    return None
+
+
+def _words(source: str, text: str, definition: _Definition) -> str:
+    body = definition.body
+    if len(body) > 1 and ast.get_docstring(definition, clean=False) is not None:
+        body = body[1:]
+    first, last = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+    if isinstance(definition, ast.ClassDef):
+        first = last = definition.lineno
+    which = f"line {first}" if first == last else f"lines {first} to {last}"
+    words = f"\n  look at   {source}, {which}, in {definition.name}"
+    lines = text.split("\n")
+    code = [
+        number
+        for number in range(first, last + 1)
+        if lines[number - 1].strip() and not lines[number - 1].lstrip().startswith("#")
+    ]
+    if len(code) > _LINES_SHOWN:  # then only where its answers leave it
+        code = [
+            node.lineno
+            for statement in body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Return)
+        ][-_LINES_SHOWN:]
+    shown = {number: lines[number - 1] for number in code}
+    indent = min((len(line) - len(line.lstrip()) for line in shown.values()), default=0)
+    for number, line in shown.items():
+        words += f"\n    {number:>4}  {line[indent:][:_LONGEST_LINE]}".rstrip()
+    return words
+
+
+# --- calls of what is forbidden ------------------------------------------------------------------
+
+
+def forbidden_calls(
+    sources: Iterable[tuple[str, str]],
+    *,
+    own: set[str],
+    others: set[str],
+    forbidden: Sequence[str],
+    is_notebook: bool,
+) -> list[dict[str, Any]]:
+    """The calls of what is forbidden that the functions and classes `own` may reach, by name.
+
+    The first of each name, with its line. What only tries things out, as a cell does or an
+    `if __name__ == "__main__":`, is not reached, nor is a name in a comment, a string or an
+    annotation a call. Not gone into are the functions `others`, of other stages. What is called in
+    a roundabout way is not found here: who watches while it runs sees it.
+    """
+    texts = list(sources)
+    last_parts = [name.rpartition(".")[2] for name in forbidden]
+    if not any(part in text for _, text in texts for part in last_parts):
+        return []
+    meanings = _Meanings(forbidden)
+    units = list(_units(texts, is_notebook))
+    if not any(True for unit in units for _ in unit.calls(meanings)):
+        return []
+    found: dict[str, dict[str, Any]] = {}
+    for unit in _reached(units, own, others - own):
+        for name, node in unit.calls(meanings):
+            found.setdefault(name, {"name": name, "frames": [unit.frame(node)]})
+    return list(found.values())
+
+
+class _Meanings:
+    """Which forbidden name a dotted one stands for: two names may be of one thing."""
+
+    def __init__(self, forbidden: Sequence[str]) -> None:
+        self._things = {name: _thing(name) for name in forbidden}
+        self._known: dict[str, str | None] = {}
+
+    def of(self, dotted: str) -> str | None:
+        if dotted not in self._known:
+            thing = None if dotted in self._things else _thing(dotted)
+            same = [name for name, one in self._things.items() if thing is one is not None]
+            self._known[dotted] = dotted if dotted in self._things else next(iter(same), None)
+        return self._known[dotted]
+
+
+def _thing(dotted: str) -> object:
+    """What a dotted name stands for in this process; nothing is imported for it."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        thing: object = sys.modules.get(".".join(parts[:count]))
+        if thing is not None:
+            for part in parts[count:]:
+                thing = getattr(thing, "__dict__", {}).get(part)
+            return thing
+    return None
+
+
+@dataclass
+class _Names:
+    """What the names of a module mean, as far as its imports and aliases tell."""
+
+    imported: dict[str, str] = field(default_factory=dict)
+    stars: dict[str, None] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
+
+    def read(self, tree: ast.Module) -> None:
+        """Take down imports and definitions, wherever they are, and then what is another's name."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    first = alias.name.partition(".")[0]
+                    self.imported[alias.asname or first] = alias.name if alias.asname else first
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    if alias.name != "*":
+                        name = f"{node.module}.{alias.name}"
+                        self.imported[alias.asname or alias.name] = name
+                    elif len(self.stars) < _PARTS_CAP:
+                        self.stars[node.module] = None
+            elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+                self.defined.add(node.name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                for name in self.dotted(node.value)[:1]:
+                    for target in node.targets:
+                        if isinstance(target, ast.Name):
+                            self.imported.setdefault(target.id, name)
+
+    def dotted(self, node: ast.expr) -> list[str]:
+        """What a name, or names joined by dots, may be in full; nothing where nobody knows."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < _PARTS_CAP:
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self.defined:
+            return []
+        name = self.imported.get(node.id)
+        firsts = [f"{star}.{node.id}" for star in self.stars] if name is None else [name]
+        names = [".".join([first, *reversed(parts)]) for first in firsts]
+        return [name for name in names if name.count(".") < _PARTS_CAP]
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """A function, a method, the rest of a class, or a statement, and the names that it defines."""
+
+    source: str
+    lines: list[str]
+    names: _Names
+    defines: frozenset[str]
+    nodes: tuple[ast.AST, ...]
+    bases: tuple[ast.expr, ...] = ()
+    function: str = ""
+
+    def calls(self, meanings: _Meanings) -> Iterator[tuple[str, ast.expr]]:
+        """The forbidden calls in it; who derives from a class makes objects of it."""
+        targets = list(self.bases)
+        for node in self._walk():
+            if isinstance(node, ast.Call):
+                targets.append(node.func)
+            elif isinstance(node, ast.ClassDef):
+                targets += node.bases
+        for target in targets:
+            for name in self.names.dotted(target):
+                while name:
+                    meant = meanings.of(name)
+                    if meant is not None:
+                        yield meant, target
+                        break
+                    name = name.rpartition(".")[0]  # a method of a class
+
+    def mentions(self) -> set[str]:
+        """The names of others that it may reach: no variables of its own."""
+        read = {node.attr for node in self._walk() if isinstance(node, ast.Attribute)}
+        loaded: set[str] = set()
+        stored: set[str] = set()
+        for node in self._walk():
+            if isinstance(node, ast.Name):
+                (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
+            elif isinstance(node, ast.arg):
+                stored.add(node.arg)
+        named = loaded - stored if self.function else loaded
+        named |= {base.id for base in self.bases if isinstance(base, ast.Name)}
+        imported = [self.names.imported[name] for name in named if name in self.names.imported]
+        return read | named | {name.rpartition(".")[2] for name in imported}
+
+    def frame(self, node: ast.expr) -> dict[str, Any]:
+        """Where the node is, as the frames of a traceback are told."""
+        text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else ""
+        place = {"file": self.source, "line": node.lineno}
+        return {**place, "function": self.function, "text": text[:_LONGEST_LINE]}
+
+    def _walk(self) -> Iterator[ast.AST]:
+        return (each for node in self.nodes for each in ast.walk(node))
+
+
+def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Unit]:
+    """The units of the files, or of the cells of a notebook, whose names are the same."""
+    trees = []
+    shared = _Names()
+    for source, text in texts:
+        if is_notebook and len(text) <= _LARGEST:
+            text = without_magics(text)
+        tree = _parsed(text)
+        if tree is not None:
+            names = shared if is_notebook else _Names()
+            names.read(tree)
+            trees.append((source, text.split("\n"), names, tree))
+    for source, lines, names, tree in trees:
+        pending: list[ast.stmt] = list(tree.body)
+        for node in pending:  # what stands in a block comes after the rest
+            if isinstance(node, _FUNCTIONS):
+                own = frozenset([node.name])
+                yield _Unit(source, lines, names, own, (node,), (), node.name)
+            elif isinstance(node, ast.ClassDef):
+                yield from _units_of_class(source, lines, names, node)
+            elif isinstance(node, _BLOCKS) and not _asks_whether_it_is_run(node):
+                for block in (node, *getattr(node, "handlers", ())):
+                    for part in ("body", "orelse", "finalbody"):
+                        pending += getattr(block, part, ())
+            else:
+                stored = frozenset(_stored(node))
+                yield _Unit(source, lines, names, stored, (node,))
+
+
+_BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
+
+
+def _asks_whether_it_is_run(node: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`, which it never is here."""
+    test = ast.walk(node.test) if isinstance(node, ast.If) else ()
+    return any(isinstance(each, ast.Name) and each.id == "__name__" for each in test)
+
+
+def _stored(node: ast.stmt) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
+
+
+def _units_of_class(
+    source: str, lines: list[str], names: _Names, node: ast.ClassDef
+) -> Iterator[_Unit]:
+    """The class without its methods, and the methods: those that nobody names belong to it."""
+    rest: list[ast.AST] = [*node.decorator_list, *node.keywords]
+    own = frozenset([node.name])
+    for part in node.body:
+        if isinstance(part, _FUNCTIONS):
+            is_unnamed = part.name == "forward" or part.name.startswith("__")
+            defines = own if is_unnamed else frozenset([part.name])
+            yield _Unit(source, lines, names, defines, (part,), (), part.name)
+        else:
+            rest.append(part)
+    yield _Unit(source, lines, names, own, tuple(rest), tuple(node.bases), node.name)
+
+
+def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterator[_Unit]:
+    """The units that the names `own` may lead to, not through those of `others`."""
+    definers: dict[str, list[_Unit]] = {}
+    for unit in units:
+        for name in unit.defines if not unit.defines & others else ():
+            definers.setdefault(name, []).append(unit)
+    known = set(own)
+    pending = sorted(own)
+    reached: set[_Unit] = set()
+    for name in pending:
+        for unit in definers.get(name, ()):
+            if unit not in reached:
+                reached.add(unit)
+                yield unit
+                more = unit.mentions() - others - known
+                known |= more
+                pending += sorted(more)
