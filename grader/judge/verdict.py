@@ -96,6 +96,19 @@ def judge_stage(
     )
 
 
+def judge_untouched(stage: Stage) -> StageResult:
+    """The verdict on a stage that was not run, as nothing is written in it."""
+    return StageResult(
+        slug=stage.slug,
+        title=stage.title,
+        status=Status.NOT_STARTED,
+        score=0,
+        max_score=_number(stage.points),
+        bonus=stage.bonus,
+        checks=(),
+    )
+
+
 def judge_unchecked(stage: Stage, *, is_written: bool) -> StageResult:
     """The verdict on a stage that has no visible check: whether anything is written in it."""
     return StageResult(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
+from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -369,3 +369,8 @@ def test_an_untouched_stub_calls_nothing() -> None:
     facts = replace(stage_facts((check, facts_of(check, N))), forbidden=(CALL,))
     result = judge_stage(stage(), facts)
     assert (result.status, len(result.checks)) == (Status.NOT_STARTED, 1)
+
+
+def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it() -> None:
+    result = judge_untouched(stage(points=7, bonus=True))
+    assert (result.status, result.score, result.max_score) == (Status.NOT_STARTED, 0, 7)

@@ -75,7 +75,14 @@ assert "torch._dynamo" not in sys.modules and "torch._inductor" not in sys.modul
 
 
 def test_watching_torch_does_not_import_its_compiler() -> None:
-    load = {"files": {}, "script": None, "cells": [WATCHING], "module": "m", "names": []}
+    load = {
+        "files": {},
+        "script": None,
+        "cells": [WATCHING],
+        "module": "m",
+        "names": [],
+        "forbidden": [],
+    }
     with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
         worker = interpreter.start()
         header = {"op": "load", "aliases": [], "answered": {}, **load}
