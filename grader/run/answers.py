@@ -22,7 +22,7 @@ _SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks
 # What a lock may report as missing; anything else that a worker says of it is not believed.
 LAYERS = (
     *("landlock", "seccomp", "privileges", "memory", "processor time"),
-    *("file size", "open files", "core dumps", "processes"),
+    *("file size", "open files", "core dumps", "processes", "disk space", "threads"),
 )
 _PRINT_CAP = 4000
 _REPLIES_CAP = 256 << 20  # bytes of all replies of one stage: who sends more wants to slow us

@@ -14,6 +14,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata, resources
 from types import TracebackType
 
@@ -132,8 +133,7 @@ class Interpreter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._process.kill()  # it may be importing still; its workers end with it
-        self._process.wait()
+        _kill(self._process)  # it may be importing still
         self.close()  # not before: it would clean up at the same time as we do
         for _ in range(_FAREWELLS):
             remove_tree(self._scratch_root)
@@ -179,8 +179,7 @@ class Interpreter:
     def end(self, pid: int, grace: float) -> End:
         """End a worker and return how it ended."""
         if not _CAN_FORK:
-            self._process.kill()
-            code = self._process.wait()
+            code = _kill(self._process)
             self._ready = False
             self._process, self._control = _launch(self._setup)
             return -code if code < 0 else code << 8
@@ -228,6 +227,15 @@ def how_it_ended(status: End) -> str:
         name = signal.Signals(number).name
         return f"Your code crashed its Python process: {reasons.get(name, name)}"
     return "Your code ended its Python process (os._exit or the like) instead of returning"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> int:
+    """End an interpreter with all that is in its session's first group: its workers are."""
+    if os.name == "posix" and process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    return process.wait()
 
 
 def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -203,3 +203,16 @@ def test_the_readme_leads_to_every_guide() -> None:
     assert {guide.name for guide in (ROOT / "docs").glob("*.md")} == {g.name for g in GUIDES}
     for guide in GUIDES:
         assert f"(docs/{guide.name})" in TEXT["README.md"]
+
+
+def test_every_test_that_the_threat_model_names_is_there() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", text)
+    assert len(named) > 30
+    for file, name in named:
+        source = (ROOT / "tests" / "kit" / file).read_text(encoding="utf-8")
+        assert f"\ndef {name}(" in source, (file, name)
+    rows = re.findall(r"`(\w+/[\w/]+\.py)\[", text)
+    assert {*rows} == {"attacks/test_attacks.py"}  # which holds that each row is there
+    for file in re.findall(r"`(grader/[\w/]+\.py)`", text):
+        assert (ROOT / file).is_file(), file

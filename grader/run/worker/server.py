@@ -270,7 +270,7 @@ class _Server:
                 self._fork(header["scratch"])
             else:
                 self._channel.send(Frame({"pid": os.getpid()}))
-                _work(self._control, self._lock, header["scratch"])
+                _work(self._control, self._lock, header["scratch"], is_watched=False)
 
     def clean_up(self) -> None:
         """Leave nothing behind: whoever would have told us to has been killed.
@@ -323,12 +323,19 @@ def _too_much(pid: int, scratch: str, size: int) -> str | None:
     return "threads" if threads > _THREADS_CAP else None
 
 
-def _work(connection: socket.socket, lock: Lock, scratch: str) -> NoReturn:
-    """Become the worker: keep one descriptor, lock the process, serve, and end with no clean-up."""
+def _work(
+    connection: socket.socket, lock: Lock, scratch: str, *, is_watched: bool = True
+) -> NoReturn:
+    """Become the worker: keep one descriptor, lock the process, serve, and end with no clean-up.
+
+    What no limit of its own keeps in bounds needs a server that watches.
+    """
     try:
         os.chdir(scratch)
         os.environ["TMPDIR"] = scratch
         missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
+        if not is_watched:
+            missing += ("disk space", "threads")
         channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
         Worker(channel, missing).serve()
     finally:

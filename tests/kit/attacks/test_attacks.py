@@ -27,7 +27,6 @@ from rich.console import Console
 
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
-from grader.run.worker import lock
 from grader.show.gradescope import results as gradescope
 from grader.show.html import verdict_html
 from grader.show.junit import junit
@@ -675,6 +674,19 @@ def concat_heads(x):
         "hoard = []\ndef concat_heads(x):\n    while True: hoard.append(os.pipe())\n",
         "Too many open files",
     ),
+    "files without a name": Attack(
+        """
+hoard = []
+def concat_heads(x):
+    while True:
+        file = open("a", "wb")
+        os.unlink("a")
+        file.write(bytes(1 << 20))
+        hoard.append(file)
+""",
+        "Too many open files",
+        short=True,
+    ),
     "one large file": Attack(
         "def concat_heads(x):\n    open('a', 'wb').write(bytes(9 << 20))\n",
         "File too large",
@@ -1137,6 +1149,8 @@ def test_every_channel_can_show_it(met: Mapping[str, Met], attack: str) -> None:
     ElementTree.fromstring(junit(report))
 
 
-def test_there_are_enough_of_them() -> None:
+def test_every_attack_is_named_in_the_threat_model() -> None:
+    model = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    named = re.findall(r"`attacks/test_attacks\.py\[(.*?)\]`", model)
+    assert sorted(named) == sorted(ATTACKS)
     assert len(ATTACKS) >= 40
-    assert lock.prepare  # they are held by the lock

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.engine import Request, with_engine
+from grader.read.course_file import read_course
 from grader.run.lanes import can_fork
+from grader.run.solutions import solution_files
 from grader.run.worker.wire import Closed, Frame
 from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
+from grader.types.submission import Submission
 
 
 @pytest.mark.skipif(os.name != "posix", reason="wait statuses are POSIX's")
@@ -138,3 +142,17 @@ def is_there(pid: str) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_without_a_server_that_watches_it_is_said_what_is_not_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on a system without fork, where the interpreter becomes the worker."""
+    monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
+    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+    stages = course.stages[:1]
+    request = Request(Submission("solutions", solution_files(course)), stages, 5)
+    report = with_engine(course, stages, "cpu", lambda engine: engine.grade(request))
+    assert report.score == stages[0].points
+    (note,) = [note for note in report.notes if "does not lock" in note]
+    assert "disk space, threads" in note
