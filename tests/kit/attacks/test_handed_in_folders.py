@@ -292,7 +292,7 @@ def answers() -> Mapping[str, tuple[Report, Report]]:
         for name, header in QUESTIONS.items():
             own = ASKS.format(header=header).encode()
             files = {**RIGHT, FIRST: WRONG, "smooth.py": own}
-            asked = engine.grade(Request(Submission("asks", files), TINY.stages, SEED))
+            asked = engine.grade(Request(Submission("asks", files), TINY.stages[:2], SEED))
             honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
             found[name] = (asked, honest)
         return found

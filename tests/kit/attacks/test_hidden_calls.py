@@ -15,6 +15,7 @@ import pytest
 
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
+from grader.run.session import _case
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
 
@@ -207,6 +208,16 @@ HIDDEN = {
 }
 
 
+def _quick(engine: Engine) -> None:
+    """Leave each check its first case: many submissions are to be graded."""
+    checks = engine._checks
+    planned = [replace(check, cases=check.cases[:1]) for check in checks.planned[STAGE.slug]]
+    kept = {check.cases[0].id for check in planned}
+    checks.planned[STAGE.slug] = tuple(planned)
+    items = checks._items[STAGE.slug]
+    checks._items[STAGE.slug] = [item for item in items if _case(STAGE, item).id in kept]
+
+
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest) -> Mapping[str, StageResult]:
     asked = [getattr(item, "callspec", None) for item in request.session.items]
@@ -218,6 +229,7 @@ def results(request: pytest.FixtureRequest) -> Mapping[str, StageResult]:
             submission = Submission("hidden", {STAGE.file_name: source.encode()})
             return engine.grade(Request(submission, (STAGE,), SEED)).stages[0]
 
+        _quick(engine)
         found = {"honest": graded(JOINS.format(before="", use="pass"))}
         for way, hidden in HIDDEN.items():
             if way in wanted:
