@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from grader.engine import Engine, Request
 from grader.read.files import write_whole
@@ -66,12 +67,12 @@ def verdict_on(
     return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
 
 
-def expect_sound(engine: Engine, course: Course, stages: Sequence[Stage], seed: int) -> None:
+def expect_sound(engine: Engine, stages: Sequence[Stage], seed: int) -> None:
     """Raises KitError unless the course's own solutions get all points, here and now.
 
     So a course or a machine on which nothing can pass makes no class of failures.
     """
-    submission = Submission("the solutions", solution_files(course))
+    submission = Submission("the solutions", solution_files(engine.course))
     report = engine.grade(Request(submission, tuple(stages), seed))
     for stage in report.stages:
         if stage.score != stage.max_score:
@@ -80,6 +81,70 @@ def expect_sound(engine: Engine, course: Course, stages: Sequence[Stage], seed: 
                 f"nobody is graded, for the course's own solution of {stage.slug} gets "
                 f"{stage.score:g} of {stage.max_score:g} points here: {said.partition(chr(10))[0]}"
             )
+
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def all_graded(
+    engine: Engine,
+    jobs: Iterable[Job],
+    lanes: int,
+    probed: Sequence[Stage],
+    seed: int,
+    work: Callable[[Engine], Callable[[Job], Result]],
+) -> Iterator[tuple[Job, Result | LaneLost]]:
+    """Each job with its result, as they come, from so many `lanes` at a time.
+
+    `work` gives what does a job with the engine of a lane, which first proves on the `probed`
+    stages that it can grade. A job whose process is lost is tried once more in another: what is
+    lost twice is LaneLost. Raises whatever `work` does.
+    """
+    if lanes == 1 or not can_fork(engine.device):
+        one = _Lane(engine, probed, seed, work)
+        yield from ((job, one(job)) for job in jobs)
+        return
+    gc.freeze()  # what is there already is looked at by no lane, and so stays shared by all
+    lost: list[Job] = []
+    for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
+        for job, result in in_lanes(
+            count, some, lambda: _Lane(engine.forked(), probed, seed, work)
+        ):
+            if isinstance(result, LaneLost) and not once_more:
+                lost.append(job)
+            elif isinstance(result, Exception) and not isinstance(result, LaneLost):
+                raise result
+            else:
+                yield job, result
+
+
+class _Lane(Generic[Job, Result]):
+    """One job after the other, with the engine of one process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        probed: Sequence[Stage],
+        seed: int,
+        work: Callable[[Engine], Callable[[Job], Result]],
+    ) -> None:
+        self._engine = engine
+        self._probed = probed
+        self._seed = seed
+        self._work = work(engine)
+        self._is_sound = False
+
+    def __call__(self, job: Job) -> Result:
+        if not self._is_sound:
+            expect_sound(self._engine, self._probed, self._seed)
+            self._is_sound = True
+        done = self._work(job)
+        self._engine.interpreter.prepare()
+        return done
+
+    def close(self) -> None:
+        self._engine.interpreter.close()
 
 
 def mend(found: HandedIn, released: Sequence[ReleasedCell]) -> Mended:
@@ -147,46 +212,23 @@ class NbgraderClass:
         shutil.rmtree(self._staging, ignore_errors=True)
         entries: list[Entry] = []
         deadlines = read_deadlines(self._root, self.assignment)
-        expect_sound(engine, self.course, self.stages, seed)
+        expect_sound(engine, self.stages, seed)
 
-        def keep(entry: Entry, graded: Graded) -> None:
-            entries.append(entry)
-            tell(graded)
+        def work(lane: Engine) -> Callable[[str], tuple[Entry, Graded]]:
+            return lambda student: self._one(lane, student, seed, deadlines)
 
+        first = self.stages[:1]
         try:
-            lost = []
-            for student, result in self._results(engine, students, seed, lanes, deadlines):
+            for student, result in all_graded(engine, students, lanes, first, seed, work):
                 if isinstance(result, LaneLost):
-                    lost.append(student)
-                elif isinstance(result, Exception):
-                    raise result
-                else:
-                    keep(*result)
-            for student, result in self._results(engine, lost, seed, 2, deadlines):
-                if isinstance(result, LaneLost):
-                    keep(*self._unknown(student, str(result), deadlines))
-                elif isinstance(result, Exception):
-                    raise result
-                else:
-                    keep(*result)
+                    result = self._unknown(student, str(result), deadlines)
+                entry, graded = result
+                entries.append(entry)
+                tell(graded)
         finally:
             self._write(entries)
 
-    def _results(
-        self,
-        engine: Engine,
-        students: Sequence[str],
-        seed: int,
-        lanes: int,
-        deadlines: Mapping[str | None, datetime],
-    ) -> Iterator[tuple[str, tuple[Entry, Graded] | Exception]]:
-        if lanes == 1 or not can_fork(engine.device):
-            work = _Work(self, engine, seed, deadlines)
-            return ((student, work(student)) for student in students)
-        count = min(lanes, len(students))
-        return in_lanes(count, students, lambda: _Work(self, engine.forked(), seed, deadlines))
-
-    def one(
+    def _one(
         self, engine: Engine, student: str, seed: int, deadlines: Mapping[str | None, datetime]
     ) -> tuple[Entry, Graded]:
         """Grade one student's and put the notebook aside."""
@@ -284,34 +326,6 @@ class NbgraderClass:
         plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
         penalty = plugin.late_submission_penalty(student, points, late)
         return None if penalty is None else min(max(float(penalty), 0.0), points)
-
-
-class _Work:
-    """Grades one student after the other, with the engine of one process."""
-
-    def __init__(
-        self,
-        of: NbgraderClass,
-        engine: Engine,
-        seed: int,
-        deadlines: Mapping[str | None, datetime],
-    ) -> None:
-        self._of = of
-        self._engine = engine
-        self._seed = seed
-        self._deadlines = deadlines
-        self._is_sound = False
-
-    def __call__(self, student: str) -> tuple[Entry, Graded]:
-        if not self._is_sound:
-            expect_sound(self._engine, self._of.course, self._of.stages[:1], self._seed)
-            self._is_sound = True
-        done = self._of.one(self._engine, student, self._seed, self._deadlines)
-        self._engine.interpreter.prepare()
-        return done
-
-    def close(self) -> None:
-        self._engine.interpreter.close()
 
 
 def _seconds_late(found: HandedIn, deadlines: Mapping[str | None, datetime]) -> float:

@@ -7,19 +7,21 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from grader.judge.places import is_written
-from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
+from grader.judge.places import is_begun, is_written
+from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
+from grader.read.stubs import read_stub
 from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
 from grader.run.reader import Reader, SourceReader
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import Diagnosis, Report, StageResult, Status
+from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
+    from grader.misconceptions import Misconception
     from grader.run.answers import Loaded, WorkerAnswers
     from grader.run.session import Checks
 
@@ -56,9 +58,23 @@ def grade(
     Raises KitError for a device that is not there, an environment that cannot run the checks or a
     course that is wrong. Whatever the submission does is part of the report.
     """
-    return with_engine(
-        course, request.stages, device, lambda engine: engine.grade(request, progress)
-    )
+    asleep = {s.slug: judge_untouched(s) for s in request.stages if _is_asleep(course, request, s)}
+    awake = replace(request, stages=tuple(s for s in request.stages if s.slug not in asleep))
+    if awake.stages:
+        report = with_engine(
+            course, awake.stages, device, lambda engine: engine.grade(awake, progress)
+        )
+    else:
+        report = judge(course, request.submission.name, "cpu", (), [f"seed {request.seed}"])
+    found = asleep | {result.slug: result for result in report.stages}
+    return replace(report, stages=tuple(found[stage.slug] for stage in request.stages))
+
+
+def _is_asleep(course: Course, request: Request, stage: Stage) -> bool:
+    """Whether it is a bonus stage that nobody has begun: nothing is run or waited for then."""
+    if not stage.bonus or course.is_partial:
+        return False
+    return not is_begun(request.submission, stage, read_stub(stage))
 
 
 def with_engine(
@@ -89,13 +105,14 @@ def with_engine(
 class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
-    `interpreter` is the one whose workers run the submissions, `device` where the tensors are.
+    `interpreter` is the one whose workers run the submissions of `course`, `device` where the
+    tensors are.
     """
 
     def __init__(
         self, course: Course, device: str, interpreter: Interpreter, checks: Checks
     ) -> None:
-        self._course = course
+        self.course = course
         self.device = device
         self.interpreter = interpreter
         self._checks = checks
@@ -103,12 +120,19 @@ class Engine:
 
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
         self._replays = Replays()
+        self._known: dict[str, tuple[tuple[Misconception, ...], Callable[[str], Any]]] = {}
         self._reader = Reader(interpreter)
         self._run: _Run | None = None
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
-        return Engine(self._course, self.device, self.interpreter.copy(), self._checks)
+        other = Engine(self.course, self.device, self.interpreter.copy(), self._checks)
+        other._diagnoses, other._replays, other._known = (
+            self._diagnoses,
+            self._replays,
+            self._known,
+        )
+        return other
 
     def grade(
         self, request: Request, progress: Callable[[StageResult], None] = lambda result: None
@@ -119,7 +143,7 @@ class Engine:
         """
         run = self._run = _Run(
             request,
-            self._course,
+            self.course,
             self.device,
             self.interpreter,
             self._checks,
@@ -140,8 +164,10 @@ class Engine:
         numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
         if numbers in self._diagnoses:
             return self._diagnoses[numbers]
-        known = read_misconceptions(stage)
-        solution = local_solutions(self._course, stage)
+        if stage.slug not in self._known:
+            solutions = local_solutions(self.course, stage)
+            self._known[stage.slug] = read_misconceptions(stage), solutions
+        known, solution = self._known[stage.slug]
         found = diagnose(facts, known, solution, self._replays) if known else {}
         is_known = all(number is not None for number, _ in numbers)
         if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
@@ -253,7 +279,7 @@ class _Run:
         if self._has_deadly_cell and self._request.submission.cells is not None:
             notes.append(_DEADLY_CELL)
         if self._missing_layers:
-            notes.append("this machine does not lock: " + ", ".join(self._missing_layers))
+            notes.append(UNLOCKED + ", ".join(self._missing_layers))
         name = self._request.submission.name
         return judge(self._course, name, self._device, results, notes)
 
@@ -284,7 +310,8 @@ class _Run:
                 return judge_stage(stage, alone)
             if status(alone) is Status.PASSED:
                 cause = self._cause(stage, unfinished)
-                return judge_stage(stage, facts, caused_by=cause.slug)
+                credited = self._course.follow_through
+                return judge_stage(stage, facts, caused_by=cause.slug, is_credited=credited)
         return judge_stage(stage, facts, diagnoses=self._diagnosed(stage, facts), place=place)
 
     def _partial_result(self, stage: Stage, place: Callable[[str], str]) -> StageResult:

@@ -186,7 +186,7 @@ class _EngineThread:
                 self._answers.put(error)
 
     def _serve(self, engine: Engine, course: Course) -> None:
-        expect_sound(engine, course, course.stages, self._seed)
+        expect_sound(engine, course.stages, self._seed)
         while (question := self._questions.get()) is not None:
             try:
                 self._answers.put(verdict_on(engine, course, self._seed, *question))

@@ -9,18 +9,30 @@ from typing import Any
 
 from grader.read.traces import read_trace
 from grader.run.answers import AnswerError, WorkerAnswers
-from grader.run.remote import StageUnderCheck
+from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
-from grader.tracing import Heatmap, Step
+from grader.tracing import Curves, Heatmap, Step
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.submission import Submission
-from grader.types.trace import Axis, Block, Number, Rows, Stop, Trace, TracedHeatmap, TracedStep
+from grader.types.trace import (
+    Axis,
+    Block,
+    Curve,
+    Number,
+    Rows,
+    Stop,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
 
 _BLOCKS, _PLACES = 8, 16  # what is kept of a large tensor, and of each of its last two axes
 _COMPARED = range(4, 4097)  # numbers of a tensor that is looked for among the steps before
 _SEED = 1
+_OF_A_CHECK = ("given", "measured", "held_by")  # what is no function of the learner's
 
 
 def traces(
@@ -55,7 +67,7 @@ class _Run:
 
     def trace(self, function: Callable[[Any], Iterator[Any]]) -> Trace:
         """Run the example and gather what it yields."""
-        parts: list[TracedStep | TracedHeatmap | str] = []
+        parts: list[TracedStep | TracedHeatmap | TracedCurves | str] = []
         stop = None
         try:
             for part in function(_Submission(self._functions.find)):
@@ -75,14 +87,18 @@ class _Run:
             printed = self._functions.close()
         return Trace(self._stage.slug, self._stage.title, tuple(parts), stop, printed)
 
-    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | str:
+    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | TracedCurves | str:
         if isinstance(part, str):
             return part
         if isinstance(part, Step):
             return self._step(part)
         if isinstance(part, Heatmap):
             return _heatmap(part)
-        raise CourseError(f"{self._place}: trace yields {part!r}, which is no Step or Heatmap")
+        if isinstance(part, Curves):
+            return _curves(part)
+        raise CourseError(
+            f"{self._place}: trace yields {part!r}, which is no Step, Heatmap or Curves"
+        )
 
     def _step(self, step: Step) -> TracedStep:
         shape = _shape(step.tensor)
@@ -141,7 +157,7 @@ class _Run:
 
 
 class _NoPictureError(Exception):
-    """A tensor that should be a heatmap has another shape."""
+    """What came cannot be drawn."""
 
 
 def _heatmap(part: Heatmap) -> TracedHeatmap:
@@ -161,6 +177,25 @@ def _heatmap(part: Heatmap) -> TracedHeatmap:
         columns=tuple(part.columns),
         row_axis=part.row_axis,
         column_axis=part.column_axis,
+    )
+
+
+def _curves(part: Curves) -> TracedCurves:
+    def curve(name: str, numbers: Sequence[float]) -> Curve:
+        if len(numbers) != len(part.x) or not all(number > 0 for number in numbers):
+            shown = ", ".join(str(number)[:20] for number in numbers)
+            raise _NoPictureError(
+                f"The curve '{name}' needs {len(part.x)} numbers above 0, but these are {shown}."
+            )
+        return Curve(name, tuple(float(number) for number in numbers))
+
+    return TracedCurves(
+        title=part.title,
+        x=tuple(float(number) for number in part.x),
+        curves=tuple(curve(name, numbers) for name, numbers in part.curves.items()),
+        guides=tuple(curve(name, numbers) for name, numbers in part.guides.items()),
+        x_axis=part.x_axis,
+        y_axis=part.y_axis,
     )
 
 
@@ -205,6 +240,9 @@ class _Functions:
 
     def find(self, name: str) -> Callable[..., Any]:
         """The learner's function or class `name`. Raises CourseError if there is none."""
+        if name in _OF_A_CHECK:
+            under_check = self._under_check(self._stages[0])
+            return getattr(RemoteSubmission(under_check), name)  # type: ignore[no-any-return]
         for stage in self._stages:
             if name in {entry.name for entry in stage.entry_points}:
                 return self._under_check(stage).entry(name)

@@ -43,3 +43,18 @@ class Heatmap:
     columns: Sequence[str]
     row_axis: str
     column_axis: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Positive numbers over the places `x` as curves, on two logarithmic scales.
+
+    `guides` are curves of the author's to compare them with.
+    """
+
+    title: str
+    x: Sequence[float]
+    curves: Mapping[str, Sequence[float]]
+    x_axis: str
+    y_axis: str
+    guides: Mapping[str, Sequence[float]] = field(default_factory=dict)

@@ -1,73 +1,170 @@
-"""Prints how fast a class is graded: stock nbgrader, nbgrader with our grader, `grade class`.
+"""Prints how fast a class is graded.
 
     python tests/benchmark_class.py [SUBMISSIONS [STOCK]]
+    python tests/benchmark_class.py --sizes 100 1000 10000
 
-The submissions are notebooks of one assignment, each another mixture of the answers in
-tests/kit/answers: of ten answers seven are right, in many styles, two are wrong and one is not
-written. Each way grades the very same notebooks, one way after the other, in a course of its own;
-stock nbgrader, which takes long, only the first STOCK of them. What is told is the time of each
-submission beyond the first, so that starting the command counts in none of them, and the ratio to
-stock. The points must be the same in all.
+Without --sizes the very same notebooks are graded by stock `nbgrader autograde` (which takes long,
+so only the first STOCK of them), by two such processes at a time with half of the students each, by
+nbgrader with our preprocessors, by `grade class --nbgrader` and by `grade class`, one way after the
+other, each in a course of its own. What is told is the time of each submission beyond the first, so
+that starting a command counts in none of them, and the ratios to stock. The points must be the same
+in all. Stock has no setting but the name of the course: it runs each notebook in a kernel, where a
+cell a stage grades with the whole engine and gives nbgrader the points.
 
-Stock is `nbgrader autograde` with no setting but the name of the course: it runs each notebook in a
-kernel, where a cell a stage grades with the whole engine and gives nbgrader the points.
+With --sizes, classes of these sizes are graded by `grade class`, and its rate, processor time and
+memory are told; of every twenty students one is hostile.
+
+A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
+stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
+from tests/kit/answers, where each answer is in a style of its own.
 """
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from grader.read.course_file import read_course
 from grader.read.notebook import cell_code, solution_id
 from grader.read.stubs import read_stub
+from grader.types.course import Stage
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = ROOT / "tests" / "kit" / "answers"
 COURSE = read_course(ROOT / "course.toml")
+STAGES = COURSE.assignments[0].stages
 NAME = COURSE.assignments[0].name
 BIN = Path(sys.executable).parent
-STOCK, OURS, CLASS = "nbgrader autograde", "with our preprocessors", "grade class"
-GOALS = {OURS: 8, CLASS: 50}
+STOCK, TWO = "nbgrader autograde", "two of them at a time"
+OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
+GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
+HOSTILE = (
+    "import os\nos._exit(0)",
+    "while True:\n    pass",
+    "hog = []\nwhile True:\n    hog.append(bytearray(1 << 24))",
+    "import sys\nsys.setrecursionlimit(10**9)\ndef fall():\n    fall()\nfall()",
+    "import subprocess\nsubprocess.run(['sh', '-c', ':(){ :|:& };:'])",
+    "print('x' * 10**9)",
+    "import signal, os\nos.kill(os.getppid(), signal.SIGKILL)",
+    "open('/etc/passwd').read()",
+)
 
 
-def main(submissions: int, stock: int) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Time everything and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("submissions", nargs="?", type=int, default=100)
+    parser.add_argument("stock", nargs="?", type=int, default=6)
+    parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
+    args = parser.parse_args(arguments)
+    print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
         course = Path(folder) / "course"
         released_course(course)
-        notebooks = handed_in(course, submissions)
-        seconds: dict[str, float] = {}
-        points: dict[str, dict[str, float]] = {}
-        for way, count in ((STOCK, stock), (OURS, submissions), (CLASS, submissions)):
-            there = Path(folder) / way.replace(" ", "-")
-            first = graded(there, course, way, notebooks[:1])[0]
-            every, points[way] = graded(there, course, way, notebooks[:count])
-            seconds[way] = (every - first) / (count - 1)
-            ratio = seconds[STOCK] / seconds[way]
-            goal = f", at least {GOALS[way]}" if way in GOALS else ""
-            print(
-                f"{way:<24}{count:5} submissions {every:7.1f} s, one more {seconds[way]:7.3f} s, "
-                f"{ratio:6.1f} x stock{goal}",
-                flush=True,
-            )
-        for student, score in points[STOCK].items():
-            if not score == points[OURS][student] == points[CLASS][student]:
-                raise SystemExit(f"{student}: {[way[student] for way in points.values()]}")
-        if points[OURS] != points[CLASS]:
-            raise SystemExit("the points are not the same")
-        print(f"the same points in all, on average {sum(points[CLASS].values()) / submissions:.0f}")
+        if args.sizes:
+            for size in args.sizes:
+                tell_size(Path(folder) / f"class-{size}", course, size)
+        else:
+            tell_ratios(Path(folder), course, args.submissions, args.stock)
+
+
+def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> None:
+    """Grade the same notebooks in every way."""
+    notebooks = list(handed_in(course, submissions))
+    seconds: dict[str, float] = {}
+    points: dict[str, dict[str, float]] = {}
+    counts = {STOCK: stock, TWO: stock, OURS: submissions, BOOK: submissions, CLASS: submissions}
+    for way, count in counts.items():
+        there = folder / way.replace(" ", "-")
+        first = graded(there, course, way, notebooks[:1])[0]
+        every, points[way] = graded(there, course, way, notebooks[:count])
+        seconds[way] = (every - first) / (count - 1)
+        ratio = seconds[STOCK] / seconds[way]
+        two = f", {seconds[TWO] / seconds[way]:5.1f} x two" if TWO in seconds else ""
+        goal = f" (at least {GOALS[way]})" if way in GOALS else ""
+        print(
+            f"{way:<24}{count:5} submissions {every:7.1f} s, one more {seconds[way]:7.3f} s, "
+            f"{ratio:6.1f} x stock{two}{goal}",
+            flush=True,
+        )
+    for student, score in points[STOCK].items():
+        if any(way[student] != score for way in points.values()):
+            raise SystemExit(f"{student}: {[way[student] for way in points.values()]}")
+    if not points[OURS] == points[BOOK] == points[CLASS]:
+        raise SystemExit("the points are not the same")
+    print(f"the same points in all, on average {sum(points[CLASS].values()) / submissions:.0f}")
+
+
+def tell_size(there: Path, course: Path, size: int) -> None:
+    """Grade a class of this size, one in twenty of them hostile, and tell what it takes."""
+    folder = there / "submissions"
+    folder.mkdir(parents=True)
+    for number, notebook in enumerate(handed_in(course, size, hostile=0.05)):
+        (folder / f"student{number:05}.ipynb").write_bytes(notebook)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = used.ru_utime + used.ru_stime
+    start = time.perf_counter()
+    memory = with_memory(lambda: class_command(folder, there / "results"))
+    seconds = time.perf_counter() - start
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime - before
+    print(
+        f"{size:6} submissions {seconds:8.1f} s, {3600 * size / seconds:7.0f} an hour, "
+        f"{cpu / size:6.3f} s of processor time each; private memory at most: "
+        f"{memory['command']:.0f} MiB the command, {memory['lane']:.0f} MiB each that grades, "
+        f"{memory['worker']:.0f} MiB each that runs a submission",
+        flush=True,
+    )
+    shutil.rmtree(there)
+
+
+def with_memory(start: Callable[[], subprocess.Popen[bytes]]) -> dict[str, float]:
+    """The most private memory in MiB of the processes of a command, by what they do."""
+    most = {"command": 0.0, "lane": 0.0, "worker": 0.0}
+    process = start()
+
+    def watch() -> None:
+        command = psutil.Process(process.pid)
+        while process.poll() is None:
+            for kind, found in kinds_of(command):
+                with suppress(psutil.Error):
+                    most[kind] = max(most[kind], found.memory_full_info().uss / (1 << 20))
+            time.sleep(0.5)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    if process.wait() not in (0, 1):
+        raise SystemExit(f"grade class ended with exit code {process.returncode}")
+    watcher.join()
+    return most
+
+
+def kinds_of(command: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
+    """The processes of `grade class`: itself, its lanes, and what their interpreters fork."""
+    with suppress(psutil.Error):
+        yield "command", command
+        for child in command.children():
+            if "-c" in child.cmdline():  # the isolated interpreter, with its copies below it
+                for below in child.children(recursive=True):
+                    yield "worker", below
+            else:
+                yield "lane", child
 
 
 def released_course(course: Path) -> None:
@@ -76,29 +173,42 @@ def released_course(course: Path) -> None:
     run([str(BIN / "nbgrader"), "generate_assignment", NAME], course)
 
 
-def handed_in(course: Path, count: int) -> list[bytes]:
-    """Notebooks in which each stage's answer is drawn."""
+def handed_in(course: Path, count: int, hostile: float = 0.0) -> Iterator[bytes]:
+    """Notebooks of a class, of which a share is hostile."""
     released = json.loads((course / "release" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
     draw = random.Random(1)
-    return [json.dumps(answered(released, draw)).encode() for _ in range(count)]
+    for _ in range(count):
+        attack = draw.choice(HOSTILE) if draw.random() < hostile else None
+        yield json.dumps(answered(released, draw, attack)).encode()
 
 
-def answered(released: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    """The released notebook with an answer to each stage."""
+def answered(released: dict[str, Any], draw: random.Random, attack: str | None) -> dict[str, Any]:
+    """The released notebook with a student's answers."""
     notebook = copy.deepcopy(released)
     cells = {
         cell["metadata"].get("nbgrader", {}).get("grade_id"): cell for cell in notebook["cells"]
     }
-    for stage in COURSE.stages:
-        luck = draw.random()
-        if luck < 0.1:
+    luck = draw.random()
+    wrong: Sequence[Stage] = ()
+    begun = len(STAGES)
+    if luck < 0.25:
+        wrong = draw.sample(STAGES, draw.choice((1, 1, 2)))
+    elif luck < 0.35:
+        begun = draw.randrange(1, len(STAGES))
+    elif luck < 0.40:
+        begun = 0
+    for number, stage in enumerate(STAGES):
+        if number >= begun:
             source = read_stub(stage)
         else:
-            kind = "wrong" if luck < 0.3 else "right"
+            kind = "wrong" if stage in wrong else "right"
             files = sorted((ANSWERS / kind / stage.slug).glob("*.py"))
             file = draw.choice([*files, stage.solution_file] if kind == "right" else files)
             source = file.read_text("utf-8")
         cells[solution_id(stage)]["source"] = cell_code(source, COURSE)
+    if attack is not None:
+        cell = cells[solution_id(draw.choice(STAGES))]
+        cell["source"] = f"{cell['source']}\n\n{attack}\n"
     return notebook
 
 
@@ -108,7 +218,7 @@ def graded(
     """The seconds that grading takes, and the points of each student."""
     shutil.rmtree(there, ignore_errors=True)
     shutil.copytree(course, there)
-    if way == STOCK:
+    if way in (STOCK, TWO):
         (there / "nbgrader_config.py").write_text(
             f"c = get_config()\nc.CourseDirectory.course_id = {COURSE.name!r}\n", encoding="utf-8"
         )
@@ -116,18 +226,35 @@ def graded(
         folder = there / "submitted" / f"student{number:05}" / NAME
         folder.mkdir(parents=True)
         (folder / f"{NAME}.ipynb").write_bytes(notebook)
+    nbgrader = str(BIN / "nbgrader")
     start = time.perf_counter()
     if way == CLASS:
+        class_command(there / "submitted", there / "results").wait()
+    elif way == BOOK:
         grade("class", "--nbgrader", str(there), NAME)
+    elif way == TWO:
+        halves = ([nbgrader, "autograde", NAME, f"--student=*[{digits}]"] for digits in HALVES)
+        for process in [started(words, there) for words in halves]:
+            process.wait()
     else:
-        run([str(BIN / "nbgrader"), "autograde", NAME], there)
+        run([nbgrader, "autograde", NAME], there)
     seconds = time.perf_counter() - start
-    run([str(BIN / "nbgrader"), "export"], there)
-    names, *rows = (
-        line.split(",") for line in (there / "grades.csv").read_text("utf-8").splitlines()
-    )
+    table = there / "results" / "scores.csv"
+    if way != CLASS:
+        table = there / "grades.csv"
+        run([nbgrader, "export"], there)
+    names, *rows = (line.split(",") for line in table.read_text("utf-8").splitlines())
     student, score = names.index("student_id"), names.index("score")
     return seconds, {row[student]: float(row[score]) for row in rows}
+
+
+HALVES = ("02468", "13579")  # the last digits of the students that each process grades
+
+
+def class_command(folder: Path, out: Path) -> subprocess.Popen[bytes]:
+    """`grade class` on a folder."""
+    words = ["class", str(folder), "--out", str(out), "--course", str(ROOT), "--seed", "1"]
+    return started([sys.executable, "-m", "grader", *words], ROOT)
 
 
 def grade(*words: str) -> None:
@@ -137,12 +264,22 @@ def grade(*words: str) -> None:
 
 def run(words: Sequence[str], folder: Path) -> None:
     """Run a command that must succeed."""
-    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "GRADE_COURSE": str(ROOT)}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True)
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: {done.stdout.decode()}{done.stderr.decode()}")
 
 
+def started(words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a command that prints nothing."""
+    silent = subprocess.DEVNULL
+    return subprocess.Popen(words, cwd=folder, env=environment(), stdout=silent, stderr=silent)
+
+
+def environment() -> dict[str, str]:
+    """Where the commands of this Python are found, and the course."""
+    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "GRADE_COURSE": str(ROOT)}
+
+
 if __name__ == "__main__":
-    main(*(int(word) for word in sys.argv[1:] or ("100", "6")))
+    main(sys.argv[1:])

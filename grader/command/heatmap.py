@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from grader.command.output import console, status_line
+from grader.command.picture import KINDS, write_picture
 from grader.command.trace import add_submission, chosen_submission, stages_to_try
 from grader.types.errors import KitError
-from grader.types.text import safe
-from grader.types.trace import Trace, TracedHeatmap
+from grader.types.trace import Trace
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -65,45 +63,10 @@ def run(args: argparse.Namespace) -> int:
     base = Path(f"heatmap-{last.slug}")
     if args.output is not None:
         base = args.output / base if args.output.is_dir() else args.output
-    for file in _write(last.heatmap, base):
+    if base.suffix.removeprefix(".") in KINDS:
+        base = base.with_suffix("")
+    for kind in KINDS:
+        file = base.with_name(f"{base.name}.{kind}")
+        write_picture(last.heatmap, file)
         print(f"  written: {file}")
     return 0
-
-
-def _write(heatmap: TracedHeatmap, base: Path) -> Iterator[Path]:
-    """Write the two files and give their paths. Raises KitError."""
-    try:
-        from matplotlib import rc_context
-
-        from grader.show.drawing import figure
-    except ImportError as error:
-        raise KitError(f"no PNG or SVG is written: {error}: pip install matplotlib") from None
-    if base.suffix in (".png", ".svg"):
-        base = base.with_suffix("")
-    drawn = figure(heatmap)
-    for kind in ("png", "svg"):
-        file = base.with_name(f"{base.name}.{kind}")
-        buffer = io.BytesIO()
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "grade"}):  # text stays text
-            drawn.savefig(buffer, format=kind, dpi=150, metadata=_metadata(heatmap, kind))
-        data = buffer.getvalue()
-        try:
-            file.write_bytes(data if kind == "png" else _described(data, heatmap))
-        except OSError as error:
-            raise KitError(f"{file}: cannot be written: {error.strerror}") from None
-        yield file
-
-
-def _metadata(heatmap: TracedHeatmap, kind: str) -> dict[str, str | None]:
-    title = safe(heatmap.title)
-    return {"Title": title} if kind == "png" else {"Title": title, "Date": None}
-
-
-def _described(svg: bytes, heatmap: TracedHeatmap) -> bytes:
-    """The same picture with a description for those who do not see it."""
-    from html import escape
-
-    from grader.show.heatmap import description
-
-    said = escape(safe(description(heatmap)))
-    return svg.replace(b"</title>", f"</title>\n <desc>{said}</desc>".encode(), 1)

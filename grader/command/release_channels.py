@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.command.output import console, short_path
+from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Assignment, Course, Stage
@@ -77,7 +78,7 @@ def _add_gradescope(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _gradescope(args: argparse.Namespace) -> int:
     """Write the zip, or grade as run_autograder; 0 if a results.json was written."""
     course = locate_whole_course(args.course)
-    assignment = _assignment(course, args.assignment)
+    assignment = find_assignment(course, args.assignment)
     if args.upload is not None:
         return _grade_upload(course, assignment, args)
     from grader.read.channels import read_constraints, read_course_files, read_engine_files
@@ -184,17 +185,6 @@ def _faults(report: Report) -> str:
         for check in stage.checks
         if check.outcome is Outcome.ERROR
     )
-
-
-def _assignment(course: Course, name: str | None) -> Assignment:
-    """The assignment of that name, or the only one. Raises KitError."""
-    known = {assignment.name: assignment for assignment in course.assignments}
-    if name is None and len(known) == 1:
-        return course.assignments[0]
-    if name not in known:
-        fault = "name one with --assignment" if name is None else f"there is no '{name}'"
-        raise KitError(f"course.toml has the assignments {', '.join(known)}: {fault}")
-    return known[name]
 
 
 # --- GitHub ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.command.output import console, short_path, status_line
+from grader.command.picture import KINDS, write_picture
 from grader.read.course_file import find_stage
 from grader.read.submission import read_submission
 from grader.read.traces import traced_stages
@@ -27,15 +28,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the last that you have written"
     )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write its picture to a .png or .svg file too"
+    )
     add_submission(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a trace; 0 if it came to its end, else 1."""
+    """Print a trace; 0 if it came to its end, else 1. Raises KitError."""
     from grader.show.trace import trace_screen
     from grader.trace import traces
 
+    if args.out is not None and args.out.suffix.removeprefix(".") not in KINDS:
+        raise KitError(f"--out {args.out}: a picture's name ends with .png or .svg")
     course, submission = chosen_submission(args)
     stages = stages_to_try(course, args.stage)
     with status_line(args), closing(traces(course, stages, submission)) as found:
@@ -43,6 +49,11 @@ def run(args: argparse.Namespace) -> int:
             if trace.stop is None or not trace.stop.not_written:
                 break
     console(args).print(trace_screen(trace), end="")
+    if args.out is not None:
+        if trace.picture is None:
+            raise KitError(f"the trace of {trace.slug} came to no picture, so none is written")
+        write_picture(trace.picture, args.out)
+        print(f"  written: {args.out}")
     return 0 if trace.stop is None else 1
 
 

@@ -29,7 +29,7 @@ _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
-_REPLAYS = 4000  # that are kept
+_REPLAYS = 500  # that are kept
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Replays:
         """The answers to the requests of a case of the implementation `who`, found by `find`."""
         key = (who, case, seed_shift)
         marks = [_mark(exchange) for exchange in exchanges]
-        known = self._known.get(key)
+        known = self._known.pop(key, None)
         if known is None or known.marks[: len(marks)] != marks:
-            if len(self._known) >= _REPLAYS:
-                self._known.clear()
             known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift))
-            self._known[key] = known
+        while len(self._known) >= _REPLAYS:
+            del self._known[next(iter(self._known))]  # the one that was not wanted for longest
+        self._known[key] = known
         return known.first(len(marks))
 
 
@@ -90,7 +90,8 @@ class _Replay:
         self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
     ) -> None:
         self.marks = marks
-        self._exchanges = exchanges  # they stay, so that the marks of others cannot be theirs
+        # They stay, so that the marks of others cannot be theirs.
+        self._requests = [exchange.request for exchange in exchanges]
         self._answers = answers
         self._read: list[_Read] = []
 
@@ -272,11 +273,14 @@ def _against_solution(
 ) -> Iterator[_Step]:
     case, exchanges = fact.case.id, fact.exchanges
     answers = replays.of("", case, exchanges, solution)
-    others = replays.of("", case, exchanges, solution, seed_shift=1)
+    methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
+    drawn = [place for place, method in enumerate(methods) if method in _PARAMETERS]
+    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # with another seed no more is asked
+    others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
     entries = _entries(exchanges)
-    for exchange, entry, answer, other in zip(exchanges, entries, answers, others, strict=True):
+    for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
         learner = _read(exchange.reply)
-        method = (exchange.request.header.get("target") or {}).get("method")
+        other = next(others, answer)
         random = method in _PARAMETERS and not _same(answer, other, False, False)
         deviates = not _same(learner, answer, random, answer.error is not None)
         yield _Step(exchange, entry, learner, answer, random, deviates)
@@ -314,11 +318,8 @@ def _replay(
     calls: dict[Any, Any] = {}
     objects: dict[Any, Any] = {}
     for exchange in exchanges:
-        header = dict(exchange.request.header)
-        target = dict(header.get("target") or {})
-        if "object" in target:
-            target["object"] = objects.get(target["object"], -1)
-            header["target"] = target
+        header = _translated(exchange.request.header, objects)
+        target = header.get("target") or {}
         if header.get("op") == "backward":
             header["call"] = calls.get(header["call"], -1)
         if header.get("seed") is not None:
@@ -333,6 +334,20 @@ def _replay(
             objects[their_handle] = our_handle
         if target.get("method") == "named_parameters":
             _copy_parameters(exchange.reply, bench, target["object"])
+
+
+def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
+    """A copy of a request's data in which every object has the number that it has here."""
+    if isinstance(data, list):
+        return [_translated(item, objects) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: objects.get(value, -1)
+        if key in ("object", "handle") and isinstance(value, int)
+        else _translated(value, objects)
+        for key, value in data.items()
+    }
 
 
 def _is_readable(exchange: Exchange) -> bool:
@@ -357,7 +372,11 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
     module = bench.held(number)
     if module is None or not isinstance(named, list):
         return
-    own = dict(module.named_parameters())
+    own = {
+        name: parameter
+        for name, parameter in module.named_parameters()
+        if not torch.nn.parameter.is_lazy(parameter)
+    }
     with torch.no_grad():
         for name, tensor in filter(_is_named_tensor, named):
             if name in own and own[name].shape == tensor.shape:

@@ -11,6 +11,19 @@ from grader.types.submission import Submission
 _UNWRITTEN = re.compile(r"^[ \t]*raise NotImplementedError\b", re.MULTILINE)
 
 
+def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
+    """Whether anything may be there for a stage but its `stub`.
+
+    Where all stages share a file or a notebook, whether anything of it is defined.
+    """
+    texts = [text for _, text in sources(submission, stage)]
+    if submission.is_folder:
+        return "".join(texts).split() not in ([], stub.split())
+    names = "|".join(entry.name for entry in stage.entry_points)
+    definition = re.compile(rf"^(async +def|def|class) +({names})\b", re.MULTILINE)
+    return any(map(definition.search, texts))
+
+
 def is_written(submission: Submission, stage: Stage) -> bool:
     """Whether every entry point is there, and none where something is left to write."""
     for entry in stage.entry_points:

@@ -47,6 +47,7 @@ def judge_stage(
     facts: StageFacts,
     *,
     caused_by: str | None = None,
+    is_credited: bool = False,
     diagnoses: Mapping[str, Diagnosis] | None = None,
     place: Callable[[str], str] = lambda target: "",
     is_partial: bool = False,
@@ -56,9 +57,10 @@ def judge_stage(
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away. With `is_partial` only the points of the checks that are there
-    can be had. What a forbidden call costs is taken off by a result of its own, the first: so the
-    results always add up to the stage's score.
+    nothing and gives nothing away. With `is_credited` all points are given although checks fail,
+    as the fault is an earlier stage's alone. With `is_partial` only the points of the checks that
+    are there can be had. What a forbidden call costs is taken off by a result of its own, the
+    first: so the results always add up to the stage's score.
     """
     worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
@@ -74,6 +76,8 @@ def judge_stage(
         )
         for planned, fact in worst.items()
     )
+    if is_credited:
+        checks = tuple(replace(check, score=check.max_score) for check in checks)
     max_score = sum(check.max_score for check in checks) if is_partial else stage.points
     if facts.forbidden and status(facts) is not Status.NOT_STARTED:
         checks = (_without_forbidden_calls(stage, facts, checks, max_score), *checks)
@@ -89,6 +93,19 @@ def judge_stage(
         printed=facts.printed,
         is_partial=is_partial,
         perhaps=perhaps,
+    )
+
+
+def judge_untouched(stage: Stage) -> StageResult:
+    """The verdict on a stage that was not run, as nothing is written in it."""
+    return StageResult(
+        slug=stage.slug,
+        title=stage.title,
+        status=Status.NOT_STARTED,
+        score=0,
+        max_score=_number(stage.points),
+        bonus=stage.bonus,
+        checks=(),
     )
 
 

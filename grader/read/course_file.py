@@ -29,7 +29,10 @@ RESERVED = frozenset(
     }
 )
 _COURSE_KEYS = frozenset(
-    {"schema", "name", "title", "preload", "limits", "partial", "stages", "assignments"}
+    {
+        *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
+        *("stages", "assignments"),
+    }
 )
 _STAGE_KEYS = frozenset(
     {
@@ -55,6 +58,17 @@ def find_stage(course: Course, word: str) -> Stage:
     close = difflib.get_close_matches(word, [*slugs, *sorted(RESERVED - {"all"})], n=1)
     advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
     raise KitError(f"there is no stage '{word}'; {advice}")
+
+
+def find_assignment(course: Course, name: str | None) -> Assignment:
+    """The assignment of that name, or the only one. Raises KitError."""
+    known = {assignment.name: assignment for assignment in course.assignments}
+    if name is None and len(known) == 1:
+        return course.assignments[0]
+    if name not in known:
+        fault = "name one with --assignment" if name is None else f"there is no '{name}'"
+        raise KitError(f"course.toml has the assignments {', '.join(known)}: {fault}")
+    return known[name]
 
 
 def read_course(file: Path) -> Course:
@@ -96,6 +110,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         stages=tuple(stages),
         assignments=_assignments(data, name, tuple(stages), place),
         is_partial=_get(data, "partial", bool, place, default=False),
+        follow_through=_get(data, "follow_through", bool, place, default=False),
     )
 
 

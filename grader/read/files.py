@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -12,10 +13,16 @@ def write_whole(path: Path, text: str) -> None:
     Killed at any moment it leaves the old file as it was, and perhaps a `.new` beside it, which
     the next time writes over.
     """
+    write_pieces(path, [text])
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write the pieces to `path`, one after the other, in one step like `write_whole`. OSError."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)  # it may be a link that somebody has put there
     with open(new, "x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+        for piece in pieces:
+            file.write(piece)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -87,8 +87,11 @@ class Answers(Protocol):
     def need(self, name: str) -> None:
         """Have the entry point `name` at hand. Raises AnswerError if there is none."""
 
-    def answer(self, request: Frame) -> Frame:
-        """The reply to one request. Raises AnswerError."""
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
+        """The reply to one request. Raises AnswerError.
+
+        One that is `known` by its digest need not be read.
+        """
 
     def close(self) -> str:
         """Have done; returns what the answering code printed."""
@@ -110,7 +113,7 @@ class LocalAnswers:
     def need(self, name: str) -> None:
         """They are all here."""
 
-    def answer(self, request: Frame) -> Frame:
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request."""
         return self._bench.answer(request)
 
@@ -211,18 +214,18 @@ class WorkerAnswers:
         if name in self._absent:
             raise self._absent[name]
 
-    def answer(self, request: Frame) -> Frame:
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""
         if self._is_fresh:
-            return self._send(request, self._patience)
+            return self._send(request, self._patience, known)
         self._is_fresh = True
         begins = {"begin": True, "forbidden": list(self._stage.forbidden)}
         first = Frame({**request.header, **begins}, request.data)
         try:
-            return self._send(first, self._patience)
+            return self._send(first, self._patience, known)
         except _Unsent:  # the worker died between two checks: start another
             self._ensure_worker()
-            return self._send(first, self._patience)
+            return self._send(first, self._patience, known)
 
     def _ensure_worker(self) -> None:
         try:
@@ -288,7 +291,7 @@ class WorkerAnswers:
             if entry.name not in defined
         }
 
-    def _send(self, frame: Frame, seconds: float) -> Frame:
+    def _send(self, frame: Frame, seconds: float, known: Container[bytes] = ()) -> Frame:
         """One request and its reply; whatever ends the worker ends up as an AnswerError."""
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
@@ -298,11 +301,11 @@ class WorkerAnswers:
             )
         start = time.monotonic()
         try:
-            return self._sent(frame, start + seconds, seconds)
+            return self._sent(frame, start + seconds, known)
         finally:
             self._spent += time.monotonic() - start
 
-    def _sent(self, frame: Frame, deadline: float, seconds: float) -> Frame:
+    def _sent(self, frame: Frame, deadline: float, known: Container[bytes]) -> Frame:
         assert self._worker is not None
         channel = self._worker.channel
         try:
@@ -312,11 +315,11 @@ class WorkerAnswers:
                 grace = 0.0 if self._aborted else _GRACE
                 raise _Unsent(how_it_ended(self._drop(grace))) from None
             while True:
-                reply = channel.receive(deadline)
+                reply = channel.receive(deadline, known)
                 self._received += reply.size
                 if self._received > _REPLIES_CAP:
                     raise WireError("all its answers together are too large")
-                if not reply.header.get("ask"):
+                if not reply.aside.get("ask"):
                     break
                 if self._references is None:
                     raise WireError("the worker asks, and nobody is to answer")
@@ -332,9 +335,9 @@ class WorkerAnswers:
             self._drop()
             raise Crash(f"Your code's process answered with something else: {error}") from None
         if len(self._printed) <= _PRINT_CAP:
-            self._printed += str(reply.header.get("printed", ""))[: _PRINT_CAP + 1]
-        if "forbidden" in reply.header:
-            self._learn_of(reply.header["forbidden"])
+            self._printed += str(reply.aside.get("printed", ""))[: _PRINT_CAP + 1]
+        if "forbidden" in reply.aside:
+            self._learn_of(reply.aside["forbidden"])
         return reply
 
     def _learn_of(self, calls: Any) -> None:

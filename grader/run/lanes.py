@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -54,8 +55,8 @@ def in_lanes(
     lanes: dict[Connection, _Lane[Job]] = {}
 
     def open_one() -> None:
-        lane = _Lane[Job](prepare(), list(lanes))
-        if lane.take(left):
+        for job in islice(left, 1):
+            lane = _Lane(job, prepare(), list(lanes))
             lanes[lane.connection] = lane
 
     try:
@@ -83,9 +84,7 @@ def in_lanes(
 class _Lane(Generic[Job]):
     """One process and the job that it has."""
 
-    job: Job
-
-    def __init__(self, work: Work[Job, Any], others: Sequence[Connection]) -> None:
+    def __init__(self, job: Job, work: Work[Job, Any], others: Sequence[Connection]) -> None:
         self._work = work
         self.connection, theirs = multiprocessing.Pipe()
         fork = multiprocessing.get_context("fork")
@@ -93,16 +92,20 @@ class _Lane(Generic[Job]):
         self._process = fork.Process(target=_serve, args=(theirs, inherited, work), daemon=True)
         self._process.start()
         theirs.close()
+        self._give(job)
 
     def take(self, jobs: Iterator[Job]) -> bool:
         """Take the next job; without one, end."""
         for job in jobs:
-            self.job = job
-            with suppress(BrokenPipeError):  # it is lost: that shows when its answer is waited for
-                self.connection.send(job)
+            self._give(job)
             return True
         self.end()
         return False
+
+    def _give(self, job: Job) -> None:
+        self.job = job
+        with suppress(BrokenPipeError):  # it is lost: that shows when its answer is waited for
+            self.connection.send(job)
 
     def end(self) -> str:
         """End the process; how it ended."""

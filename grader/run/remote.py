@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
 from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.bridge import Caller
-from grader.run.worker.wire import Frame, Handle, Opaque, WireError
+from grader.run.worker.wire import LAZY, Frame, Handle, Opaque, WireError
 from grader.types.course import EntryPoint, Stage
 from grader.types.text import safe
 
@@ -21,6 +23,13 @@ _RECORD_CAP = 32 << 20  # bytes that one stage's record may take
 
 class Diverged(BaseException):
     """The check asks something else than it did before, for the same seed and the same replies."""
+
+
+@dataclass
+class Usage:
+    """The most bytes that the tensors of one call took at once, beyond its inputs."""
+
+    peak: int = 0
 
 
 class StageUnderCheck:
@@ -35,6 +44,7 @@ class StageUnderCheck:
         self._seed = 0
         self._before: list[dict[str, Any]] = []
         self._given: deque[tuple[Frame, Frame | AnswerError]] = deque()
+        self._usage: Usage | None = None
         self.last_call = ""
         self.last_target = ""
         self.not_written = False
@@ -49,6 +59,7 @@ class StageUnderCheck:
         self._answered = False
         self._before = []
         self._given.clear()
+        self._usage = None
         self._answers.begin()
 
     def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
@@ -64,12 +75,12 @@ class StageUnderCheck:
             self._given.clear()
         return fact
 
-    def _put(self, request: Frame) -> Frame:
+    def _put(self, request: Frame, known: Container[bytes]) -> Frame:
         name = request.header.get("target", {}).get("function")
         if name is not None:
             self._answers.need(name)
         try:
-            reply = self._answers.answer(request)
+            reply = self._answers.answer(request, known)
         except AnswerError as error:
             self._given.append((request, error))
             raise
@@ -109,10 +120,12 @@ class StageUnderCheck:
     ) -> Any:
         """One call by a check, with the next seed; `name` stands for it in messages.
 
-        `code` is the function or "Class.method" whose code answers.
+        `code` is the function or "Class.method" whose code answers, "" if it is not the learner's:
+        then no message speaks of the call.
         """
-        self.last_target = code
-        self.last_call = f"{name}({_arguments(args, kwargs)})"
+        if code:
+            self.last_target = code
+            self.last_call = f"{name}({_arguments(args, kwargs)})"
         self._seed += 1
         try:
             return caller.call(target.pop("target"), args, kwargs, seed=self._seed, **target)
@@ -135,8 +148,13 @@ class StageUnderCheck:
         if self._before:
             frame = Frame({**frame.header, "before": self._before}, frame.data)
             self._before = []
+        if self._usage is not None:
+            frame = Frame({**frame.header, "measured": True}, frame.data)
         reply = self._answer(frame)
-        self._answered = True
+        peak = reply.header.get("peak")
+        if self._usage is not None and type(peak) is int:
+            self._usage.peak = max(self._usage.peak, peak)
+        self._answered = self._answered or "given" not in frame.header.get("target", {})
         self._recorded += len(frame.data) + reply.size
         if self._recorded <= _RECORD_CAP:
             self._exchanges.append(Exchange(frame, reply))
@@ -151,6 +169,15 @@ class StageUnderCheck:
         if isinstance(outcome, AnswerError):
             raise outcome
         return outcome
+
+    @contextmanager
+    def measured(self) -> Iterator[Usage]:
+        """Have the memory of the calls in the block measured."""
+        self._usage = usage = Usage()
+        try:
+            yield usage
+        finally:
+            self._usage = None
 
     def fail(self, error: dict[str, Any]) -> Exception:
         """The exception that an error reply describes."""
@@ -167,6 +194,38 @@ class RemoteSubmission:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return self._stage.entry(name)
+
+    def given(self, source: str, name: str, *args: Any, **kwargs: Any) -> RemoteObject:
+        """Something of the check's own, made where the learner's code runs, to be handed to it.
+
+        `source` is run there, in a namespace of its own. Of a class of modules `name` the result is
+        `name(*args, **kwargs)`, with a module's interface, else the function `name`.
+        """
+        stage = self._stage
+        stage.need("")  # nothing but that there is a learner's file
+        caller = Caller(stage.request, _own_fault, _handle_of)
+        target = {"given": source, "name": name}
+        made = f"{name}({_arguments(args, kwargs)})"
+        value = stage.call(caller, name, args, kwargs, code="", target=target)
+        if not isinstance(value, Handle):
+            raise WrongReturn(f"What the check has given came back as {described(value)}")
+        if value.type_name == "function":
+            return RemoteObject(value, name)
+        return RemoteModule(stage, value, EntryPoint(name, ("any",), is_class=True), made, "")
+
+    def measured(self) -> AbstractContextManager[Usage]:
+        """`with submission.measured() as usage:` says how much memory a call in the block takes.
+
+        `usage.peak` are the most bytes of tensors alive at once that no argument holds.
+        """
+        return self._stage.measured()
+
+    def held_by(self, module: RemoteModule) -> list[tuple[int, ...]]:
+        """The different shapes of the tensors that a module holds, in whatever way."""
+        shapes = module.probe("held")
+        if not isinstance(shapes, list) or not all(isinstance(shape, tuple) for shape in shapes):
+            raise WrongReturn(f"What the module holds cannot be told: {described(shapes)}")
+        return shapes
 
 
 class _Entry:
@@ -187,39 +246,53 @@ class _Entry:
         if not entry.is_class:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
+            advice = "is a `return` missing?" if value is None else "does the class derive from it?"
             raise WrongReturn(
-                f"{entry.name}(...) made {described(value)}\n"
-                "  expected  an nn.Module: does the class derive from nn.Module?"
+                f"{entry.name}(...) made {described(value)}\n  expected  an nn.Module: {advice}"
             )
-        return RemoteModule(stage, value, entry, stage.last_call)
+        return RemoteModule(stage, value, entry, stage.last_call, f"{entry.name}.forward")
 
 
-class RemoteModule:
-    """An nn.Module of the worker, with the parts of nn.Module's interface that checks use."""
+class RemoteObject:
+    """Something of the worker that may be an argument; `made` says in messages what it is."""
+
+    def __init__(self, handle: Handle, made: str) -> None:
+        self.handle = handle
+        self.made = made
+
+
+class RemoteModule(RemoteObject):
+    """An nn.Module of the worker, with the parts of nn.Module's interface that checks use.
+
+    Parameters that are lazy are left out until they have a shape. `code` is the learner's code that
+    a call runs, "" if it is not theirs.
+    """
 
     def __init__(
-        self, stage: StageUnderCheck, handle: Handle, entry: EntryPoint, made: str
+        self, stage: StageUnderCheck, handle: Handle, entry: EntryPoint, made: str, code: str
     ) -> None:
-        self.handle = handle
-        self._made = made
+        super().__init__(handle, made)
+        self._code = code
         self._stage = stage
         self._entry = entry
         self._caller = Caller(stage.request, stage.fail, _handle_of)
         self._parameters: dict[str, Any] = {}
         self._stale = True
+        self._is_lazy = False
         self.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the module's forward returns; a backward pass reaches inputs and parameters."""
         value = self._stage.call(
             self._caller,
-            self._made,
+            self.made,
             args,
             kwargs,
-            code=f"{self._entry.name}.forward",
+            code=self._code,
             target={"object": self.handle.id},
             parameters=self._trained(),
         )
+        self._stale = self._stale or self._is_lazy  # the call may have given them their shapes
         return checked(value, self._entry, f"Calling {self._entry.name}(...)")
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
@@ -263,6 +336,10 @@ class RemoteModule:
         self._stale = True
         return self
 
+    def probe(self, name: str) -> Any:
+        """What the worker finds when it looks into the module."""
+        return self._asked({"object": self.handle.id, "probe": name}, name)
+
     def _trained(self) -> dict[str, Any]:
         """What gradients may have to reach."""
         import torch
@@ -277,14 +354,18 @@ class RemoteModule:
         self.training = all(args) if args else False
 
     def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        target = {"object": self.handle.id, "method": name}
+        return self._asked({"object": self.handle.id, "method": name}, name, *args, **kwargs)
+
+    def _asked(self, target: dict[str, Any], name: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._caller.call(target, args, kwargs, write_back=False)
         except WireError as error:
             raise WrongReturn(f"{name}() gave an answer that makes no sense: {error}") from None
 
     def _read_parameters(self) -> None:
-        fresh = _named_tensors(self._method("named_parameters"), "named_parameters()")
+        found = self._method("named_parameters")
+        fresh = _named_tensors(found, "named_parameters()")
+        self._is_lazy = len(fresh) < len(found)
         known, self._parameters = self._parameters, {}
         for name, tensor in fresh:
             leaf = known.get(name)
@@ -364,21 +445,32 @@ def described(value: Any) -> str:
 
 
 def _handle_of(value: Any) -> Handle | None:
-    return value.handle if isinstance(value, RemoteModule) else None
+    return value.handle if isinstance(value, RemoteObject) else None
+
+
+def _own_fault(error: dict[str, Any]) -> Exception:
+    return RuntimeError(f"what the check has given does not work: {submission_error(error)}")
 
 
 def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:
+    """Pairs of names and tensors, without those that have no values yet. Raises WrongReturn."""
     import torch
 
     if not isinstance(value, (list, tuple, dict)):
         raise WrongReturn(f"{what} returned {described(value)}, not names and tensors")
-    named = list(value.items() if isinstance(value, dict) else value)
+    every = value.items() if isinstance(value, dict) else value
+    named = [item for item in every if not _is_lazy(item)]
     for item in named:
         if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[1], torch.Tensor):
             raise WrongReturn(f"{what} holds {described(item)}, not a name and a tensor")
         if not isinstance(item[0], str):
             raise WrongReturn(f"{what} holds a tensor whose name is {described(item[0])}")
     return named
+
+
+def _is_lazy(item: Any) -> bool:
+    is_pair = isinstance(item, tuple) and len(item) == 2
+    return is_pair and isinstance(item[1], Opaque) and item[1].why == LAZY
 
 
 def _arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
@@ -388,6 +480,8 @@ def _arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 def _argument(value: Any) -> str:
+    if isinstance(value, RemoteObject):
+        return value.made
     shape = getattr(value, "shape", None)
     if shape is None:
         return repr(value) if isinstance(value, (int, float, str, type(None))) else described(value)

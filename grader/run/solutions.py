@@ -84,7 +84,9 @@ class References:
         """The reply to a worker's question. Raises WireError for what is no question."""
         header = {key: question.header[key] for key in _QUESTION if key in question.header}
         target = header.get("target")
-        known = isinstance(target, dict) and target.get("function") in self._names
+        name = target.get("function") if isinstance(target, dict) else None
+        known = name in self._names
+        header["target"] = {"function": name}  # and nothing that only a check may ask
         if header.get("op") != "backward" and not (header.get("op") == "call" and known):
             raise WireError("a worker may only ask for the functions of earlier stages")
         reply = self._exchange(Frame({**header, "begin": self._begins}, question.data))

@@ -35,7 +35,7 @@ _CONTROL_SECONDS = 30.0
 _FAREWELLS, _LAST_WORDS = 50, 0.02  # how often what is left is removed, and seconds in between
 # In the order in which they import each other.
 _SOURCES = (
-    *("wire", "bridge", "bench", "forbidden", "loader", "lock", "reading", "scratch"),
+    *("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "reading", "scratch"),
     "server",
 )
 # Forking a process with torch in it is known to be safe on Linux alone.
@@ -164,7 +164,7 @@ class Interpreter:
         except (Closed, DeadlineError, OSError) as error:
             remove_tree(scratch)
             raise KitError("the isolated interpreter stopped: run the command again") from error
-        return self._made(Channel(ours, sends=TRUSTED_HEADER_CAP), pid, scratch)
+        return self._made(Channel(ours, sends=TRUSTED_HEADER_CAP, ahead=True), pid, scratch)
 
     def _made(self, channel: Channel, pid: int, scratch: str) -> Worker:
         worker = Worker(channel, pid, scratch, self)

@@ -1,7 +1,8 @@
-"""A heatmap as a matplotlib figure, for a file. Imported only when one is written."""
+"""A heatmap or curves as a matplotlib figure, for a file. Imported only when one is written."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from matplotlib import colormaps
@@ -9,15 +10,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from grader.show.heatmap import are_shares, cell_format, is_light, limits
-from grader.show.numbers import is_finite
+from grader.show.numbers import is_finite, short
 from grader.types.text import safe
-from grader.types.trace import Number, TracedHeatmap
+from grader.types.trace import Number, TracedCurves, TracedHeatmap
 
 _COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in grey
 _PANELS_BESIDE = 4
 _CELL = 0.55  # inches
 _LEVEL = 6  # letters that fit beside each other under their columns
 _LIGHT, _DARK = "white", "black"
+_MARKS = "o^sD"
+_INKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind readers too
 
 
 def figure(heatmap: TracedHeatmap) -> Figure:
@@ -54,6 +57,30 @@ def figure(heatmap: TracedHeatmap) -> Figure:
                 colour = _ink((_cell(number) - low) / (high - low))
                 plot.text(j, i, show(number), ha="center", va="center", color=colour)
     drawn.colorbar(image, ax=used, format=percent)
+    return drawn
+
+
+def curves_figure(curves: TracedCurves) -> Figure:
+    """The curves as points that are joined, the guides as thin lines, on two logarithmic scales."""
+    drawn = Figure(figsize=(6.4, 4.8), layout="constrained")
+    plot = drawn.subplots()
+    plot.set_title(_literal(curves.title))
+    plot.set_xscale("log")
+    plot.set_yscale("log")
+    marks = zip(curves.curves, itertools.cycle(_MARKS), itertools.cycle(_INKS), strict=False)
+    for curve, mark, ink in marks:
+        plot.plot(curves.x, curve.numbers, marker=mark, color=ink, label=_literal(curve.name))
+    for guide in curves.guides:
+        plot.plot(curves.x, guide.numbers, ls=":", color="black", zorder=3)  # above the curves
+        end = (curves.x[-1], guide.numbers[-1])
+        plot.annotate(_literal(guide.name), end, (4, 0), textcoords="offset points", va="center")
+    plot.set_xticks(curves.x, [f"{place:g}" for place in curves.x])
+    plot.minorticks_off()
+    plot.margins(x=0.08)  # room for the names of the guides
+    plot.yaxis.set_major_formatter(lambda number, _: short(number))
+    plot.set_xlabel(_literal(curves.x_axis))
+    plot.set_ylabel(_literal(curves.y_axis))
+    plot.legend()
     return drawn
 
 

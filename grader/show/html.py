@@ -95,6 +95,19 @@ def markdown_html(text: str) -> str:
     return "".join(_blocks(safe(text).strip("\n").split("\n")))
 
 
+def inline_html(text: str) -> str:
+    """One paragraph of it: `code` and **bold** are drawn, nothing else is."""
+    parts = []
+    for part in _INLINE.split(safe(text)):
+        if part.startswith("`") and part.endswith("`") and len(part) > 2:
+            parts.append(f"<code>{escape(part.strip('`').strip())}</code>")
+        elif part.startswith("**") and part.endswith("**") and len(part) > 4:
+            parts.append(f"<strong>{escape(part[2:-2])}</strong>")
+        else:
+            parts.append(escape(part))
+    return "".join(parts)
+
+
 # --- the stages --------------------------------------------------------------------------------
 
 
@@ -206,7 +219,7 @@ def _reason(group: Sequence[CheckResult], said: set[str]) -> str:
     for check in group:
         lost = check.max_score - check.score
         points = f" (-{count(lost, 'point')})" if lost > 0 else ""
-        parts.append(f"✗ <strong>{_inline(check.title)}</strong>{points}")
+        parts.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
     body = [f"<p>{'<br>'.join(parts)}</p>"]
     check = group[0]
     if check.outcome is Outcome.ERROR:
@@ -219,7 +232,7 @@ def _reason(group: Sequence[CheckResult], said: set[str]) -> str:
     if found is not None:
         again = found.id in said
         said.add(found.id)
-        likely = "the same as above" if again else _inline(found.text)
+        likely = "the same as above" if again else inline_html(found.text)
         body.append(f'<p style="margin:.6em 0"><strong>Likely:</strong> {likely}</p>')
     return "".join(body)
 
@@ -261,7 +274,7 @@ def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
     for number in range(last, first - 1, -1):
         rung = hints.rungs[number - 1]
         summary = f"{opening if number == first else 'The next hint'} ({number} of {total})"
-        heading = f"<p><strong>{_inline(rung.heading)}</strong></p>"
+        heading = f"<p><strong>{inline_html(rung.heading)}</strong></p>"
         inner = _details(summary, heading + markdown_html(rung.text) + inner)
     return inner
 
@@ -295,7 +308,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
         if paragraph and items:
             items[-1] += " " + " ".join(paragraph)
         elif paragraph:
-            yield f"<p>{_inline(' '.join(paragraph))}</p>"
+            yield f"<p>{inline_html(' '.join(paragraph))}</p>"
         paragraph.clear()
         if also_code and code:
             yield _pre("\n".join(code))
@@ -304,7 +317,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     def close() -> Iterator[str]:
         yield from flush()
         if items:
-            yield "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
+            yield "<ul>" + "".join(f"<li>{inline_html(item)}</li>" for item in items) + "</ul>"
             items.clear()
 
     for line in lines:
@@ -328,7 +341,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
             code.append(line.removeprefix("    "))
         elif (heading := _HEADING.match(line)) is not None:
             yield from close()
-            yield f"<p><strong>{_inline(heading.group(1))}</strong></p>"
+            yield f"<p><strong>{inline_html(heading.group(1))}</strong></p>"
         elif (item := _ITEM.match(line)) is not None:
             yield from flush()
             items.append(item.group(3))
@@ -337,19 +350,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
                 yield from flush()
             paragraph.append(body)
     yield from close()
-
-
-def _inline(text: str) -> str:
-    """One paragraph: `code` and **bold** are drawn, nothing else is."""
-    parts = []
-    for part in _INLINE.split(safe(text)):
-        if part.startswith("`") and part.endswith("`") and len(part) > 2:
-            parts.append(f"<code>{escape(part.strip('`').strip())}</code>")
-        elif part.startswith("**") and part.endswith("**") and len(part) > 4:
-            parts.append(f"<strong>{escape(part[2:-2])}</strong>")
-        else:
-            parts.append(escape(part))
-    return "".join(parts)
 
 
 def _details(summary: str, body: str) -> str:

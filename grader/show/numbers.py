@@ -38,6 +38,14 @@ def number_format(numbers: Iterable[Number]) -> Callable[[Number], str]:
     return show
 
 
+def short(number: float) -> str:
+    """Three digits of a number of any size: 65.5k, 1.07G, 0.25."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= 0.9995 * size:
+            return f"{float(f'{number / size:.3g}'):g}{letter}"
+    return f"{number:.3g}"
+
+
 def is_finite(number: Number) -> bool:
     """Whether it is an ordinary number."""
     return isinstance(number, (int, float)) and math.isfinite(number)

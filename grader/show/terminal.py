@@ -367,6 +367,10 @@ def _mend_first(page: Page, report: Report, stage: StageResult, cause: str) -> I
     before, after = why.split("{}")
     line = Text().append(this, "bold").append(before).append(that, "bold").append(after)
     yield from page.sentence(line)
+    if stage.score == stage.max_score:
+        yield from page.sentence(
+            Text("Its points count all the same: it is right with the course's.")
+        )
     yield from page.offer(f"{advice} that one first:", f"grade {that}")
 
 

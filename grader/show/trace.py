@@ -8,9 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from grader.show.curves import curves_lines
 from grader.show.numbers import every, number_format
 from grader.show.screen import MARGIN, Page, Screen
-from grader.types.trace import Axis, Block, Number, Stop, Trace, TracedHeatmap, TracedStep
+from grader.types.trace import (
+    Axis,
+    Block,
+    Number,
+    Stop,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
 
 _BODY = MARGIN + 2
 _LONGEST_LABEL = 12
@@ -78,6 +88,8 @@ def _trace(page: Page, trace: Trace) -> Iterator[Text]:
             yield from _step(page, part)
         elif isinstance(part, TracedHeatmap):
             yield from page.offer("As a picture:", f"grade heatmap {trace.slug}")
+        elif isinstance(part, TracedCurves):
+            yield from curves_lines(page, part)
         else:
             yield from page.sentence(page.inline(part))
     if trace.printed:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from grader.show.heatmap import are_shares, cell_format, is_light, limits
-from grader.show.numbers import every, is_finite, number_format
+from grader.show.numbers import every, is_finite, number_format, short
 from grader.show.trace import last_axes, left_out, place_of, sentences, stopped
 from grader.types.text import safe
-from grader.types.trace import Axis, Number, Rows, Trace, TracedHeatmap, TracedStep
+from grader.types.trace import Axis, Number, Rows, Trace, TracedCurves, TracedHeatmap, TracedStep
 
 _CELL = "padding:.2em .6em;text-align:right;border:1px solid #ccc"
 _NAME = "padding:.2em .6em;text-align:right;font-weight:normal"
@@ -24,6 +24,8 @@ def trace_html(trace: Trace) -> str:
             parts.extend(_step(part))
         elif isinstance(part, TracedHeatmap):
             parts.append(heatmap_html(part))
+        elif isinstance(part, TracedCurves):
+            parts.append(_curves(part))
         else:
             parts.append(f"<p>{_text(part)}</p>")
     if trace.printed:
@@ -61,6 +63,18 @@ def heatmap_html(heatmap: TracedHeatmap) -> str:
     return (
         f"<figure><figcaption>{_text(heatmap.title + unit)}</figcaption>"
         f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{tables}</div></figure>'
+    )
+
+
+def _curves(curves: TracedCurves) -> str:
+    """The numbers of every curve, a row each."""
+    return _table(
+        caption=f"{curves.title}: {curves.y_axis} over {curves.x_axis}",
+        row_names=[curve.name for curve in curves.curves],
+        column_names=[f"{place:g}" for place in curves.x],
+        rows=tuple(curve.numbers for curve in curves.curves),
+        show=short,
+        style=lambda number: _CELL,
     )
 
 

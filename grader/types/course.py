@@ -110,7 +110,8 @@ class Assignment:
 class Course:
     """A course as course.toml describes it; `root` is that file's folder.
 
-    In a student's copy, `is_partial`, there are only the visible checks and no solutions.
+    In a student's copy, `is_partial`, there are only the visible checks and no solutions. With
+    `follow_through` a stage that fails only for an earlier one's fault has its points all the same.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Course:
     stages: tuple[Stage, ...]
     assignments: tuple[Assignment, ...] = ()
     is_partial: bool = False
+    follow_through: bool = False
 
     @property
     def exercises(self) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 SCHEMA = 1
+UNLOCKED = "this machine does not lock: "  # a note of a report begins so
 
 
 class Outcome(str, Enum):
@@ -134,3 +136,43 @@ def to_json(report: Report) -> dict[str, Any]:
             for stage in report.stages
         ],
     }
+
+
+def from_json(data: Mapping[str, Any]) -> Report:
+    """The report that `to_json` gave; what its schema leaves out is left empty."""
+    stages = tuple(
+        StageResult(
+            slug=stage["slug"],
+            title=stage["title"],
+            status=Status(stage["status"]),
+            score=stage["score"],
+            max_score=stage["max_score"],
+            bonus=stage["bonus"],
+            checks=tuple(map(_check, stage["checks"])),
+            caused_by=stage["caused_by"],
+        )
+        for stage in data["stages"]
+    )
+    return Report(
+        course=data["course"],
+        submission=data["submission"],
+        device=data["device"],
+        score=data["score"],
+        max_score=data["max_score"],
+        bonus=data["bonus"],
+        stages=stages,
+    )
+
+
+def _check(data: Mapping[str, Any]) -> CheckResult:
+    named = data["diagnosis"]
+    return CheckResult(
+        id=data["id"],
+        title=data["title"],
+        outcome=Outcome(data["outcome"]),
+        score=data["score"],
+        max_score=data["max_score"],
+        message=data["message"],
+        diagnosis=None if named is None else Diagnosis(named["id"], named["text"]),
+        seconds=data["seconds"],
+    )

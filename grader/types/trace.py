@@ -56,6 +56,26 @@ class TracedHeatmap:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A number for each place."""
+
+    name: str
+    numbers: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TracedCurves:
+    """Curves over the places `x`, drawn on two logarithmic scales; `guides` are to compare with."""
+
+    title: str
+    x: tuple[float, ...]
+    curves: tuple[Curve, ...]
+    guides: tuple[Curve, ...]
+    x_axis: str
+    y_axis: str
+
+
+@dataclass(frozen=True)
 class Stop:
     """Why a trace ended early: the function that gave no answer, its stage, and what it said."""
 
@@ -67,14 +87,14 @@ class Stop:
 
 @dataclass(frozen=True)
 class Trace:
-    """One stage's example: steps, heatmaps and sentences in order.
+    """One stage's example: steps, pictures and sentences in order.
 
     `printed` is what the learner's own code printed.
     """
 
     slug: str
     title: str
-    parts: tuple[TracedStep | TracedHeatmap | str, ...]
+    parts: tuple[TracedStep | TracedHeatmap | TracedCurves | str, ...]
     stop: Stop | None = None
     printed: str = ""
 
@@ -82,6 +102,13 @@ class Trace:
     def heatmap(self) -> TracedHeatmap | None:
         """The last heatmap, if there is one."""
         found = [part for part in self.parts if isinstance(part, TracedHeatmap)]
+        return found[-1] if found else None
+
+    @property
+    def picture(self) -> TracedHeatmap | TracedCurves | None:
+        """The last picture of either kind."""
+        kinds = TracedHeatmap, TracedCurves
+        found = [part for part in self.parts if isinstance(part, kinds)]
         return found[-1] if found else None
 
     @property

@@ -340,11 +340,9 @@ def test_cross_attention(
 def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int) -> None:
     """One sequence, one token, one key, one head, or a head per feature"""
     state = random_state(rand, D)
-    query, key, value = tokens(rand, B, Tq, Tk, D)
-    mha = module(submission, state, H)
-    for inputs in ((query, key, value), (key, key, value), (query, key, key)):
-        expected = reference(state, H, *inputs)
-        expect_results(mha(*inputs), expected)
+    inputs = tokens(rand, B, Tq, Tk, D)
+    expected = reference(state, H, *inputs)
+    expect_results(module(submission, state, H)(*inputs), expected)
 
 
 @pytest.mark.points(1)
@@ -416,36 +414,38 @@ def test_causal(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"])
 @torch.no_grad()
-def test_mask_shapes(submission: Any, rand: Rand, seed: int, axes: str) -> None:
+def test_mask_shapes(submission: Any, rand: Rand, seed: int) -> None:
     """Masks of every shape that broadcasts to [B, H, Tq, Tk] hold"""
     sizes = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
     D, H = 12, sizes["H"]
     state = random_state(rand, D)
     query, key, value = tokens(rand, sizes["B"], sizes["Tq"], sizes["Tk"], D)
-    shape = {
-        f"axis_{place}": sizes.get(axis, 1)  # "1" is in no table of sizes
-        for place, axis in enumerate(axes.split())
-    }
-    mask = scattered(rand, seed, **shape)
-    expected = reference(state, H, query, key, value, mask)
-    results = module(submission, state, H)(query, key, value, mask=mask)
-    expect_results(results, expected, f" for a mask [{', '.join(axes.split())}]")
+    mha = module(submission, state, H)
+    for axes in ("Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"):
+        shape = {
+            f"axis_{place}": sizes.get(axis, 1)  # "1" is in no table of sizes
+            for place, axis in enumerate(axes.split())
+        }
+        mask = scattered(rand, seed, **shape)
+        expected = reference(state, H, query, key, value, mask)
+        results = mha(query, key, value, mask=mask)
+        expect_results(results, expected, f" for a mask [{', '.join(axes.split())}]")
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8, torch.float32], ids=str)
 @torch.no_grad()
-def test_mask_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
+def test_mask_dtypes(submission: Any, rand: Rand, device: torch.device) -> None:
     """A mask may be bool or zeros and ones of any dtype"""
     B, T, D, H = 3, 5, 12, 2
     state = random_state(rand, D)
     x = rand(B=B, T=T, D=D)
-    mask = padding([5, 2, 4], T, device).to(dtype)
+    mha = module(submission, state, H)
+    mask = padding([5, 2, 4], T, device)
     expected = reference(state, H, x, x, x, mask)
-    results = module(submission, state, H)(x, x, x, mask=mask)
-    expect_results(results, expected, f" for a mask of {dtype}")
+    for dtype in (torch.bool, torch.int64, torch.uint8, torch.float32):
+        results = mha(x, x, x, mask=mask.to(dtype))
+        expect_results(results, expected, f" for a mask of {dtype}")
 
 
 def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
@@ -562,14 +562,14 @@ def test_biases(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(192, 6, False), (256, 4, True)])
+@pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(128, 8, False), (160, 4, True)])
 def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> None:
     """Weights start as Xavier says, with standard deviation 1/sqrt(D)"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
     start = mha.state_dict()
     expect_layers(start, d_model, bias, others=True)
-    # Over D² entries a right spread is within 0.4 % and a right mean within 0.5 % of the spread,
-    # each with one standard error: what is admitted here is eight and ten of them.
+    # Over D² entries a right spread is within 0.56 % and a right mean within 0.8 % of the spread,
+    # each with one standard error: what is admitted here is more than five and six of them.
     spread = d_model**-0.5
     for layer in LAYERS:
         weight = start[f"{layer}.weight"].double()
@@ -654,6 +654,9 @@ def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> Non
 # --- parity with nn.MultiheadAttention -------------------------------------------------------
 
 
+PARITY = ("no mask", "causal", "padding")
+
+
 def parity_case(
     rand: Rand, kind: str, D: int, grad: bool = False
 ) -> tuple[list[Tensor], Tensor | None]:
@@ -667,30 +670,30 @@ def parity_case(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("kind", ["no mask", "causal", "padding"])
 @torch.no_grad()
-def test_builtin(submission: Any, rand: Rand, kind: str) -> None:
+def test_builtin(submission: Any, rand: Rand) -> None:
     """Given its weights it agrees with nn.MultiheadAttention"""
     D, H = 24, 4
     state = random_state(rand, D)
-    (query, key, value), mask = parity_case(rand, kind, D)
-    expected = builtin(state, H, query, key, value, mask)
-    results = module(submission, state, H)(query, key, value, mask=mask)
-    expect_results(results, expected, f" ({kind})")
+    mha = module(submission, state, H)
+    for kind in PARITY:
+        (query, key, value), mask = parity_case(rand, kind, D)
+        expected = builtin(state, H, query, key, value, mask)
+        expect_results(mha(query, key, value, mask=mask), expected, f" ({kind})")
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("kind", ["no mask", "causal", "padding"])
-def test_builtin_gradients(submission: Any, rand: Rand, kind: str) -> None:
+def test_builtin_gradients(submission: Any, rand: Rand) -> None:
     """Its gradients agree with those of nn.MultiheadAttention"""
     D, H = 24, 4
     mha = module(submission, random_state(rand, D), H)
     trained = parameters(mha, D)
-    (query, key, value), mask = parity_case(rand, kind, D, grad=True)
-    expected, _ = builtin(trained, H, query, key, value, mask)
-    output, _ = mha(query, key, value, mask=mask)
-    leaves = {"query": query, "key": key, "value": value, **trained}
-    expect_gradients(output, expected, leaves)
+    for kind in PARITY:
+        (query, key, value), mask = parity_case(rand, kind, D, grad=True)
+        expected, _ = builtin(trained, H, query, key, value, mask)
+        output, _ = mha(query, key, value, mask=mask)
+        leaves = {"query": query, "key": key, "value": value, **trained}
+        expect_gradients(output, expected, leaves)
 
 
 @pytest.mark.points(1, stand_in="builtin")
@@ -703,7 +706,7 @@ def test_builtin_gpu(submission: Any, rand: Rand) -> None:
     state = {name: tensor.to(gpu) for name, tensor in random_state(rand, D).items()}
     mha = module(submission, state, H)
     trained = parameters(mha, D)
-    for kind in ("no mask", "causal", "padding"):
+    for kind in PARITY:
         drawn, drawn_mask = parity_case(rand, kind, D)
         query, key, value = (tensor.to(gpu).requires_grad_() for tensor in drawn)
         mask = None if drawn_mask is None else drawn_mask.to(gpu)

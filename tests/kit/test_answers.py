@@ -61,9 +61,10 @@ def _graded(
 
 
 def _marked(answers: Iterable[Path]) -> Iterator[Any]:
-    """The module's checks take longest, and most wrong answers are about it."""
+    """The checks of modules and of bonus stages take longest, and have the most wrong answers."""
     for answer in answers:
-        slow = answer.parent.name == "multi_head_attention"
+        stage = COURSE.stage(answer.parent.name)
+        slow = stage.bonus or any(entry.is_class for entry in stage.entry_points)
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 

@@ -20,16 +20,18 @@ def graded(files: dict[str, bytes]) -> Report:
     return grade(COURSE, Request(submission, COURSE.stages, seed=11), "cpu")
 
 
-def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_the_last() -> None:
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() -> None:
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source
     report = graded({**SOLUTIONS, "split_heads.py": poisoned})
     by_slug = {stage.slug: stage for stage in report.stages}
     assert by_slug["split_heads"].status is Status.FAILED
-    assert by_slug["multi_head_attention"].caused_by == "split_heads"
-    others = [s for s in report.stages if s.slug not in ("split_heads", "multi_head_attention")]
-    assert all(stage.status is Status.PASSED for stage in others)
+    for stage in report.stages:
+        if "split_heads" in COURSE.stage(stage.slug).requires:
+            assert stage.caused_by == "split_heads"
+        elif stage.slug != "split_heads":
+            assert stage.status is Status.PASSED
     assert report.score < report.max_score == 100
 
 

@@ -19,7 +19,8 @@ from grader.read.nbgrader_course import configured
 from grader.show.terminal import VISIBLE_PASS
 
 ROOT = Path(__file__).parents[2]
-GUIDES = [ROOT / "docs" / name for name in ("instructors.md", "channels.md")]
+NAMES = ("instructors.md", "channels.md", "sources.md", "threat-model.md")
+GUIDES = [ROOT / "docs" / name for name in NAMES]
 PAGES = [*GUIDES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 COURSE = read_course(ROOT / "course.toml")
 TEXT = {page.name: page.read_text(encoding="utf-8") for page in PAGES}

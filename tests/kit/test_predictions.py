@@ -29,6 +29,7 @@ from grader.types.predictions import Choice, Judgement, Number, Predictions, Que
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
 CORE = [stage.slug for stage in COURSE.stages if not stage.bonus]
+ASKED = [stage.slug for stage in COURSE.stages if stage.predictions_file.is_file()]
 HOMES = {entry.name: stage.slug for stage in COURSE.stages for entry in stage.entry_points}
 INF = math.inf
 
@@ -325,11 +326,150 @@ def places_of_head_1() -> Worked:
     return f"in features {places[0]} and {places[1]}"
 
 
+# --- grouped_query -----------------------------------------------------------------------------
+
+
+def grouped(*sizes: int, bias: bool = True) -> Any:
+    return solution("GroupedQueryAttention")(*sizes, bias=bias)
+
+
+@answers(
+    "grouped_query", 1, "D = 32 features", "8 query heads", "2 key heads", "the weight\nof w_k"
+)
+def shape_of_w_k() -> Worked:
+    return grouped(32, 8, 2).w_k.weight.shape
+
+
+@answers(
+    "grouped_query", 2,
+    "2 sequences", "3 queries", "5 keys", "8 query heads", "2 key heads",
+)  # fmt: skip
+def shape_of_shared_weights() -> Worked:
+    query, key = torch.randn(2, 3, 32), torch.randn(2, 5, 32)
+    return grouped(32, 8, 2)(query, key, key)[1].shape
+
+
+@answers("grouped_query", 3, "6 query heads", "2 key heads", "counted from 0", "key\nhead 1")
+def readers_of_key_head_1() -> Worked:
+    module = grouped(12, 6, 2)
+    with torch.no_grad():
+        module.w_k.weight[2:] = 0  # so whoever reads it looks at all keys alike
+    x = torch.randn(1, 3, 12)
+    evenly = (module(x, x, x)[1][0] - 1 / 3).abs().amax(dim=(1, 2)) < 1e-6
+    first, second, third = evenly.nonzero().flatten().tolist()
+    return f"heads {first}, {second} and {third}"
+
+
+@answers(
+    "grouped_query", 4,
+    "D = 4096 features", "32 query heads and 8 key heads", "with 32 key heads",
+)  # fmt: skip
+def part_of_the_cache() -> Worked:
+    widths = [grouped(64, 32, heads).w_k.out_features for heads in (8, 32)]
+    return widths[0] / widths[1]  # whatever D is
+
+
+@answers("grouped_query", 5, "D = 8", "4 query heads", "1 key head", "no biases")
+def shared_parameters() -> Worked:
+    assert sum(p.numel() for p in grouped(8, 4, 4, bias=False).parameters()) == 256
+    return sum(p.numel() for p in grouped(8, 4, 1, bias=False).parameters())
+
+
+# --- rope --------------------------------------------------------------------------------------
+
+
+@answers("rope", 1, "9 tokens", "16 features")
+def shape_of_angles() -> Worked:
+    return solution("rope_angles")(9, 16).shape
+
+
+@answers("rope", 2, "d_k = 4", "base = 400")
+def speed_of_pair_1() -> Worked:
+    assert solution("rope_angles")(2, 4)[1, 1].item() == pytest.approx(1 / 100)
+    return solution("rope_angles")(2, 4, base=400.0)[1, 1].item()
+
+
+@answers("rope", 3, "(3, 4)", "2 radians")
+def length_of_a_pair() -> Worked:
+    pair = torch.tensor([3.0, 4.0]).view(1, 1, 1, 2)
+    return solution("apply_rope")(pair, torch.tensor([[2.0]])).norm().item()
+
+
+@answers("rope", 4, "position 3 scores 1.2", "position 5", "40 places on")
+def score_of_moved_words() -> Worked:
+    q, k = torch.randn(2, 1, 1, 1, 8)
+
+    def score(moved: int) -> float:
+        at = solution("rope_angles")(6, 8, offset=moved)
+        turn = solution("apply_rope")
+        return (turn(q, at[3:4]) * turn(k, at[5:6])).sum().item()
+
+    assert score(40) == pytest.approx(score(0), abs=1e-4)
+    return "1.2"
+
+
+@answers("rope", 5, "Without masks")
+def without_an_order() -> Worked:
+    x, moved = torch.randn(1, 5, 8), [3, 1, 4, 0, 2]
+    names = {"MultiHeadAttention": "the module of stage 6", "RotaryMultiHeadAttention": "turned"}
+    blind = []
+    for name, words in names.items():
+        module = solution(name)(8, 2)
+        output, again = module(x, x, x)[0], module(*[x[:, moved]] * 3)[0]
+        if torch.allclose(again, output[:, moved], atol=1e-5):
+            blind.append(words)
+    return " and ".join(blind)
+
+
+# --- half_precision ----------------------------------------------------------------------------
+
+
+def forties(dtype: torch.dtype) -> torch.Tensor:
+    return torch.full((1, 1, 1, 64), 40.0, dtype=dtype)
+
+
+@answers("half_precision", 1, "ends at 65504", "64 entries, all of them 40")
+def product_in_float16() -> Worked:
+    assert torch.finfo(torch.float16).max == 65504
+    product = (forties(torch.float16) @ forties(torch.float16).mT).item()
+    assert (forties(torch.float32) @ forties(torch.float32).mT).item() == 102400
+    return str(product)
+
+
+@answers("half_precision", 2, "64 entries of 40", "sqrt(d_k)")
+def score_of_forties() -> Worked:
+    assert torch.tensor(12803.0).half() == 12800 < torch.tensor(12805.0).half() == 12808
+    assert round(math.exp(3)) == 20
+    return solution("scaled_scores")(forties(torch.float32), forties(torch.float32)).item()
+
+
+@answers("half_precision", 3, "start at 1 and add 1")
+def counted_in_bfloat16() -> Worked:
+    count = torch.tensor(1, dtype=torch.bfloat16)
+    while count + 1 != count:
+        count = count + 1
+    return count.item()
+
+
+@answers("half_precision", 4, "inf in float16", "only inf of its row")
+def weight_of_an_inf() -> Worked:
+    scores = torch.tensor([1.0, 1e5, 2.0]).half().float()
+    return str(torch.softmax(scores, -1)[1].item()).replace("nan", "NaN")
+
+
+@answers("half_precision", 5, "2048 keys", "every value is 100", "204800")
+def average_of_a_long_row() -> Worked:
+    q, k = torch.zeros(2, 1, 1, 2048, 4, dtype=torch.float16)
+    assert torch.full((2048,), 100.0).sum() == 204800
+    result = solution("stable_attention")(q[:, :, :1], k, torch.full_like(k, 100.0))
+    return result[0, 0, 0, 0].item()
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 
 def every_question() -> list[tuple[str, int]]:
-    return [(slug, n + 1) for slug in CORE for n in range(len(predictions(slug).questions))]
+    return [(slug, n + 1) for slug in ASKED for n in range(len(predictions(slug).questions))]
 
 
 def get(slug: str, number: int) -> Question:
@@ -362,7 +502,11 @@ def test_the_answer_shown_would_be_taken(slug: str, number: int) -> None:
     assert judge(question, str(question.answer)) is Judgement.RIGHT
 
 
-@pytest.mark.parametrize("slug", CORE)
+def test_every_core_stage_asks_something() -> None:
+    assert set(CORE) <= set(ASKED)
+
+
+@pytest.mark.parametrize("slug", ASKED)
 def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug: str) -> None:
     stage = COURSE.stage(slug)
     assert predictions(slug).title == stage.title

@@ -18,8 +18,11 @@ FILES = sorted((ROOT / "grader").rglob("*.py"))
 ROOMS = (
     *("types", "misconceptions", "tracing", "checking", "read", "run", "judge", "show"),
     *(
+        "similarity",
         "engine",
         "classroom",
+        "folder_class",
+        "cluster",
         "nbgrader",
         "verify",
         "trace",

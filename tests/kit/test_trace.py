@@ -29,7 +29,7 @@ from grader.trace import trace, traces
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from grader.types.trace import Trace, TracedHeatmap, TracedStep
+from grader.types.trace import Curve, Trace, TracedCurves, TracedHeatmap, TracedStep
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = Path(__file__).parent / "goldens" / "trace"
@@ -199,6 +199,35 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 "output": "B=1 T=4 D=6",
             },
         ),
+        (
+            "grouped_query",
+            {
+                "x": "B=1 T=4 D=8",
+                "keys": "B=1 Hkv=2 T=4 d_k=2",
+                **dict.fromkeys(("weights", "without key head 1"), "B=1 H=4 Tq=4 Tk=4"),
+            },
+        ),
+        (
+            "half_precision",
+            {
+                "q": "B=1 H=1 Tq=1 d_k=4",
+                **dict.fromkeys(("k", "v"), "B=1 H=1 Tk=3 d_k=4"),
+                **dict.fromkeys(
+                    ("dot products in float32", "in float16", "in bfloat16", "weights"),
+                    "B=1 H=1 Tq=1 Tk=3",
+                ),
+                **dict.fromkeys(("result in float32", "result in float16"), "B=1 H=1 Tq=1 d_k=4"),
+            },
+        ),
+        (
+            "rope",
+            {
+                "angles": "T=4 pair=2",
+                **dict.fromkeys(("q", "turned"), "B=1 H=1 T=4 d_k=4"),
+                "lengths of the pairs": "B=1 H=1 T=4 pair=2",
+                **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
+            },
+        ),
     ],
 )
 def test_the_shape_of_every_step(
@@ -280,17 +309,22 @@ def test_stubs_stop_at_their_first_function() -> None:
     files = {stage.file_name: read_stub(stage).encode() for stage in COURSE.stages}
     submission = Submission("stubs", files)
     found = list(traces(COURSE, traced_stages(COURSE), submission))
-    assert {trace.slug: trace.stop and trace.stop.function for trace in found} == {
+    stopped = {trace.slug: trace.stop and trace.stop.function for trace in found}
+    assert stopped == stopped | {
         "split_heads": "split_heads",
         "scaled_scores": "scaled_scores",
         "masking": "causal_mask",
         "softmax": "attention_weights",
         "concat_heads": "concat_heads",
         "multi_head_attention": "split_heads",
+        "grouped_query": "split_heads",
+        "rope": "rope_angles",
+        "half_precision": "scaled_scores",
     }
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
-    assert list(steps(found[-1])) == ["x", "q", "k", "v"]
-    assert found[-1].to_mend == "split_heads"
+    whole = next(trace for trace in found if trace.slug == "multi_head_attention")
+    assert list(steps(whole)) == ["x", "q", "k", "v"]
+    assert whole.to_mend == "split_heads"
     compare("stub", draw(trace_screen(found[0])))
 
 
@@ -443,7 +477,7 @@ def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
 @pytest.mark.parametrize(
     "body, said",
     [
-        ("yield 3", "trace yields 3, which is no Step or Heatmap"),
+        ("yield 3", "trace yields 3, which is no Step, Heatmap or Curves"),
         ("yield Step('x', np.zeros(2), 'T=two')", "'T=two' among the axes is not like 'H=2'"),
         ("yield submission.second(1)", "neither the stage nor one that it requires has 'second'"),
         ("yield 1 / 0", "ZeroDivisionError"),
@@ -469,6 +503,46 @@ def test_a_heatmap_of_another_shape_is_no_heatmap(author: Callable[[str], Trace]
     assert found.heatmap is None
     assert found.stop is not None
     assert found.stop.message == "The heatmap 'Map' needs the shape [1, 1, 1], but this is [1, 2]."
+
+
+def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
+    found = author(
+        "import grader.tracing as t\n    "
+        "yield t.Curves('Growth', [1, 2], {'own': submission.first(np.ones(2))}, 'n', 'bytes', "
+        "guides={'n': [1, 2]})"
+    )
+    curves = found.picture
+    assert isinstance(curves, TracedCurves)
+    assert curves.curves == (Curve("own", (2.0, 2.0)),) and curves.guides[0].name == "n"
+    assert found.heatmap is None
+    assert "● own   over n" in draw(trace_screen(found))
+
+
+@pytest.mark.parametrize(
+    "numbers, shown", [("[1.0]", "1.0"), ("[1, 0]", "1, 0"), ("[1, float('nan')]", "1, nan")]
+)
+def test_what_is_no_curve_is_not_drawn(
+    author: Callable[[str], Trace], numbers: str, shown: str
+) -> None:
+    found = author(
+        "import grader.tracing as t\n    submission.first(np.ones(2))\n    "
+        f"yield t.Curves('Growth', [1, 2], {{'own': {numbers}}}, 'n', 'bytes')"
+    )
+    assert found.picture is None and found.stop is not None
+    assert found.stop.message == (
+        f"The curve 'own' needs 2 numbers above 0, but these are {shown}."
+    )
+
+
+def test_what_a_trace_gives_can_be_handed_over(author: Callable[[str], Trace]) -> None:
+    found = author(
+        "source = 'import numpy as np\\ndef f(x): return x'\n    "
+        "given = submission.given(source, 'f')\n    "
+        "yield type(given).__name__\n    "
+        "yield Step('y', submission.first(np.zeros(2)))"
+    )
+    assert found.stop is None
+    assert found.parts[0] == "RemoteObject"
 
 
 def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(

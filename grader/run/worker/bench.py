@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from grader.run.worker.probes import held_shapes, made, meter
 from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, tensor_bytes
 
 _MESSAGE_CAP = 2000
@@ -76,13 +78,17 @@ class Bench:
         function, owner = self._target(header["target"])
         seed_all(header.get("seed"))
         torch = sys.modules.get("torch")
+        more = {}
         if torch is None:
             result = function(*args, **kwargs)
         else:
-            with torch.set_grad_enabled(header["differentiate"]):
+            measured: Any = meter() if header.get("measured") else contextlib.nullcontext()
+            with torch.set_grad_enabled(header["differentiate"]), measured:
                 if getattr(type(function), "forward", None) is torch.nn.Module.forward:
                     args, kwargs = (), {}  # torch then tells what is missing, not what is too much
                 result = function(*args, **kwargs)
+            if header.get("measured"):
+                more["peak"] = measured.peak
         packer = Packer(self._handle)
         value = packer.pack(result)
         outputs = list(packer.arrays)
@@ -94,7 +100,7 @@ class Bench:
             if entry.get("grad")
         ]
         self._calls[call] = _Call(outputs, leaves, owner, header["parameters"])
-        return packer.frame({"value": value, "changed": changed, "call": call})
+        return packer.frame({"value": value, "changed": changed, "call": call, **more})
 
     def _backward(self, request: Frame) -> Frame:
         import torch
@@ -122,20 +128,30 @@ class Bench:
         """The callable that a request names and the object it belongs to."""
         if "function" in target:
             return self._find(target["function"]), None
+        if "given" in target:
+            return lambda *args, **kwargs: self._keep(
+                made(target["given"], target["name"], args, kwargs)
+            ), None
         owner = self._objects[target["object"]]
+        if target.get("probe") == "held":
+            return functools.partial(held_shapes, owner), owner
         method = target.get("method")
         return (owner if method is None else getattr(owner, method)), owner
 
     def _handle(self, value: Any) -> Handle | None:
-        torch = sys.modules.get("torch")
-        if torch is None or not isinstance(value, torch.nn.Module):
-            return None
+        """The handle of a module, or of what a check has given; nothing else has one."""
         for number, known in self._objects.items():
             if known is value:
                 return Handle(number, type(value).__name__)
-        number = len(self._objects)
-        self._objects[number] = value
-        return Handle(number, type(value).__name__)
+        torch = sys.modules.get("torch")
+        if torch is None or not isinstance(value, torch.nn.Module):
+            return None
+        self._keep(value)
+        return Handle(len(self._objects) - 1, type(value).__name__)
+
+    def _keep(self, value: Any) -> Any:
+        self._objects[len(self._objects)] = value
+        return value
 
 
 def describe(

@@ -95,7 +95,7 @@ class Worker:
             reply = self._answer(request)
             printed = self._tap.drain()
             if printed:
-                reply.header["printed"] = printed
+                reply.aside = {**reply.aside, "printed": printed}
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing was sent yet
@@ -127,7 +127,7 @@ class Worker:
             reply = self._bench.answer(request)
         forbidden = self._watch.drain()
         if forbidden:
-            reply.header["forbidden"] = forbidden
+            reply.aside = {**reply.aside, "forbidden": forbidden}
         return reply
 
     def _load(self, header: dict[str, Any]) -> Frame:
@@ -180,7 +180,7 @@ class Worker:
         return patch
 
     def _ask(self, request: Frame) -> Frame:
-        self._channel.send(Frame({**request.header, "ask": True}, request.data))
+        self._channel.send(Frame(request.header, request.data, {"ask": True}))
         return self._channel.receive()
 
     def _find(self, name: str) -> Any:
@@ -344,7 +344,8 @@ def _work(
         missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
         if not is_watched:
             missing += ("disk space", "threads")
-        Worker(Channel(connection, receives=TRUSTED_HEADER_CAP), missing).serve()
+        channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
+        Worker(channel, missing).serve()
     finally:
         os._exit(0)
 
@@ -375,6 +376,11 @@ def _warm_torch() -> None:
     import torch
 
     torch.set_num_threads(1)
+    # Somebody's own mode and torch's profiler would import its compiler when they are first used,
+    # only to keep out of its way: 1 to 3 s.
+    mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
+    mode._should_skip_dynamo = classmethod(lambda cls: False)
+    vars(torch).get("_lazy_modules", set()).discard("_inductor")
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
     heads = torch.randn(2, 3, 4, requires_grad=True)

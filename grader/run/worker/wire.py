@@ -13,15 +13,18 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-_LENGTHS = struct.Struct("<II")
+_LENGTHS = struct.Struct("<III")
+_CHUNK = 1 << 16  # bytes that are asked for at once where reading ahead is allowed
+_PIECE = 1 << 20  # bytes that are read at once, at most
 HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
 ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
 _PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
+LAZY = "not initialized yet"  # why a parameter does not travel before its module's first call
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
@@ -43,41 +46,89 @@ class DeadlineError(Exception):
     """The other side did not answer in time."""
 
 
-@dataclass(frozen=True)
 class Frame:
-    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row."""
+    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
 
-    header: dict[str, Any]
-    data: bytes = b""
-    size: int = field(default=0, compare=False)  # roughly the memory that a received one takes
-    digest: bytes = field(default=b"", compare=False)  # of the bytes of a received one
+    `aside` goes along and is no part of the message. One that was received has the `digest` of its
+    header and data, and in `size` roughly the memory that it takes.
+    """
+
+    __slots__ = ("_encoded", "_header", "aside", "data", "digest", "size")
+
+    def __init__(
+        self,
+        header: dict[str, Any] | None,
+        data: bytes = b"",
+        aside: Mapping[str, Any] | None = None,
+        *,
+        size: int = 0,
+        digest: bytes = b"",
+        encoded: bytes | None = None,
+    ) -> None:
+        self._header = header
+        self._encoded = encoded
+        self.data = data
+        self.aside = aside or {}
+        self.size = size
+        self.digest = digest
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The header, read from what was received when it is first asked for. Raises WireError."""
+        if self._header is None:
+            self._header, self._encoded = _object(self._encoded or b""), None
+        return self._header
+
+    @property
+    def encoded(self) -> bytes:
+        """The header as it travels. Raises WireError."""
+        if self._encoded is None:
+            try:
+                self._encoded = _JSON.encode(self.header).encode()
+            except RecursionError:
+                raise WireError("the values are nested too deeply to send") from None
+        return self._encoded
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same message."""
+        if not isinstance(other, Frame):
+            return NotImplemented
+        return self.data == other.data and self.header == other.header
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Channel:
     """Frames over a connected stream socket.
 
-    `sends` and `receives` cap the bytes of JSON in a frame of each direction.
+    `sends` and `receives` cap the bytes of JSON in a frame of each direction. One that reads
+    `ahead` takes from the socket what is there, so nobody else may read from it.
     """
 
     def __init__(
-        self, connection: socket.socket, *, sends: int = HEADER_CAP, receives: int = HEADER_CAP
+        self,
+        connection: socket.socket,
+        *,
+        sends: int = HEADER_CAP,
+        receives: int = HEADER_CAP,
+        ahead: bool = False,
     ) -> None:
         self._socket = connection
         self._sends = sends
         self._receives = receives
+        self._ahead = ahead
+        self._buffer = bytearray()
 
     def send(self, frame: Frame, deadline: float | None = None) -> None:
         """Send one frame; `deadline` is a value of `time.monotonic()`.
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
-        try:
-            header = _JSON.encode(frame.header).encode()
-        except RecursionError:
-            raise WireError("the values are nested too deeply to send") from None
+        header = frame.encoded
+        aside = _JSON.encode(frame.aside).encode() if frame.aside else b""
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
-        parts = _LENGTHS.pack(len(header), len(frame.data)) + header
+        parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
         try:
             if len(frame.data) < 1 << 16:
                 self._send_all(parts + frame.data, deadline)
@@ -89,25 +140,28 @@ class Channel:
         except OSError as error:
             raise Closed from error
 
-    def receive(self, deadline: float | None = None) -> Frame:
-        """Read one frame.
+    def receive(self, deadline: float | None = None, known: Container[bytes] = ()) -> Frame:
+        """Read one frame; the header of one that is `known` by its digest is left for later.
 
         Raises DeadlineError at the deadline, Closed at the end of the stream and WireError for
         anything that is not a frame or is larger than the caps.
         """
-        header_length, data_length = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
-        if header_length > self._receives or data_length > ARRAYS_CAP:
+        lengths = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
+        header_length, data_length, aside_length = lengths
+        if max(header_length, aside_length) > self._receives or data_length > ARRAYS_CAP:
             raise WireError("a frame is larger than the cap")
         raw = self._read(header_length, deadline)
-        data = bytes(self._read(data_length, deadline)) if data_length else b""
-        try:
-            header = json.loads(raw)
-        except (ValueError, RecursionError):
-            raise WireError("a frame's header is not JSON") from None
-        if not isinstance(header, dict):
-            raise WireError("a frame's header is not an object")
-        digest = hashlib.blake2b(raw + data, digest_size=16).digest()
-        return Frame(header, data, _PER_HEADER_BYTE * header_length + data_length, digest)
+        aside = self._read(aside_length, deadline)
+        data = self._read(data_length, deadline)
+        hashed = hashlib.blake2b(raw, digest_size=16)
+        hashed.update(data)
+        digest = hashed.digest()
+        size = _PER_HEADER_BYTE * header_length + data_length
+        told = _object(aside) if aside else None
+        frame = Frame(None, data, told, size=size, digest=digest, encoded=raw)
+        if digest not in known:
+            assert frame.header is not None  # read it now: it may be no header at all
+        return frame
 
     def close(self) -> None:
         """Close the socket; the other side reads the end of the stream."""
@@ -124,21 +178,34 @@ class Channel:
             self._socket.settimeout(_left(deadline))
             view = view[self._socket.send(view) :]
 
-    def _read(self, count: int, deadline: float | None) -> bytearray:
-        buffer = bytearray(count)
-        view = memoryview(buffer)
-        while view:
+    def _read(self, count: int, deadline: float | None) -> bytes:
+        buffer = self._buffer
+        while len(buffer) < count:
+            missing = count - len(buffer)
             try:
                 self._socket.settimeout(_left(deadline))
-                got = self._socket.recv_into(view)
+                most = max(missing, _CHUNK) if self._ahead else missing
+                got = self._socket.recv(min(most, _PIECE))
             except TimeoutError:
                 raise DeadlineError from None
             except OSError as error:
                 raise Closed from error
             if not got:
                 raise Closed
-            view = view[got:]
-        return buffer
+            buffer += got
+        read = bytes(buffer[:count])
+        del buffer[:count]
+        return read
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise WireError("a frame's header is not JSON") from None
+    if not isinstance(found, dict):
+        raise WireError("a frame's header is not an object")
+    return found
 
 
 def _left(deadline: float | None) -> float | None:
@@ -232,6 +299,8 @@ class Packer:
     def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
         if id(tensor) in self._index:
             return {"tensor": self._index[id(tensor)]}
+        if torch.nn.parameter.is_lazy(tensor):
+            return _opaque("torch.Tensor", LAZY)
         if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta:
             return _opaque("torch.Tensor", f"layout {tensor.layout}, device {tensor.device.type}")
         dtype = str(tensor.dtype).removeprefix("torch.")

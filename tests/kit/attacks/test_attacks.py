@@ -119,7 +119,7 @@ def asks(*actions: str, setup: str = "", says: str = "refused by") -> Attack:
     return Attack(f"{setup}\ndef concat_heads(x):\n    tries({body})\n", says)
 
 
-def sends(header: str, data: str = "b''") -> Attack:
+def sends(header: str, data: str = "b''", aside: str = "None") -> Attack:
     """A reply that the learner's code makes up: every one is this one."""
     return Attack(
         f"""
@@ -127,7 +127,7 @@ def concat_heads(x):
     Channel, Frame = wire().Channel, wire().Frame
     original = Channel.send
     def send(self, frame, deadline=None):
-        original(self, Frame({header}, {data}))
+        original(self, Frame({header}, {data}, {aside}))
     Channel.send = send
     return {RIGHT}
 """
@@ -174,20 +174,20 @@ FORGING = {
     "a call that nobody made": sends("{'value': None, 'call': {'tuple': []}, 'arrays': 5}"),
     "numbers that are none": sends("{'value': float('nan'), 'call': -1, 'printed': [{}]}"),
     "a letter that is no letter": Attack(
-        sends("{'value': None, 'printed': chr(0xd800) * 99 + chr(27) + '[2J'}").code,
+        sends("{'value': None}", aside="{'printed': chr(0xd800) * 99 + chr(27) + '[2J'}").code,
         r"\\ud800\\ud800.*\\x1b\[2J",
     ),
-    "what it prints, without end": sends("{'value': None, 'printed': 'x' * 900_000}"),
+    "what it prints, without end": sends("{'value': None}", aside="{'printed': 'x' * 900_000}"),
     "deep nesting": Attack(
         f"""
 def concat_heads(x):
     header = b'{{"value":' + b'[' * 200_000 + b']' * 200_000 + b'}}'
-    os.write(connection(), struct.pack("<II", len(header), 0) + header)
+    os.write(connection(), struct.pack("<III", len(header), 0, 0) + header)
     return {RIGHT}
 """,
     ),
     "a frame of four gigabytes": Attack(
-        "def concat_heads(x):\n    os.write(connection(), b'\\xff' * 8)\n    time.sleep(0.3)\n",
+        "def concat_heads(x):\n    os.write(connection(), b'\\xff' * 12)\n    time.sleep(0.3)\n",
         "answered with something else",
     ),
     "no protocol at all": Attack(
@@ -221,7 +221,7 @@ def concat_heads(x):
         """
 def concat_heads(x):
     target = {"function": "concat_heads"}
-    channel().send(wire().Frame({"ask": True, "op": "call", "target": target}))
+    channel().send(wire().Frame({"op": "call", "target": target}, b"", {"ask": True}))
     return channel().receive()
 """,
         "the worker asks, and nobody is to answer",
@@ -230,7 +230,7 @@ def concat_heads(x):
         """
 def concat_heads(x):
     while True:
-        channel().send(wire().Frame({"ask": True, "op": "end", "pid": GRADER, "grace": 0}))
+        channel().send(wire().Frame({"op": "end", "pid": GRADER, "grace": 0}, b"", {"ask": True}))
 """,
         "the worker asks, and nobody is to answer",
     ),

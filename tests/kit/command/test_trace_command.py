@@ -92,6 +92,43 @@ def test_without_a_stage_it_is_the_last_that_is_written(tiny: Path, say: Say) ->
     assert "trace of smooth" in shown
 
 
+CURVES = """
+from grader.tracing import Curves
+
+
+def trace(submission):
+    yield Curves("Growth", [1, 2, 4], {"own": [1, 4, 16]}, "days", "bytes", {"days": [1, 2, 4]})
+"""
+
+
+def test_its_picture_is_written(tiny: Path, say: Say) -> None:
+    (tiny / "hints" / "traces" / "roughness.py").write_text(CURVES, encoding="utf-8")
+    for file in ("own.png", "own.svg", "again.svg"):
+        code, shown, errors = say("roughness", "--out", file)
+        assert (code, errors) == (0, "")
+        assert shown.endswith(f"  written: {file}\n")
+    assert (tiny / "own.png").read_bytes().startswith(b"\x89PNG")
+    svg = (tiny / "own.svg").read_bytes()
+    assert svg == (tiny / "again.svg").read_bytes()
+    assert b"<desc>own, days 1: 1 bytes. own, days 2: 4 bytes." in svg
+    say("smooth", "--submission", "solutions", "--out", "map.svg")
+    assert b"How often a day counts" in (tiny / "map.svg").read_bytes()
+
+
+def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
+    trace = tiny / "hints" / "traces" / "roughness.py"
+    trace.write_text(CURVES, encoding="utf-8")
+    assert say("roughness", "--out", "no/such.png")[2].startswith("grade: no/such.png: cannot be")
+    assert say("roughness", "--out", "own.pdf") == (
+        *(2, ""),
+        "grade: --out own.pdf: a picture's name ends with .png or .svg\n",
+    )
+    trace.write_text("def trace(submission):\n    yield 'Nothing.'\n", encoding="utf-8")
+    assert say("roughness", "--out", "own.png")[2] == (
+        "grade: the trace of roughness came to no picture, so none is written\n"
+    )
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

@@ -557,6 +557,65 @@ def test_modules_are_compared_on_the_learners_own_weights(
     assert names({"Chain": learner}, MODULES, *KNOWN_MODULES) == expected
 
 
+# --- what a check gives ------------------------------------------------------------------------
+
+SOURCE = "import torch\nclass Layer(torch.nn.Linear): pass\ndef double(x): return 2 * x"
+
+
+def half(x: Tensor, p: Any) -> Tensor:
+    """What the solution's `drop` would be if it took a function or a module."""
+    return p(x) / 2
+
+
+def forgets_to_halve(x: Tensor, p: Any) -> Tensor:
+    return p(x)
+
+
+def given(submission: Any) -> None:
+    double = submission.given(SOURCE, "double")
+    layer = submission.given(SOURCE, "Layer", 2, 2)
+    layer.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
+    x = x_of(3, 2)
+    assert torch.allclose(submission.drop(x, double), x)
+    assert torch.allclose(submission.drop(x, layer), x / 2)
+    assert submission.held_by(layer) == [(2,), (2, 2)]
+
+
+def test_what_a_check_gives_is_given_to_every_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOLUTION, "drop", half)
+    known_drop = known(forgets_to_halve, "drop")
+    found = names({"drop": forgets_to_halve}, {"given": [given]}, known_drop)
+    assert found == {"given": "forgets_to_halve"}
+
+
+class Late(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.first = nn.LazyLinear(size)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.first(x)
+
+
+class LateTwice(Late):
+    def forward(self, x: Tensor) -> Any:
+        return 2 * super().forward(x)
+
+
+def late(submission: Any) -> None:
+    module = submission.Chain(3)
+    assert not list(module.named_parameters())
+    x = x_of(2, 4)
+    module(x)
+    assert torch.allclose(module(x), linear(x, dict(module.named_parameters()), "first"), atol=1e-6)
+
+
+def test_lazy_parameters_are_compared_once_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOLUTION, "Chain", Late)
+    found = names({"Chain": LateTwice}, {"late": [late]}, known(LateTwice, "Chain"))
+    assert found == {"late": "LateTwice"}
+
+
 # --- hostile ---------------------------------------------------------------------------------
 
 REPLIES: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.places import is_written
+from grader.judge.places import is_begun, is_written
 from grader.types.course import EntryPoint, Stage
 from grader.types.submission import Submission
 
@@ -43,3 +43,23 @@ def test_empty_lines_without_end_take_no_time() -> None:
     start = time.monotonic()
     assert is_written(folder(WRITTEN + "\n" * 500_000), STAGE)
     assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("submission", "begun"),
+    [
+        (Submission("x", {"fold.py": STUB.encode()}), False),
+        (Submission("x", {"fold.py": STUB.replace("\n", "\r\n").encode("utf-8-sig")}), False),
+        (Submission("x", {}), False),
+        (Submission("x", {"fold.py": b""}), False),
+        (Submission("x", {"fold.py": b"oops ("}), True),
+        (Submission("x", {"fold.py": STUB.replace("raise", "pass #").encode()}), True),
+        (Submission("x", {"a.py": b"def other(): pass"}, script="a.py"), False),
+        (Submission("x", {"a.py": b"x = 1\ndef fold(s):\n    return s"}, script="a.py"), True),
+        (Submission("x", {}, cells=("print(1)", "folded = 1")), False),
+        (Submission("x", {}, cells=("x = 1", "def fold(s): return s")), True),
+        (Submission("x", {}, cells=(STUB,)), True),  # it may hold more than one stage
+    ],
+)
+def test_whether_a_stage_is_begun(submission: Submission, begun: bool) -> None:
+    assert is_begun(submission, STAGE, STUB) is begun

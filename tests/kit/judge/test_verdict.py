@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.verdict import judge, judge_stage, judge_unchecked, status
+from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -297,6 +297,14 @@ def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
 
 
+def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
+    one, other = planned("a", points=2), planned("b", points=3)
+    facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
+    result = judge_stage(stage(), facts, caused_by="zero", is_credited=True)
+    assert (result.score, result.status, result.caused_by) == (5, Status.FAILED, "zero")
+    assert [check.score for check in result.checks] == [2, 3]
+
+
 CALL = ForbiddenCall("paper.scissors.cut", "\n  fold.py, line 3, in fold\n    cut(sheet)")
 
 
@@ -361,3 +369,8 @@ def test_an_untouched_stub_calls_nothing() -> None:
     facts = replace(stage_facts((check, facts_of(check, N))), forbidden=(CALL,))
     result = judge_stage(stage(), facts)
     assert (result.status, len(result.checks)) == (Status.NOT_STARTED, 1)
+
+
+def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it() -> None:
+    result = judge_untouched(stage(points=7, bonus=True))
+    assert (result.status, result.score, result.max_score) == (Status.NOT_STARTED, 0, 7)

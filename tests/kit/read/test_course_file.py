@@ -120,6 +120,7 @@ def test_what_is_released_to_a_class() -> None:
         (top(schema=2), "course.toml: 'schema' must be 1, not 2"),
         (top(name="../up"), "course.toml: 'name' '../up' must be letters, digits"),
         (top(partial="no"), "course.toml: 'partial' must be bool"),
+        (top(follow_through=1), "course.toml: 'follow_through' must be bool"),
         (top(assignments=["a"]), "course.toml: assignment 1 is not a table"),
         (top(assignments=[{"stages": ["fold"]}]), "course.toml: assignment 1: 'name' is missing"),
         (

@@ -45,7 +45,8 @@ def test_every_stage_has_its_text_questions_a_graded_cell_and_an_empty_one() -> 
         parts = ["text", "predict", "code", "try"]
         assert [c["id"] for c in own] == [f"{stage.slug}-{part}" for part in parts]
         text = "".join(own[0]["source"])
-        assert stage.title in text and f"{stage.points:g} points" in text
+        unit = "bonus points" if stage.bonus else "points"
+        assert stage.title in text and f"{stage.points:g} {unit}" in text
         assert "".join(own[2]["source"]).startswith(f"%%grade {stage.slug}\n")
         assert own[3]["source"] == []
     assert cell(data, "start") == "%load_ext grader"

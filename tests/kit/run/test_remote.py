@@ -327,9 +327,11 @@ def made() -> Made:
 
 
 def test_a_class_whose_objects_are_no_modules_is_told() -> None:
-    for value in (3, None, object()):
-        with pytest.raises(WrongReturn, match=r"derive from nn\.Module"):
+    for value in (3, object()):
+        with pytest.raises(WrongReturn, match=r"an nn\.Module: does the class derive from it\?"):
             submission(lambda value=value: value, CLASS).Layer()
+    with pytest.raises(WrongReturn, match=r"an nn\.Module: is a `return` missing\?"):
+        submission(lambda: None, CLASS).Layer()
 
 
 def test_calling_a_module_calls_its_forward(made: Made) -> None:
@@ -450,6 +452,155 @@ def test_a_module_may_be_an_argument() -> None:
     weight = remote.f(module)
     assert torch.equal(weight, dict(module.named_parameters())["linear.weight"])
     assert not isinstance(weight, nn.Parameter)
+
+
+# --- what a check gives and what it looks into ------------------------------------------------
+
+SOURCE = """
+import torch
+
+def double(x):
+    return 2 * x
+
+class Wide(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.linear = torch.nn.Linear(size, size + 1)
+
+    def forward(self, x):
+        return self.linear(x)
+"""
+
+
+def under_check_of(**functions: Callable[..., Any]) -> StageUnderCheck:
+    """A stage of functions that give tensors, and of classes, which have capitals."""
+    entries = [EntryPoint(name, ("tensor",), is_class=name.istitle()) for name in functions]
+    stage = StageUnderCheck(stage_of(*entries), LocalAnswers(functions.__getitem__))
+    stage.begin(seed=0)
+    return stage
+
+
+def test_a_function_is_given_to_the_learners() -> None:
+    stage = under_check_of(apply=lambda function, x: function(x) + 1)
+    remote = RemoteSubmission(stage)
+    double = remote.given(SOURCE, "double")
+    assert not stage.has_answered and stage.last_call == "", "nothing is the learner's yet"
+    assert remote.apply(double, torch.ones(2)).tolist() == [3, 3]
+    assert stage.last_call == "apply(double, [2])"
+
+
+def test_a_module_is_given_and_is_like_the_learners_own() -> None:
+    stage = under_check_of(weight=lambda layer: layer.linear.weight)
+    remote = RemoteSubmission(stage)
+    wide = remote.given(SOURCE, "Wide", 3)
+    own = dict(wide.named_parameters())
+    assert {name: list(p.shape) for name, p in own.items()} == {
+        "linear.weight": [4, 3],
+        "linear.bias": [4],
+    }
+    wide.load_state_dict({name: torch.ones_like(p) for name, p in own.items()})
+    wide(torch.ones(2, 3)).sum().backward()
+    assert own["linear.bias"].grad.tolist() == [2, 2, 2, 2]
+    assert stage.last_call == "" and stage.last_target == ""
+    assert remote.weight(wide).tolist() == torch.ones(4, 3).tolist()
+    assert stage.last_call == "weight(Wide(3))"
+
+
+def test_every_source_has_a_namespace_of_its_own() -> None:
+    remote = RemoteSubmission(under_check_of(apply=lambda function, x: function(x)))
+    one = remote.given("n = 1\ndef f(x):\n    return x + n", "f")
+    other = remote.given("n = 2\ndef f(x):\n    return x + n", "f")
+    assert [remote.apply(f, torch.zeros(1)).item() for f in (one, other)] == [1, 2]
+
+
+def test_a_function_that_makes_a_module_gives_one() -> None:
+    stage = StageUnderCheck(
+        stage_of(EntryPoint("wider", ("tensor",), is_class=True)),
+        LocalAnswers({"wider": lambda layer: nn.Linear(layer.linear.in_features, 7)}.__getitem__),
+    )
+    stage.begin(seed=0)
+    remote = RemoteSubmission(stage)
+    wider = remote.wider(remote.given(SOURCE, "Wide", 3))
+    assert wider(torch.ones(2, 3)).shape == (2, 7)
+    assert stage.last_target == "wider.forward"
+
+
+@pytest.mark.parametrize("source, name", [("1 +", "f"), ("f = 1", "g"), ("def f(): pass", "f(")])
+def test_a_source_that_does_not_work_is_the_checks_own_mistake(source: str, name: str) -> None:
+    with pytest.raises(RuntimeError, match="what the check has given does not work") as caught:
+        RemoteSubmission(under_check_of()).given(source, name)
+    assert not isinstance(caught.value, AnswerError)
+
+
+def test_the_memory_of_the_calls_in_a_block_is_measured() -> None:
+    def outer(x: Tensor) -> Tensor:
+        return (x[:, None] * x).sum(1)  # 1000 x 1000 numbers on the way
+
+    remote = RemoteSubmission(under_check_of(outer=outer, twice=lambda x: 2 * x))
+    x = torch.ones(1000)
+    with remote.measured() as usage:
+        remote.twice(x)
+        remote.outer(x)
+        remote.twice(x)
+    assert usage.peak == 4 * (1_000_000 + 1000)
+    with remote.measured() as usage:
+        remote.twice(x)
+    assert usage.peak == 4000
+    assert remote.outer(x).shape == (1000,) and usage.peak == 4000
+
+
+def test_what_is_not_measured_is_asked_as_ever() -> None:
+    stage = under_check_of(twice=lambda x: 2 * x)
+    remote = RemoteSubmission(stage)
+    with remote.measured():
+        remote.twice(torch.ones(1))
+    remote.twice(torch.ones(1))
+    measured, plain = (exchange.request.header for exchange in stage.end())
+    assert measured["measured"] is True and "measured" not in plain
+
+
+def test_the_shapes_that_a_module_holds_are_told() -> None:
+    class Keeper(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            self.kept = {"x": [x.expand(5, 2)]}
+            return x
+
+    keeper = RemoteSubmission(under_check_of(Keeper=Keeper)).Keeper()
+    remote = RemoteSubmission(keeper._stage)
+    assert remote.held_by(keeper) == []
+    keeper(torch.ones(2))
+    assert remote.held_by(keeper) == [(5, 2)]
+
+
+def test_a_lazy_parameter_is_there_after_the_first_call() -> None:
+    class Lazy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.LazyLinear(3)
+            self.scale = nn.Parameter(torch.ones(()))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.linear(x) * self.scale
+
+    lazy = RemoteSubmission(under_check_of(Lazy=Lazy)).Lazy()
+    assert list(dict(lazy.named_parameters())) == list(lazy.state_dict()) == ["scale"]
+    x = torch.ones(2, 5)
+    lazy(x)
+    own = dict(lazy.named_parameters())
+    assert {name: list(p.shape) for name, p in own.items()} == {
+        "scale": [],
+        "linear.weight": [3, 5],
+        "linear.bias": [3],
+    }
+    lazy(x).sum().backward()
+    assert own["linear.bias"].grad.tolist() == [2, 2, 2]
+    assert dict(lazy.named_parameters())["linear.bias"] is own["linear.bias"]
+
+
+def test_a_lazy_parameter_takes_its_shape_from_a_state_too() -> None:
+    lazy = RemoteSubmission(under_check_of(Lazylinear=lambda: nn.LazyLinear(2))).Lazylinear()
+    lazy.load_state_dict({"weight": torch.ones(2, 3), "bias": torch.zeros(2)})
+    assert lazy(torch.ones(1, 3)).tolist() == [[3, 3]]
 
 
 HOSTILE = {

@@ -64,6 +64,37 @@ def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
         worker.channel.close()
 
 
+WATCHING = """
+import sys, torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Watch(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+with Watch(), torch.profiler.profile(profile_memory=True):
+    torch.ones(2) + 1
+assert "torch._dynamo" not in sys.modules and "torch._inductor" not in sys.modules
+"""
+
+
+def test_watching_torch_does_not_import_its_compiler() -> None:
+    load = {
+        "files": {},
+        "script": None,
+        "cells": [WATCHING],
+        "module": "m",
+        "names": [],
+        "forbidden": [],
+    }
+    with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
+        worker = interpreter.start()
+        header = {"op": "load", "aliases": [], "answered": {}, **load}
+        worker.channel.send(Frame(header), time.monotonic() + 30)
+        assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
+        worker.end()
+
+
 GRADER = """
 import sys, time
 from grader.run.workers import Interpreter

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from matplotlib.text import Text
 
-from grader.show.drawing import figure
-from grader.types.trace import Rows, TracedHeatmap
+from grader.show.drawing import curves_figure, figure
+from grader.types.trace import Curve, Rows, TracedCurves, TracedHeatmap
 
 ROOT = Path(__file__).parents[3]
 SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
@@ -46,6 +46,23 @@ def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white() -> None:
         r"Shares \$x"
     ]
     assert [text.get_text() for text in drawn.axes[0].texts] == ["nan", "2", "3", "-inf"]
+
+
+def test_curves_have_their_names_and_their_scales() -> None:
+    curves = TracedCurves(
+        *("Growth $x", (1.0, 10.0), (Curve("own", (2.0, 200.0)), Curve("other", (2.0, 20.0)))),
+        *((Curve("n", (1.0, 10.0)),), "n", "bytes"),
+    )
+    drawn = curves_figure(curves)
+    plot = drawn.axes[0]
+    assert (plot.get_xscale(), plot.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in plot.get_xticklabels()] == ["1", "10"]
+    assert [list(line.get_ydata()) for line in plot.lines] == [[2, 200], [2, 20], [1, 10]]
+    legend = plot.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["own", "other"]
+    assert [text.get_text() for text in plot.texts] == ["n"]
+    drawn.savefig(io.BytesIO(), format="svg")
 
 
 def test_pyplot_and_its_global_state_are_not_even_loaded() -> None:

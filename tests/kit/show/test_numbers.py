@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from grader.show.numbers import number_format
+from grader.show.numbers import number_format, short
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,21 @@ from grader.show.numbers import number_format
 def test_one_format_for_all(numbers: list[float], written: list[str]) -> None:
     show = number_format(numbers)
     assert [show(number) for number in numbers] == written
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [
+        (0.25, "0.25"),
+        (7, "7"),
+        (999, "999"),
+        (999.6, "1k"),
+        (65536, "65.5k"),
+        (131072, "131k"),
+        (999_900, "1M"),
+        (1 << 30, "1.07G"),
+        (5e12, "5000G"),
+    ],
+)
+def test_a_number_of_any_size_in_three_digits(number: float, text: str) -> None:
+    assert short(number) == text

@@ -7,7 +7,16 @@ from xml.etree import ElementTree
 
 from grader.show.heatmap import is_light
 from grader.show.trace_html import heatmap_html, trace_html
-from grader.types.trace import Axis, Block, Stop, Trace, TracedHeatmap, TracedStep
+from grader.types.trace import (
+    Axis,
+    Block,
+    Curve,
+    Stop,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
 
 EVIL = "<script>alert('x')</script>&\x1b[2J"
 HEATMAP = TracedHeatmap(
@@ -53,6 +62,15 @@ def test_a_trace_has_its_steps_its_end_and_nothing_unescaped() -> None:
     assert [th.text for th in first.findall(".//th")] == ["D 0", "D 1", "the", "cat"]
     assert [td.text for td in first.findall("tbody/tr/td")] == ["yes", "no", "0.50", "-inf"]
     assert "gave no answer to go on with" in shown
+
+
+def test_curves_are_a_table_of_their_numbers() -> None:
+    curves = TracedCurves(EVIL, (1.0, 1024.0), (Curve(EVIL, (5.0, 65536.0)),), (), "n", "bytes")
+    shown = trace_html(Trace("fold", "Fold", (curves,)))
+    table = ElementTree.fromstring(shown).find(".//table")
+    assert table is not None and "<script" not in shown
+    assert [th.text for th in table.findall(".//th[@scope='col']")] == ["1", "1024"]
+    assert [td.text for td in table.findall("tbody/tr/td")] == ["5", "65.5k"]
 
 
 def test_a_stub_stops_without_a_message() -> None:

@@ -448,14 +448,55 @@ def test_frames_do_not_run_into_each_other(ends: tuple[Channel, socket.socket]) 
     assert [channel.receive(soon()).header["n"] for _ in range(3)] == [0, 1, 2]
 
 
+def test_reading_ahead_frames_stay_apart(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other_end = Channel(ends[0]._socket, ahead=True), ends[1]
+    frames = [
+        Frame({"n": n}, bytes(size), {"x": n} if n else None)
+        for n, size in enumerate((3, 0, 200_000, 5))
+    ]
+    sender = threading.Thread(target=lambda: [Channel(other_end).send(f) for f in frames])
+    sender.start()
+    received = [channel.receive(soon()) for _ in frames]
+    sender.join()
+    assert received == frames and [frame.aside for frame in received] == [
+        {},
+        {"x": 1},
+        {"x": 2},
+        {"x": 3},
+    ]
+
+
+def test_what_goes_along_is_no_part_of_a_frame(ends: tuple[Channel, socket.socket]) -> None:
+    channel, other_end = ends
+    for frame in (Frame({"n": 1}, b"data"), Frame({"n": 1}, b"data", {"told": 1}), Frame({"n": 1})):
+        Channel(other_end).send(frame)
+    plain, told, other = (channel.receive(soon()) for _ in range(3))
+    assert plain.digest == told.digest != other.digest
+    assert (plain.aside, told.aside) == ({}, {"told": 1})
+
+
+def test_the_header_of_a_known_frame_is_read_when_it_is_asked_for(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, other_end = ends
+    for aside in ({}, {"told": 1}):
+        Channel(other_end).send(Frame({"n": 1}, b"data", aside))
+    first = channel.receive(soon())
+    again = channel.receive(soon(), {first.digest})
+    assert again._header is None
+    assert again == first and (again.digest, again.aside) == (first.digest, {"told": 1})
+
+
 def raw(header: bytes, data: bytes = b"") -> bytes:
-    return struct.pack("<II", len(header), len(data)) + header + data
+    return struct.pack("<III", len(header), len(data), 0) + header + data
 
 
 HOSTILE_BYTES = {
-    "a header beyond its cap": struct.pack("<II", wire.HEADER_CAP + 1, 0),
-    "arrays beyond their cap": struct.pack("<II", 2, wire.ARRAYS_CAP + 1),
-    "the largest lengths": struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
+    "more beyond its cap": struct.pack("<III", 2, 0, wire.HEADER_CAP + 1),
+    "more that is no object": struct.pack("<III", 2, 0, 2) + b"{}[]",
+    "a header beyond its cap": struct.pack("<III", wire.HEADER_CAP + 1, 0, 0),
+    "arrays beyond their cap": struct.pack("<III", 2, wire.ARRAYS_CAP + 1, 0),
+    "the largest lengths": struct.pack("<III", *[0xFFFFFFFF] * 3),
     "text that is no frame": b"HTTP/1.1 200 OK\r\n\r\n",
     "an empty header": raw(b""),
     "a header that is not JSON": raw(b"{]"),

@@ -1,0 +1,70 @@
+"""Bonus: attention without the big matrix.
+
+The scores of 4096 tokens are 16 million numbers for each head, and only to
+be summed away a moment later. They need not be in memory all at once: a
+query's output is a weighted sum, and both the sum of the exponentials and the
+sum of the weighted values can be built up block by block. FlashAttention does
+that inside the processor's small fast memory, which also makes it quicker, as
+most of the time went into moving those numbers about.
+
+PyTorch has it as F.scaled_dot_product_attention, SDPA for short. It picks a
+kernel for your hardware. So this stage is about using a fast function that
+somebody else wrote: what does it mean by its arguments, and is that what
+yours mean?
+"""
+
+import torch
+import torch.nn.functional as F
+
+from masking import causal_mask
+
+
+def flash_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> torch.Tensor:
+    """Attend with memory that grows with T, not with T^2.
+
+        q (B, H, Tq, d_k), k (B, H, Tk, d_k), v (B, H, Tk, d_k),
+        mask broadcastable to (B, H, Tq, Tk), True or 1 = allowed, or None
+        ->  output (B, H, Tq, d_k)
+
+        output = dropout(softmax(q k^T / sqrt(d_k))) v, blocked pairs left out
+
+    causal=True blocks later tokens as well, whatever the mask says; it is
+    used for Tq = Tk only. A query that may see no key gets zeros. dropout_p
+    is the chance that a weight is dropped; those kept are divided by
+    1 - dropout_p. There is no training mode here: what the caller says is
+    done, and the default is none.
+
+    With mask=None, no dropout and no gradients, causal or not, the largest
+    amount of memory in use must grow with T: a mask that the caller has made
+    is as large as the matrix, so there little can be saved.
+
+    Keep the dtype and change no input. Any way that does this is right, by
+    the function that PyTorch has or with blocks of your own.
+
+    >>> q, k = torch.tensor([[[[1.0], [0.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
+    >>> v = torch.tensor([[[[4.0], [8.0]]]])
+    >>> [round(number, 3) for number in flash_attention(q, k, v).flatten().tolist()]
+    [6.924, 6.0]
+    >>> flash_attention(q, k, v, causal=True).flatten().tolist()
+    [4.0, 6.0]
+    >>> mask = torch.tensor([[0, 1], [1, 1]])
+    >>> flash_attention(q, k, v, mask).flatten().tolist()
+    [8.0, 6.0]
+    >>> flash_attention(q, k, v, mask, causal=True).flatten().tolist()
+    [0.0, 6.0]
+
+    Traps of F.scaled_dot_product_attention:
+    - Its attn_mask means what ours does if it is boolean. A mask of numbers
+      is ADDED to the scores: 0 and 1 would hardly change them.
+    - attn_mask and is_causal together are refused by many of its kernels and
+      versions. A mask can say both.
+    - It scales by 1 / sqrt(d_k) itself.
+    """
+    raise NotImplementedError("flash_attention is not written yet")

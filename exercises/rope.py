@@ -1,0 +1,161 @@
+"""Bonus stage: tell attention where the tokens stand.
+
+Shuffle the keys and values of stage 6, and its output stays the same: the
+module sees a set, not a sequence. Rotary position embeddings (RoPE) give each
+token a place without a single parameter. Queries and keys are cut into pairs
+of features, and each pair, seen as a point in the plane, is turned by an
+angle that grows with the token's position:
+
+    pair i of token t turns by    t * base^(-2i / d_k)
+
+The first pair turns by 1 radian a token, the last hardly at all: like the
+hands of a clock, the fast ones tell neighbours apart and the slow ones long
+distances.
+
+Why turn? The dot product of two points depends on the angle between them. If
+the query turns by m steps and the key by n, what is left in their score is
+n - m: how far apart they stand, and not where.
+"""
+
+import torch
+from torch import nn
+
+from concat_heads import concat_heads
+from masking import apply_mask
+from scaled_scores import scaled_scores
+from softmax import attention_weights
+from split_heads import split_heads
+
+
+def rope_angles(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> torch.Tensor:
+    """Say how far each pair of features of each token turns, in radians.
+
+        seq_len = T, d_k  ->  angles (T, d_k / 2), float32 or float64, on the CPU
+
+        angles[t, i] = (offset + t) * base^(-2i / d_k)
+
+    offset is the position of the first token: 0 for a whole sequence, more
+    for a piece of one. Here two pairs, the second ten times slower:
+
+    >>> rope_angles(3, 4, base=100.0)
+    tensor([[0.0000, 0.0000],
+            [1.0000, 0.1000],
+            [2.0000, 0.2000]])
+    >>> rope_angles(1, 4, base=100.0, offset=2)
+    tensor([[2.0000, 0.2000]])
+
+    Traps:
+    - There are half as many angles as features: one for each pair.
+    - The exponent runs from 0 in steps of 2 / d_k, and never reaches -1.
+
+    Raises:
+        ValueError: d_k is odd, so that one feature would be left over.
+    """
+    raise NotImplementedError("rope_angles is not written yet")
+
+
+def apply_rope(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Turn the pairs of each token by its angles.
+
+        x (B, H, T, d_k), angles (T, d_k / 2)  ->  result (B, H, T, d_k)
+
+    Features 2i and 2i + 1 are a pair. With a = x[..., 2i], b = x[..., 2i + 1]
+    and the angle angles[t, i]:
+
+        result[..., 2i]     = a cos - b sin
+        result[..., 2i + 1] = a sin + b cos
+
+    The result has the dtype and device of x, whatever those of the angles,
+    and x is not changed. Here one pair is turned by 60 degrees, the other by
+    180:
+
+    >>> x = torch.tensor([[[[2.0, 0.0, 3.0, 4.0]]]])
+    >>> angles = torch.tensor([[torch.pi / 3, torch.pi]])
+    >>> [round(number, 4) for number in apply_rope(x, angles).flatten().tolist()]
+    [1.0, 1.7321, -3.0, -4.0]
+
+    Turning all pairs the other way is not wrong: scores then tell m - n where
+    they told n - m. Only queries and keys, and whoever trained the weights,
+    must agree on it.
+
+    Traps:
+    - Some libraries pair feature i with feature i + d_k / 2. That works too,
+      but not with weights that were trained for neighbours.
+    - Both results come back to the places of their pair, a of the next pair
+      follows b of this one.
+    - The new b needs the old a.
+    """
+    raise NotImplementedError("apply_rope is not written yet")
+
+
+class RotaryMultiHeadAttention(nn.Module):
+    """Multi-head attention that knows positions, with no parameter more.
+
+    The module of stage 6, layers, masks, dropout and starting values
+    included, but that queries and keys are turned after they are split:
+
+    >>> mha = RotaryMultiHeadAttention(d_model=512, num_heads=8)
+    >>> x = torch.randn(2, 10, 512)
+    >>> output, weights = mha(x, x, x)
+    >>> output.shape, weights.shape
+    (torch.Size([2, 10, 512]), torch.Size([2, 8, 10, 10]))
+    >>> sum(p.numel() for p in mha.parameters())
+    1050624
+
+    One head of two features, all layers the identity, and four times the
+    same word: what it looks at depends on the distance alone, and on the
+    angle of 1 radian a step. Here the scores of the first word:
+
+    >>> small = RotaryMultiHeadAttention(d_model=2, num_heads=1)
+    >>> for layer in (small.w_q, small.w_k, small.w_v, small.w_o):
+    ...     _ = nn.init.eye_(layer.weight)
+    >>> x = torch.tensor([[[2.0, 0.0]]]).expand(1, 4, 2)
+    >>> _, weights = small(x, x, x)
+    >>> [round(weight, 3) for weight in weights[0, 0, 0].tolist()]
+    [0.773, 0.211, 0.014, 0.003]
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        base: float = 10000.0,
+    ) -> None:
+        """Create the layers of stage 6, and keep what the angles need.
+
+        Args:
+            d_model: D, the number of features of a token, in and out.
+            num_heads: H, the number of heads.
+            dropout: probability with which a weight is dropped in training.
+            bias: whether the four layers have a bias.
+            base: as in rope_angles.
+
+        Raises:
+            ValueError: d_model is not a multiple of num_heads, or d_k is odd.
+        """
+        raise NotImplementedError("RotaryMultiHeadAttention.__init__ is not written yet")
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Turn queries and keys by their positions, then attend as in stage 6.
+
+            query (B, Tq, D), key (B, Tk, D), value (B, Tk, D),
+            mask broadcastable to (B, H, Tq, Tk), True or 1 = allowed, or None
+            ->  output (B, Tq, D), weights (B, H, Tq, Tk)
+
+        The first query and the first key both stand at position 0.
+
+        Traps:
+        - Values are what is fetched; they are not turned. A turned value
+          would bring its position into the output.
+        - Each head turns its own d_k features: split first.
+        - Queries and keys may differ in number, and so do their angles.
+        """
+        raise NotImplementedError("RotaryMultiHeadAttention.forward is not written yet")

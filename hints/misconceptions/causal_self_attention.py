@@ -1,0 +1,460 @@
+"""Known misconceptions of the stage causal_self_attention: what people really write.
+
+`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from grader.misconceptions import misconception
+
+
+class _Base(nn.Module):
+    """The module in steps, drawing random numbers in the order of a usual solution."""
+
+    mask: Tensor
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_size: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.check(d_in, d_out, num_heads)
+        self.num_heads, self.d_k = num_heads, d_out // num_heads
+        self.context_size = context_size
+        self.make_layers(d_in, d_out, qkv_bias)
+        self.initialise()
+        self.dropout = nn.Dropout(dropout)
+        self.make_mask(context_size)
+
+    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out={d_out} does not divide into num_heads={num_heads}")
+
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        self.w_q = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.w_k = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.w_v = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.w_o = nn.Linear(d_out, d_out)
+
+    def initialise(self) -> None:
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+    def make_mask(self, size: int) -> None:
+        self.register_buffer("mask", self.later(size), persistent=False)
+
+    def later(self, size: int) -> Tensor:
+        """[size, size], 1 where a token would see a later one."""
+        return torch.ones(size, size).triu(1)
+
+    def forward(self, x: Tensor) -> Any:
+        x = self.refuse(x)
+        q, k, v = self.split(self.w_q(x)), self.split(self.w_k(x)), self.split(self.w_v(x))
+        weights = self.weights(self.hide(self.scores(q, k)))  # (B, H, T, T)
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+
+    def refuse(self, x: Tensor) -> Tensor:
+        if x.shape[1] > self.context_size:
+            raise ValueError(f"{x.shape[1]} tokens are more than {self.context_size}")
+        return x
+
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.reshape(B, T, self.num_heads, -1).transpose(1, 2)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+
+    def hide(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        return scores.masked_fill(self.mask[:T, :T].bool(), float("-inf"))
+
+    def weights(self, scores: Tensor) -> Tensor:
+        weights: Tensor = self.dropout(torch.softmax(scores, dim=-1))
+        return weights
+
+    def out(self, joined: Tensor) -> Any:
+        return self.w_o(joined)
+
+
+# The mask and the length of the text
+
+
+@misconception(
+    "csa_not_cut",
+    replaces="CausalSelfAttention",
+    says="Your mask has context_size rows and columns whatever the text's length, so it fits only "
+    "the longest texts. Use its first T rows and columns.",
+    hint=3,
+)
+class NotCut(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        return scores.masked_fill(self.mask.bool(), float("-inf"))
+
+
+@misconception(
+    "csa_cut_kept",
+    replaces="CausalSelfAttention",
+    says="You put the cut mask in the place of the whole one. The next longer text has none then: "
+    "cut it anew in each call.",
+    hint=3,
+)
+class CutKept(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        self.mask = self.mask[:T, :T]
+        return super().hide(scores)
+
+
+@misconception(
+    "csa_not_registered",
+    replaces="CausalSelfAttention",
+    says="Your module has no buffer. A mask that is merely assigned stays where it is when the "
+    "module moves, and one made in every call is made too often. Register it once.",
+    hint=2,
+)
+class NotRegistered(_Base):
+    def make_mask(self, size: int) -> None:
+        self.mask = self.later(size)
+
+
+@misconception(
+    "csa_mask_is_parameter",
+    replaces="CausalSelfAttention",
+    says="Your mask is a parameter, which an optimiser would take for something to learn. "
+    "A fixed tensor is a buffer.",
+    hint=2,
+)
+class MaskIsParameter(_Base):
+    def make_mask(self, size: int) -> None:
+        self.mask = nn.Parameter(self.later(size), requires_grad=False)
+
+
+@misconception(
+    "csa_cuts_the_text",
+    replaces="CausalSelfAttention",
+    says="Of a text that is too long you drop the end without a word. "
+    "Raise a ValueError, so that the caller knows.",
+    hint=4,
+)
+class CutsTheText(_Base):
+    def refuse(self, x: Tensor) -> Tensor:
+        return x[:, : self.context_size]
+
+
+@misconception(
+    "csa_length_unchecked",
+    replaces="CausalSelfAttention",
+    says="For a text that is too long the first error comes from torch, about sizes that do not "
+    "match. Compare T with context_size first and raise a ValueError.",
+    hint=4,
+)
+class LengthUnchecked(_Base):
+    def refuse(self, x: Tensor) -> Tensor:
+        return x
+
+
+@misconception(
+    "csa_length_assert",
+    replaces="CausalSelfAttention",
+    says="You refuse a text that is too long with assert, which vanishes under python -O. "
+    "Raise a ValueError.",
+    hint=4,
+)
+class LengthAssert(_Base):
+    def refuse(self, x: Tensor) -> Tensor:
+        assert x.shape[1] <= self.context_size, "the text is too long"
+        return x
+
+
+@misconception(
+    "csa_full_refused",
+    replaces="CausalSelfAttention",
+    says="You refuse a text of exactly context_size tokens. It still fits.",
+    hint=4,
+)
+class FullRefused(_Base):
+    def refuse(self, x: Tensor) -> Tensor:
+        if x.shape[1] >= self.context_size:
+            raise ValueError(f"{x.shape[1]} tokens are more than {self.context_size}")
+        return x
+
+
+# What the mask hides
+
+
+@misconception(
+    "csa_inverted",
+    replaces="CausalSelfAttention",
+    says="Your mask hides the past and shows the future. Token 0 must see itself alone: "
+    "look at the first row.",
+    hint=3,
+)
+class Inverted(_Base):
+    def later(self, size: int) -> Tensor:
+        return super().later(size).T.contiguous()
+
+
+@misconception(
+    "csa_one_ahead",
+    replaces="CausalSelfAttention",
+    says="Each token sees the next one, which is what it is to predict. "
+    "Blocking begins right above the diagonal.",
+    hint=3,
+)
+class OneAhead(_Base):
+    def later(self, size: int) -> Tensor:
+        return torch.ones(size, size).triu(2)
+
+
+@misconception(
+    "csa_not_itself",
+    replaces="CausalSelfAttention",
+    says="Your tokens do not see themselves, and the first sees nothing at all: NaN. "
+    "The diagonal is allowed.",
+    hint=3,
+)
+class NotItself(_Base):
+    def later(self, size: int) -> Tensor:
+        return torch.ones(size, size).triu(0)
+
+
+@misconception(
+    "csa_unused",
+    replaces="CausalSelfAttention",
+    says="You make the mask but never use it: every token sees the whole text.",
+    hint=5,
+)
+class Unused(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        return scores
+
+
+@misconception(
+    "csa_multiplied",
+    replaces="CausalSelfAttention",
+    says="You multiply scores and mask, so blocked scores become 0, and exp(0) is 1. "
+    "Blocked scores have to become -inf.",
+    hint=5,
+)
+class Multiplied(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        return scores * (1 - self.mask[:T, :T])
+
+
+@misconception(
+    "csa_after_softmax",
+    replaces="CausalSelfAttention",
+    says="You cut the weights after the softmax, so later tokens have already taken their share. "
+    "Mask the scores, before the softmax.",
+    hint=5,
+)
+class AfterSoftmax(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        return scores
+
+    def weights(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        return super().weights(scores) * (1 - self.mask[:T, :T])
+
+
+# The layers
+
+
+@misconception(
+    "csa_qkv_bias_default",
+    replaces="CausalSelfAttention",
+    says="Your w_q, w_k and w_v have a bias when nobody asks for one. qkv_bias is False by "
+    "default.",
+    hint=1,
+)
+class QkvBiasDefault(_Base):
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_size: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        qkv_bias: bool = True,
+    ) -> None:
+        super().__init__(d_in, d_out, context_size, num_heads, dropout, qkv_bias)
+
+
+@misconception(
+    "csa_qkv_bias_for_all",
+    replaces="CausalSelfAttention",
+    says="Your w_o follows qkv_bias. That is about queries, keys and values; "
+    "w_o always has a bias.",
+    hint=1,
+)
+class QkvBiasForAll(_Base):
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        super().make_layers(d_in, d_out, qkv_bias)
+        self.w_o = nn.Linear(d_out, d_out, bias=qkv_bias)
+
+
+@misconception(
+    "csa_per_head",
+    replaces="CausalSelfAttention",
+    says="You take d_out for the width of one head. It is the width of all heads together.",
+    hint=1,
+)
+class PerHead(_Base):
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        super().make_layers(d_in, d_out * self.num_heads, qkv_bias)
+        self.w_o = nn.Linear(d_out * self.num_heads, d_out)
+        self.d_k = d_out
+
+
+@misconception(
+    "csa_back_to_d_in",
+    replaces="CausalSelfAttention",
+    says="Your w_o leads back to d_in features. Heads and output are d_out wide.",
+    hint=1,
+)
+class BackToDIn(_Base):
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        super().make_layers(d_in, d_out, qkv_bias)
+        self.w_o = nn.Linear(d_out, d_in)
+
+
+@misconception(
+    "csa_no_w_o",
+    replaces="CausalSelfAttention",
+    says="You return the heads side by side without w_o. Nothing before it mixes them.",
+    hint=5,
+)
+class NoWO(_Base):
+    def out(self, joined: Tensor) -> Any:
+        return joined
+
+
+@misconception(
+    "csa_d_in_divides",
+    replaces="CausalSelfAttention",
+    says="You check whether the heads divide d_in. It is d_out that they share.",
+    hint=1,
+)
+class DInDivides(_Base):
+    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+        super().check(d_out, d_in, num_heads)
+
+
+@misconception(
+    "csa_no_value_error",
+    replaces="CausalSelfAttention",
+    says="Your constructor accepts a d_out that the heads do not divide. "
+    "Check it at the start and raise a ValueError.",
+    hint=1,
+)
+class NoValueError(_Base):
+    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+        pass
+
+
+@misconception(
+    "csa_assert",
+    replaces="CausalSelfAttention",
+    says="Your constructor checks the sizes with assert, which vanishes under python -O. "
+    "A wrong argument deserves a ValueError.",
+    hint=1,
+)
+class Assert(_Base):
+    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+        assert d_out % num_heads == 0, "d_out must be divisible by num_heads"
+
+
+@misconception(
+    "csa_default_init",
+    replaces="CausalSelfAttention",
+    says="Your layers keep nn.Linear's own start. Set Xavier weights and zero biases, as in "
+    "MultiHeadAttention.",
+    hint=1,
+)
+class DefaultInit(_Base):
+    def initialise(self) -> None:
+        pass
+
+
+@misconception(
+    "csa_no_scale",
+    replaces="CausalSelfAttention",
+    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
+    hint=5,
+)
+class NoScale(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1)
+
+
+@misconception(
+    "csa_weights_too",
+    replaces="CausalSelfAttention",
+    says="You return the weights as well. This module returns the output alone.",
+    hint=5,
+)
+class WeightsToo(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        self.last = super().weights(scores)
+        return self.last
+
+    def out(self, joined: Tensor) -> Any:
+        return self.w_o(joined), self.last
+
+
+# Dropout
+
+
+@misconception(
+    "csa_dropout_on_output",
+    replaces="CausalSelfAttention",
+    says="You drop parts of the output. Dropout acts on the attention weights, before they meet "
+    "the values.",
+    hint=5,
+)
+class DropoutOnOutput(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+    def out(self, joined: Tensor) -> Any:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "csa_dropout_never",
+    replaces="CausalSelfAttention",
+    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    hint=5,
+)
+class DropoutNever(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "csa_dropout_always",
+    replaces="CausalSelfAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+    hint=5,
+)
+class DropoutAlways(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return F.dropout(torch.softmax(scores, dim=-1), p=self.dropout.p)

@@ -1,0 +1,270 @@
+"""Known misconceptions of the stage flash: what people really write, and a sentence for each."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grader.misconceptions import misconception
+
+
+def _lower(q: Tensor, k: Tensor, diagonal: int = 0) -> Tensor:
+    """True for keys that are not later than the query, (Tq, Tk)."""
+    ones = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
+    return ones.tril(diagonal)
+
+
+def _right(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """The fused kernel, with the two kinds of mask joined."""
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=causal)
+    allowed = mask != 0
+    if causal:
+        allowed = allowed & _lower(q, k)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout_p)
+
+
+@misconception(
+    "flash_plain",
+    replaces="flash_attention",
+    says="You compute all scores at once: right numbers, but a matrix of T x T of them. Use the "
+    "fused function, or blocks.",
+    hint=1,
+)
+def flash_plain(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    if causal:
+        scores = scores.masked_fill(~_lower(q, k), float("-inf"))
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    return F.dropout(weights, dropout_p) @ v
+
+
+@misconception(
+    "flash_causal_matrix",
+    replaces="flash_attention",
+    says="For causal=True you make a T x T mask even where the caller has given none. "
+    "is_causal=True needs no matrix.",
+    hint=6,
+)
+def flash_causal_matrix(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if causal and mask is None:
+        mask = _lower(q, k)
+    return _right(q, k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_numbers_added",
+    replaces="flash_attention",
+    says="You hand a mask of numbers on as it is. F.scaled_dot_product_attention adds such a mask "
+    "to the scores: make it boolean first.",
+    hint=3,
+)
+def flash_numbers_added(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None or mask.dtype == torch.bool:
+        return _right(q, k, v, mask, causal, dropout_p)
+    bias = mask.to(q.dtype)
+    if causal:
+        bias = bias.masked_fill(~_lower(q, k), float("-inf"))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
+@misconception(
+    "flash_mask_inverted",
+    replaces="flash_attention",
+    says="You turn the mask around. nn.MultiheadAttention wants it so; "
+    "F.scaled_dot_product_attention reads True as allowed, like you.",
+    hint=3,
+)
+def flash_mask_inverted(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, None if mask is None else mask == 0, causal, dropout_p)
+
+
+@misconception(
+    "flash_mask_wins",
+    replaces="flash_attention",
+    says="Where a mask is given you forget causal. A pair is allowed only if both allow it.",
+    hint=4,
+)
+def flash_mask_wins(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, mask, causal and mask is None, dropout_p)
+
+
+@misconception(
+    "flash_causal_wins",
+    replaces="flash_attention",
+    says="With causal=True you forget the mask. A pair is allowed only if both allow it.",
+    hint=4,
+)
+def flash_causal_wins(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, None if causal else mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_joined_with_or",
+    replaces="flash_attention",
+    says="You join mask and causal with `or`, so a pair that one of them blocks is still seen.",
+    hint=4,
+)
+def flash_joined_with_or(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is not None and causal:
+        return _right(q, k, v, (mask != 0) | _lower(q, k), False, dropout_p)
+    return _right(q, k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_not_itself",
+    replaces="flash_attention",
+    says="Beside a mask your causal leaves out the diagonal: a token does not see itself.",
+    hint=4,
+)
+def flash_not_itself(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is not None and causal:
+        return _right(q, k, v, (mask != 0) & _lower(q, k, -1), False, dropout_p)
+    return _right(q, k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_scaled_twice",
+    replaces="flash_attention",
+    says="You scale the queries, and F.scaled_dot_product_attention scales the scores again. "
+    "Leave it to one of the two.",
+    hint=2,
+)
+def flash_scaled_twice(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q / math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_no_dropout",
+    replaces="flash_attention",
+    says="dropout_p has no effect. Hand it on.",
+    hint=5,
+)
+def flash_no_dropout(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, mask, causal)
+
+
+@misconception(
+    "flash_blocked_see_all",
+    replaces="flash_attention",
+    says="A query that may see no key gets the mean of all values from you. Nothing was allowed: "
+    "it gets zeros.",
+    hint=3,
+)
+def flash_blocked_see_all(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None:
+        return _right(q, k, v, mask, causal, dropout_p)
+    blocked = mask == 0
+    if causal:
+        blocked = blocked | ~_lower(q, k)
+    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
+    bias = bias.masked_fill(blocked, -1e4)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
+@misconception(
+    "flash_heads_joined",
+    replaces="flash_attention",
+    says="You join the heads at the end. The result keeps them apart, [B, H, Tq, d_k], like the "
+    "inputs.",
+    hint=2,
+)
+def flash_heads_joined(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, mask, causal, dropout_p).transpose(1, 2).flatten(2)

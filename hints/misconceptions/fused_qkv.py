@@ -1,0 +1,298 @@
+"""Known misconceptions of the stage fused_qkv: what people really write, and a sentence for each.
+
+`_Base` is a correct module cut into steps; each misconception replaces one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.misconceptions import misconception
+
+
+class _Base(nn.Module):
+    """Fused self-attention in steps, drawing random numbers in the order of a usual solution."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.check(d_model, num_heads)
+        self.num_heads, self.d_k = num_heads, d_model // num_heads
+        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.w_qkv, self.w_o):
+            self.initialise(layer)
+
+    def check(self, d_model: int, num_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+
+    def initialise(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        q, k, v = self.parts(self.w_qkv(x))  # (B, H, T, d_k)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = self.block(scores, mask)
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1)
+        weights = self.drop(weights.masked_fill(blocked, 0.0))
+        return self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights
+
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = packed.chunk(3, dim=-1)
+        return self.split(q), self.split(k), self.split(v)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, self.d_k)).transpose(1, 2)
+
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask == 0, float("-inf"))
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(weights)
+
+
+# The module
+
+
+@misconception(
+    "fused_heads_before_parts",
+    replaces="FusedMultiHeadAttention",
+    says="You cut the packed features into heads first and each head into q, k and v. The rows of "
+    "w_qkv are all queries, then all keys, then all values: cut into three first.",
+    hint=3,
+)
+class HeadsBeforeParts(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        heads = packed.unflatten(-1, (self.num_heads, 3 * self.d_k)).transpose(1, 2)
+        q, k, v = heads.chunk(3, dim=-1)
+        return q, k, v
+
+
+@misconception(
+    "fused_every_third",
+    replaces="FusedMultiHeadAttention",
+    says="You deal the packed features out like cards, every third one to the queries. The rows of "
+    "w_qkv come in three blocks of D.",
+    hint=3,
+)
+class EveryThird(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = packed.unflatten(-1, (-1, 3)).unbind(-1)
+        return self.split(q), self.split(k), self.split(v)
+
+
+@misconception(
+    "fused_keys_first",
+    replaces="FusedMultiHeadAttention",
+    says="You read the first block of w_qkv as the keys and the second as the queries. "
+    "The order is q, k, v.",
+    hint=2,
+)
+class KeysFirst(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().parts(packed)
+        return k, q, v
+
+
+@misconception(
+    "fused_view_only",
+    replaces="FusedMultiHeadAttention",
+    says="You make heads of the parts by a reshape alone, so a head gets whole tokens. "
+    "Use your split_heads on each part.",
+    hint=3,
+)
+class ViewOnly(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x), self.num_heads, -1, self.d_k)
+
+
+@misconception(
+    "fused_default_start",
+    replaces="FusedMultiHeadAttention",
+    says="You leave the start of both layers to nn.Linear. Weights start with Xavier values here, "
+    "biases at zero.",
+    hint=1,
+)
+class DefaultStart(_Base):
+    def initialise(self, layer: nn.Linear) -> None:
+        pass
+
+
+@misconception(
+    "fused_random_biases",
+    replaces="FusedMultiHeadAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+    hint=1,
+)
+class RandomBiases(_Base):
+    def initialise(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "fused_no_value_error",
+    replaces="FusedMultiHeadAttention",
+    says="Your constructor accepts a d_model that the heads do not divide. Raise a ValueError "
+    "there, as in the module before.",
+    hint=1,
+)
+class NoValueError(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        pass
+
+
+@misconception(
+    "fused_mask_forgotten",
+    replaces="FusedMultiHeadAttention",
+    says="Your forward takes a mask and does not use it. Blocked scores become -inf before the "
+    "softmax.",
+    hint=4,
+)
+class MaskForgotten(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores
+
+
+@misconception(
+    "fused_mask_inverted",
+    replaces="FusedMultiHeadAttention",
+    says="You block what the mask allows. True or 1 means allowed in this course.",
+    hint=4,
+)
+class MaskInverted(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask != 0, float("-inf"))
+
+
+@misconception(
+    "fused_no_dropout",
+    replaces="FusedMultiHeadAttention",
+    says="The argument dropout has no effect. It falls on the weights, in training mode.",
+    hint=4,
+)
+class NoDropout(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+# fuse
+
+
+def _fused(
+    mha: Any, num_heads: int, names: str = "qkv", bias: bool | None = None, dim: int = 0
+) -> _Base:
+    """What fuse makes if it stacks the layers `names`; the biases are copied if mha has them."""
+    layers = [getattr(mha, f"w_{name}") for name in names]
+    has_bias = mha.w_o.bias is not None
+    fused = _Base(mha.w_o.weight.shape[0], num_heads, bias=has_bias if bias is None else bias)
+    fused.to(mha.w_o.weight)
+    stacked = torch.cat([layer.weight for layer in layers], dim=dim)
+    with torch.no_grad():
+        fused.w_qkv.weight.copy_(stacked.reshape(fused.w_qkv.weight.shape))
+        fused.w_o.weight.copy_(mha.w_o.weight)
+        if has_bias:
+            fused.w_qkv.bias.copy_(torch.cat([layer.bias for layer in layers]))
+            fused.w_o.bias.copy_(mha.w_o.bias)
+    return fused
+
+
+@misconception(
+    "fuse_keys_first",
+    replaces="fuse",
+    says="fuse stacks the key layer before the query layer. The order of the rows is q, k, v.",
+    hint=5,
+)
+def fuse_keys_first(mha: Any, num_heads: int) -> nn.Module:
+    return _fused(mha, num_heads, "kqv")
+
+
+@misconception(
+    "fuse_along_inputs",
+    replaces="fuse",
+    says="fuse stacks the weights along their inputs. nn.Linear keeps (outputs, inputs): the "
+    "outputs are to become three times as many.",
+    hint=5,
+)
+def fuse_along_inputs(mha: Any, num_heads: int) -> nn.Module:
+    return _fused(mha, num_heads, dim=1)
+
+
+@misconception(
+    "fuse_without_biases",
+    replaces="fuse",
+    says="fuse copies the weights and leaves the biases at zero. They belong to what was learnt.",
+    hint=6,
+)
+def fuse_without_biases(mha: Any, num_heads: int) -> nn.Module:
+    fused = _fused(mha, num_heads)
+    for layer in (fused.w_qkv, fused.w_o):
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+    return fused
+
+
+@misconception(
+    "fuse_always_biases",
+    replaces="fuse",
+    says="fuse gives biases to a module that had none. It has them exactly where mha has.",
+    hint=6,
+)
+def fuse_always_biases(mha: Any, num_heads: int) -> nn.Module:
+    return _fused(mha, num_heads, bias=True)
+
+
+@misconception(
+    "fuse_forgets_w_o",
+    replaces="fuse",
+    says="fuse leaves w_o at its random start. It is not packed, but it is part of the module too.",
+    hint=6,
+)
+def fuse_forgets_w_o(mha: Any, num_heads: int) -> nn.Module:
+    fused = _fused(mha, num_heads)
+    fused.initialise(fused.w_o)
+    return fused
+
+
+@misconception(
+    "fuse_shares_w_o",
+    replaces="fuse",
+    says="The fused module uses the very w_o of the core module. Train one and the other changes: "
+    "copy its numbers.",
+    hint=7,
+)
+def fuse_shares_w_o(mha: Any, num_heads: int) -> nn.Module:
+    fused = _fused(mha, num_heads)
+    fused.w_o = mha.w_o
+    return fused
+
+
+@misconception(
+    "fuse_float32",
+    replaces="fuse",
+    says="The fused module is float32 whatever mha was. Move it to the dtype and device of mha's "
+    "weights before you copy.",
+    hint=7,
+)
+def fuse_float32(mha: Any, num_heads: int) -> nn.Module:
+    return _fused(mha, num_heads).float()
+
+
+@misconception(
+    "fuse_one_head",
+    replaces="fuse",
+    says="fuse does not hand num_heads on. The weights do not tell how many heads there are.",
+    hint=6,
+)
+def fuse_one_head(mha: Any, num_heads: int) -> nn.Module:
+    return _fused(mha, 1)

@@ -1,0 +1,411 @@
+"""Known misconceptions of the stage grouped_query: what people really write, and a sentence.
+
+`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from grader.misconceptions import misconception
+
+
+class _Base(nn.Module):
+    """Grouped-query attention in steps, drawing random numbers in the order of a usual solution."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        num_kv_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.check(d_model, num_heads, num_kv_heads)
+        self.num_heads, self.num_kv_heads = num_heads, self.key_heads(num_heads, num_kv_heads)
+        self.d_k = d_model // num_heads
+        self.make_layers(d_model, self.num_kv_heads * self.d_k, bias)
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            self.initialise(layer, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+        if num_heads % num_kv_heads != 0:
+            raise ValueError(f"{num_heads} query heads cannot share {num_kv_heads} key heads")
+
+    def key_heads(self, num_heads: int, num_kv_heads: int) -> int:
+        return num_kv_heads
+
+    def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, narrow, bias=bias)
+        self.w_v = nn.Linear(d_model, narrow, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def initialise(self, layer: nn.Linear, d_model: int) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q = self.split(self.w_q(query), self.num_heads)  # (B, H, Tq, d_k)
+        k, v = self.share(*self.narrow_heads(key, value))  # (B, H, Tk, d_k)
+        scores = q @ k.transpose(-2, -1) / self.scale()  # (B, H, Tq, Tk)
+        if mask is not None:
+            scores = scores.masked_fill(self.allowed(mask) == 0, float("-inf"))
+        weights = self.drop(self.weights(scores))  # (B, H, Tq, Tk)
+        return self.result(self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights)
+
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = self.w_k(key), self.w_v(value)
+        return self.split(k, self.num_kv_heads), self.split(v, self.num_kv_heads)
+
+    def split(self, x: Tensor, heads: int) -> Tensor:
+        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    @property
+    def group(self) -> int:
+        return self.num_heads // self.num_kv_heads
+
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat_interleave(self.group, dim=1), v.repeat_interleave(self.group, dim=1)
+
+    def scale(self) -> float:
+        return math.sqrt(self.d_k)
+
+    def allowed(self, mask: Tensor) -> Tensor:
+        return mask
+
+    def weights(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(weights)
+
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights
+
+
+# Who shares with whom
+
+
+@misconception(
+    "gqa_in_turns",
+    replaces="GroupedQueryAttention",
+    says="You hand the key heads out in turns, 0, 1, 0, 1: that is what repeat does. Neighbours "
+    "share a head here: 0, 0, 1, 1.",
+    hint=4,
+)
+class InTurns(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat(1, self.group, 1, 1), v.repeat(1, self.group, 1, 1)
+
+
+@misconception(
+    "gqa_values_in_turns",
+    replaces="GroupedQueryAttention",
+    says="You share the keys between neighbours but hand the values out in turns. A head that "
+    "reads key head 1 fetches from value head 1.",
+    hint=4,
+)
+class ValuesInTurns(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat_interleave(self.group, dim=1), v.repeat(1, self.group, 1, 1)
+
+
+@misconception(
+    "gqa_groups_reversed",
+    replaces="GroupedQueryAttention",
+    says="Your first query heads read the last key head. The groups come in the order of the key "
+    "heads.",
+    hint=4,
+)
+class GroupsReversed(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return super().share(k.flip(1), v.flip(1))
+
+
+@misconception(
+    "gqa_first_key_head",
+    replaces="GroupedQueryAttention",
+    says="All your query heads read the first key head; the others are computed and never used.",
+    hint=4,
+)
+class FirstKeyHead(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        heads = (-1, self.num_heads, -1, -1)
+        return k[:, :1].expand(heads), v[:, :1].expand(heads)
+
+
+@misconception(
+    "gqa_keys_averaged",
+    replaces="GroupedQueryAttention",
+    says="You average the key heads and value heads into one. Averaging is how an old model is "
+    "turned into a grouped one, once; here each group keeps a head of its own.",
+    hint=4,
+)
+class KeysAveraged(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        heads = (-1, self.num_heads, -1, -1)
+        return k.mean(1, keepdim=True).expand(heads), v.mean(1, keepdim=True).expand(heads)
+
+
+@misconception(
+    "gqa_cut_off",
+    replaces="GroupedQueryAttention",
+    says="You copy the shared heads out of the graph, so w_k and w_v get no gradient and would "
+    "never learn. Repeating with torch's operations keeps the way back open.",
+    hint=4,
+)
+class CutOff(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return super().share(k.detach(), v.detach())
+
+
+# The layers
+
+
+@misconception(
+    "gqa_all_key_heads",
+    replaces="GroupedQueryAttention",
+    says="Your w_k and w_v still make all H heads, so nothing is saved: this is stage 6 again. "
+    "They have num_kv_heads heads of size d_k.",
+    hint=2,
+)
+class AllKeyHeads(_Base):
+    def key_heads(self, num_heads: int, num_kv_heads: int) -> int:
+        return num_heads
+
+
+@misconception(
+    "gqa_always_one",
+    replaces="GroupedQueryAttention",
+    says="You always have a single key head. That is multi-query attention, the case "
+    "num_kv_heads = 1; the argument may ask for more.",
+    hint=2,
+)
+class AlwaysOne(_Base):
+    def key_heads(self, num_heads: int, num_kv_heads: int) -> int:
+        return 1
+
+
+@misconception(
+    "gqa_group_size",
+    replaces="GroupedQueryAttention",
+    says="You read num_kv_heads as the size of a group. It is the number of key heads; a group has "
+    "num_heads / num_kv_heads query heads.",
+    hint=2,
+)
+class GroupSize(_Base):
+    def key_heads(self, num_heads: int, num_kv_heads: int) -> int:
+        return num_heads // num_kv_heads
+
+
+@misconception(
+    "gqa_values_full",
+    replaces="GroupedQueryAttention",
+    says="You share the keys but not the values: w_v still makes all H heads. Both are kept in the "
+    "cache, and both are shared.",
+    hint=2,
+)
+class ValuesFull(_Base):
+    def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
+        super().make_layers(d_model, narrow, bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k = self.split(self.w_k(key), self.num_kv_heads)
+        return k, self.split(self.w_v(value), self.num_heads)
+
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat_interleave(self.group, dim=1), v
+
+
+@misconception(
+    "gqa_values_from_key",
+    replaces="GroupedQueryAttention",
+    says="You make the values from the key, so the argument value is never looked at. Sharing is "
+    "between heads; keys and values stay two things.",
+    hint=3,
+)
+class ValuesFromKey(_Base):
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().narrow_heads(key, key)
+
+
+@misconception(
+    "gqa_split_by_view",
+    replaces="GroupedQueryAttention",
+    says="You reshape keys and values straight to [B, Hkv, Tk, d_k]. The shape is right, but a "
+    "head then holds whole tokens: your split_heads does it properly, for any number of heads.",
+    hint=3,
+)
+class SplitByView(_Base):
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = self.w_k(key), self.w_v(value)
+        shape = (len(k), self.num_kv_heads, k.shape[1], self.d_k)
+        return k.reshape(shape), v.reshape(shape)
+
+
+@misconception(
+    "gqa_no_check",
+    replaces="GroupedQueryAttention",
+    says="Your constructor accepts numbers of heads that do not divide, and some query heads would "
+    "be left without a key head. Check both divisions and raise a ValueError.",
+    hint=1,
+)
+class NoCheck(_Base):
+    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError("d_model must be divisible by num_heads")
+
+
+@misconception(
+    "gqa_assert",
+    replaces="GroupedQueryAttention",
+    says="Your constructor checks the sizes with assert. That raises an AssertionError and "
+    "vanishes under python -O; a wrong argument deserves a ValueError.",
+    hint=1,
+)
+class Assert(_Base):
+    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
+        assert d_model % num_heads == 0
+        assert num_heads % num_kv_heads == 0
+
+
+@misconception(
+    "gqa_d_model_by_key_heads",
+    replaces="GroupedQueryAttention",
+    says="You check that num_kv_heads divides d_model. What it must divide is num_heads, so that "
+    "all groups are equally large.",
+    hint=1,
+)
+class DModelByKeyHeads(_Base):
+    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
+        if d_model % num_heads != 0 or d_model % num_kv_heads != 0:
+            raise ValueError("d_model must be divisible by both numbers of heads")
+
+
+@misconception(
+    "gqa_narrow_spread",
+    replaces="GroupedQueryAttention",
+    says="You start all four layers with the spread 1 / sqrt(D). Xavier looks at the sizes of the "
+    "layer itself, and w_k and w_v are narrower.",
+    hint=2,
+)
+class NarrowSpread(_Base):
+    def initialise(self, layer: nn.Linear, d_model: int) -> None:
+        nn.init.normal_(layer.weight, std=d_model**-0.5)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "gqa_default_start",
+    replaces="GroupedQueryAttention",
+    says="You leave the starting values to nn.Linear. As in stage 6 the weights start with Xavier "
+    "values and the biases with 0.",
+    hint=2,
+)
+class DefaultStart(_Base):
+    def initialise(self, layer: nn.Linear, d_model: int) -> None:
+        pass
+
+
+@misconception(
+    "gqa_bias_always",
+    replaces="GroupedQueryAttention",
+    says="Your w_k and w_v have a bias even with bias=False. Hand the argument on to all four.",
+    hint=2,
+)
+class BiasAlways(_Base):
+    def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
+        super().make_layers(d_model, narrow, bias)
+        self.w_k, self.w_v = nn.Linear(d_model, narrow), nn.Linear(d_model, narrow)
+
+
+# Scores, mask, weights
+
+
+@misconception(
+    "gqa_scale_by_width",
+    replaces="GroupedQueryAttention",
+    says="You divide the scores by the root of all key features, Hkv * d_k. One product only sums "
+    "over the d_k features of a head.",
+    hint=5,
+)
+class ScaleByWidth(_Base):
+    def scale(self) -> float:
+        return math.sqrt(self.num_kv_heads * self.d_k)
+
+
+@misconception(
+    "gqa_mask_per_group",
+    replaces="GroupedQueryAttention",
+    says="Where each head has a mask of its own you use that of the first head for the whole "
+    "group. Heads share keys, not masks: the mask's axis counts query heads.",
+    hint=5,
+)
+class MaskPerGroup(_Base):
+    def allowed(self, mask: Tensor) -> Tensor:
+        if mask.dim() < 4 or mask.shape[1] != self.num_heads:
+            return mask
+        return mask[:, :: self.group].repeat_interleave(self.group, dim=1)
+
+
+@misconception(
+    "gqa_blocked_nan",
+    replaces="GroupedQueryAttention",
+    says="Where a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    "output. Your attention_weights is there to give zeros instead: use it.",
+    hint=5,
+)
+class BlockedNan(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "gqa_dropout_per_group",
+    replaces="GroupedQueryAttention",
+    says="The heads of a group drop the same weights. They share keys and values; their weights "
+    "are their own, and so is what is dropped.",
+    hint=5,
+)
+class DropoutPerGroup(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        kept = self.dropout(torch.ones_like(weights[:, :: self.group]))
+        return weights * kept.repeat_interleave(self.group, dim=1)
+
+
+@misconception(
+    "gqa_weights_averaged",
+    replaces="GroupedQueryAttention",
+    says="You average the weights over the heads of a group. Each query head looks elsewhere, so "
+    "return them all: [B, H, Tq, Tk].",
+    hint=6,
+)
+class WeightsAveraged(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights.unflatten(1, (self.num_kv_heads, self.group)).mean(2)
+
+
+@misconception(
+    "gqa_weights_five_axes",
+    replaces="GroupedQueryAttention",
+    says="Your weights have five axes, with groups and their heads apart. Give them one axis of H "
+    "query heads again: [B, H, Tq, Tk].",
+    hint=6,
+)
+class WeightsFiveAxes(_Base):
+    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        return output, weights.unflatten(1, (self.num_kv_heads, self.group))

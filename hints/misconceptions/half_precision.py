@@ -1,0 +1,241 @@
+"""Known misconceptions of the stage half_precision: what people really write, and a sentence."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from grader.misconceptions import misconception
+
+
+def _wide(*tensors: Tensor) -> list[Tensor]:
+    return [x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors]
+
+
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return torch.matmul(q, k.mT) / math.sqrt(q.shape[-1])
+
+
+def _blocked(scores: Tensor, mask: Tensor | None, low: float = float("-inf")) -> Tensor:
+    return scores if mask is None else scores.masked_fill(mask == 0, low)
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    empty = scores.isneginf().all(-1, keepdim=True)
+    return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
+
+
+@misconception(
+    "half_throughout",
+    replaces="stable_attention",
+    says="You compute everything in the inputs' dtype. float16 makes products beyond 65504 inf, "
+    "bfloat16 rounds a score of 300 by up to 1: the scores need more room.",
+    hint=1,
+)
+def half_throughout(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return _softmax(_blocked(_scores(q, k), mask)) @ v
+
+
+@misconception(
+    "half_converted_late",
+    replaces="stable_attention",
+    says="You convert the scores to float32 after the product. What has overflowed or been "
+    "rounded by then stays so; convert q and k before.",
+    hint=3,
+)
+def half_converted_late(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    product, values = _wide(q @ k.mT, v)
+    scores = product / math.sqrt(q.shape[-1])
+    return (_softmax(_blocked(scores, mask)) @ values).to(v.dtype)
+
+
+@misconception(
+    "half_rounded_scores",
+    replaces="stable_attention",
+    says="Your scores pass through half precision: q scaled first, or scores brought back before "
+    "the softmax. Those of some tens are rounded too coarsely; keep them wide all the way.",
+    hint=3,
+)
+def half_rounded_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b = _wide(q, k)
+    return _softmax(_blocked(_scores(a, b).to(q.dtype), mask)) @ v
+
+
+@misconception(
+    "half_clamped",
+    replaces="stable_attention",
+    says="You clamp scores that overflowed. All of them then look alike, though they were not. "
+    "Keep them from overflowing.",
+    hint=3,
+)
+def half_clamped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    ends = torch.finfo(q.dtype)
+    scores = _scores(q, k).clamp(ends.min, ends.max)
+    return _softmax(_blocked(scores, mask)) @ v
+
+
+@misconception(
+    "half_nan_to_num",
+    replaces="stable_attention",
+    says="You replace the NaN of the result by 0. The answer there is not 0: it is lost. Find out "
+    "where the first inf comes from.",
+    hint=2,
+)
+def half_nan_to_num(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return (_softmax(_blocked(_scores(q, k), mask)) @ v).nan_to_num()
+
+
+@misconception(
+    "half_to_bfloat16",
+    replaces="stable_attention",
+    says="You take float16 to bfloat16. That does not overflow, but has only 8 bits: scores are "
+    "blurred. float32 has the range and the precision.",
+    hint=2,
+)
+def half_to_bfloat16(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    if q.dtype != torch.float16:
+        a, b, c = _wide(q, k, v)
+    else:
+        a, b, c = q.bfloat16(), k.bfloat16(), v.bfloat16()
+    return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_only_float16",
+    replaces="stable_attention",
+    says="You convert float16 and leave bfloat16 as it is. It does not overflow, but it rounds "
+    "eight times as coarsely.",
+    hint=2,
+)
+def half_only_float16(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = (x.float() if x.dtype == torch.float16 else x for x in (q, k, v))
+    return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_float32_out",
+    replaces="stable_attention",
+    says="Your result is float32. The layer after it has weights in half precision and would "
+    "refuse it: return the dtype of the inputs.",
+    hint=4,
+)
+def half_float32_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = (x.float() for x in (q, k, v))
+    return _softmax(_blocked(_scores(a, b), mask)) @ c
+
+
+@misconception(
+    "half_float16_out",
+    replaces="stable_attention",
+    says="Your result is always float16. Return the dtype of the inputs, whichever it is.",
+    hint=4,
+)
+def half_float16_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return half_float32_out(q, k, v, mask).half()
+
+
+@misconception(
+    "half_no_maximum",
+    replaces="stable_attention",
+    says="You take exp of the scores as they are. Even in float32 exp(89) is inf: take the row's "
+    "maximum off first, or leave it to your attention_weights.",
+    hint=3,
+)
+def half_no_maximum(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    powers = _blocked(_scores(a, b), mask).exp()
+    total = powers.sum(-1, keepdim=True)
+    return (powers @ c / (total + (total == 0))).to(v.dtype)
+
+
+@misconception(
+    "half_sum_before_division",
+    replaces="stable_attention",
+    says="You add up powers times values in half precision and divide afterwards. With thousands "
+    "of keys the sum is inf, though the average would fit.",
+    hint=5,
+)
+def half_sum_before_division(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    scores = _blocked(_scores(a, b), mask)
+    top = scores.amax(-1, keepdim=True)
+    powers = (scores - top.masked_fill(top.isneginf(), 0.0)).exp()
+    total = powers.sum(-1, keepdim=True)
+    mixed = (powers @ c).to(v.dtype).to(c.dtype)
+    return (mixed / (total + (total == 0))).to(v.dtype)
+
+
+@misconception(
+    "half_minus_10000",
+    replaces="stable_attention",
+    says="You block with -10000, because it fits into float16. A query that may see nothing then "
+    "sees everything, and real scores may be lower. In float32, -inf is no trouble.",
+    hint=4,
+)
+def half_minus_10000(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_softmax(_blocked(_scores(a, b), mask, -10000.0)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_blocked_nan",
+    replaces="stable_attention",
+    says="A query that may see no key gets NaN from your softmax. Your attention_weights is there "
+    "to give zeros instead: use it.",
+    hint=4,
+)
+def half_blocked_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_blocked(_scores(a, b), mask).softmax(-1) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_mask_inverted",
+    replaces="stable_attention",
+    says="You block where the mask is True, as nn.MultiheadAttention does. In this course True "
+    "means allowed.",
+    hint=4,
+)
+def half_mask_inverted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    turned = None if mask is None else mask == 0
+    return (_softmax(_blocked(_scores(a, b), turned)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_no_scale",
+    replaces="stable_attention",
+    says="You leave out the scale. More room for the scores does not replace it: divide by "
+    "sqrt(d_k), or use your scaled_scores.",
+    hint=4,
+)
+def half_no_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_softmax(_blocked(a @ b.mT, mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_cosine",
+    replaces="stable_attention",
+    says="You normalise queries and keys so that nothing can overflow. Their lengths say how sure "
+    "a head is; without them it is another attention.",
+    hint=2,
+)
+def half_cosine(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    a, b = (torch.nn.functional.normalize(x, dim=-1) for x in (a, b))
+    return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_cut_off",
+    replaces="stable_attention",
+    says="You convert with .data, so no gradient gets back to q, k and v. `.to` and `.float()` "
+    "are steps like any other: gradients flow through them.",
+    hint=6,
+)
+def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q.data, k.data, v.data)
+    return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)

@@ -1,0 +1,446 @@
+"""Known misconceptions of the stage kv_cache: what people really write, and a sentence.
+
+`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from grader.misconceptions import misconception
+
+
+class _Base(nn.Module):
+    """Self-attention with a cache in steps, drawing random numbers as a usual solution does."""
+
+    def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
+        super().__init__()
+        self.check(d_model, num_heads)
+        self.num_heads, self.d_k = num_heads, d_model // num_heads
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.initialise()
+
+    def check(self, d_model: int, num_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+
+    def initialise(self) -> None:
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor, cache: Any = None) -> Any:
+        q, k, v = (self.split(layer(x)) for layer in (self.w_q, self.w_k, self.w_v))
+        k, v = self.join(k, v, cache)  # (B, H, T, d_k)
+        weights = torch.softmax(self.hide(self.scores(q, k), cache), dim=-1)  # (B, H, N, T)
+        output = self.w_o((weights @ v).transpose(1, 2).flatten(2))  # (B, N, D)
+        return self.result(output, k, v)
+
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.reshape(B, T, self.num_heads, self.d_k).transpose(1, 2)
+
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return k, v
+        return torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        new, everything = scores.shape[-2:]
+        return self.blocked_from(scores, everything - new + 1)
+
+    def blocked_from(self, scores: Tensor, diagonal: int) -> Tensor:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device)
+        return scores.masked_fill(later.triu(diagonal), float("-inf"))
+
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, (k, v)
+
+
+# Who sees whom
+
+
+@misconception(
+    "kv_no_mask",
+    replaces="CachedSelfAttention",
+    says="Your new tokens also see those that come after them in the same call. "
+    "Old tokens are open to all, later ones are not.",
+    hint=4,
+)
+class NoMask(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        return scores
+
+
+@misconception(
+    "kv_mask_only_at_first",
+    replaces="CachedSelfAttention",
+    says="With a cache you hide nothing. For one new token that is right; of several, the first "
+    "ones then see the later ones.",
+    hint=4,
+)
+class MaskOnlyAtFirst(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        return scores if cache is not None else super().hide(scores, cache)
+
+
+@misconception(
+    "kv_mask_upper_left",
+    replaces="CachedSelfAttention",
+    says="Your triangle starts in the upper left corner, so new tokens see the first old ones "
+    "only. They are the last rows of the big triangle over all tokens.",
+    hint=5,
+)
+class MaskUpperLeft(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        return self.blocked_from(scores, 1)
+
+
+@misconception(
+    "kv_is_causal_unless_single",
+    replaces="CachedSelfAttention",
+    says="For several new tokens after old ones your triangle starts in the upper left corner, "
+    "as is_causal does. Their own keys stand in the last columns.",
+    hint=5,
+)
+class IsCausalUnlessSingle(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        return scores if scores.shape[-2] == 1 else self.blocked_from(scores, 1)
+
+
+@misconception(
+    "kv_mask_square",
+    replaces="CachedSelfAttention",
+    says="Your mask is as wide as the new tokens are many. The keys are all tokens, old and new, "
+    "so the mask is N rows by T columns.",
+    hint=5,
+)
+class MaskSquare(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        new = scores.shape[-2]
+        later = torch.ones(new, new, dtype=torch.bool, device=scores.device).triu(1)
+        return scores.masked_fill(later, float("-inf"))
+
+
+@misconception(
+    "kv_one_ahead",
+    replaces="CachedSelfAttention",
+    says="Each of your new tokens also sees the next one. The last that it may see is itself.",
+    hint=5,
+)
+class OneAhead(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        new, everything = scores.shape[-2:]
+        return self.blocked_from(scores, everything - new + 2)
+
+
+@misconception(
+    "kv_not_itself",
+    replaces="CachedSelfAttention",
+    says="After old tokens, your new ones do not see themselves. The diagonal is allowed.",
+    hint=5,
+)
+class NotItself(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        new, everything = scores.shape[-2:]
+        return self.blocked_from(scores, everything - new + (cache is None))
+
+
+@misconception(
+    "kv_no_scale",
+    replaces="CachedSelfAttention",
+    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
+    hint=6,
+)
+class NoScale(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1)
+
+
+# What the cache holds
+
+
+@misconception(
+    "kv_new_first",
+    replaces="CachedSelfAttention",
+    says="You put the new tokens before the old ones. "
+    "The cache runs from the oldest to the newest.",
+    hint=3,
+)
+class NewFirst(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return k, v
+        return torch.cat([k, cache[0]], dim=2), torch.cat([v, cache[1]], dim=2)
+
+
+@misconception(
+    "kv_v_before_k",
+    replaces="CachedSelfAttention",
+    says="Your cache is (v, k). Keys come first, in what you take and in what you return.",
+    hint=2,
+)
+class VBeforeK(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k, v, None if cache is None else cache[::-1])
+
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, (v, k)
+
+
+@misconception(
+    "kv_only_new_cached",
+    replaces="CachedSelfAttention",
+    says="You return the keys and values of the new tokens alone, and the next call has forgotten "
+    "the old ones. The cache is of all tokens so far.",
+    hint=3,
+)
+class OnlyNewCached(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        self.new = (k, v)
+        return super().join(k, v, cache)
+
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, self.new
+
+
+@misconception(
+    "kv_old_returned",
+    replaces="CachedSelfAttention",
+    says="Given a cache you return that same cache, without the new tokens. "
+    "Return old and new together.",
+    hint=3,
+)
+class OldReturned(_Base):
+    def forward(self, x: Tensor, cache: Any = None) -> Any:
+        output, joined = super().forward(x, cache)
+        return output, joined if cache is None else cache
+
+
+@misconception(
+    "kv_not_split",
+    replaces="CachedSelfAttention",
+    says="You cache keys and values before they are split: [B, T, D]. "
+    "The cache holds them a head at a time, [B, H, T, d_k].",
+    hint=2,
+)
+class NotSplit(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k, v, cache and tuple(self.split(old) for old in cache))
+
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, tuple(heads.transpose(1, 2).flatten(2) for heads in (k, v))
+
+
+@misconception(
+    "kv_tokens_first",
+    replaces="CachedSelfAttention",
+    says="Your cache is [B, T, H, d_k]. Cache the heads as split_heads gives them, [B, H, T, d_k].",
+    hint=2,
+)
+class TokensFirst(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k, v, cache and tuple(old.transpose(1, 2) for old in cache))
+
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, (k.transpose(1, 2), v.transpose(1, 2))
+
+
+@misconception(
+    "kv_inputs_cached",
+    replaces="CachedSelfAttention",
+    says="You keep the tokens and project all of them again in every call, which is the work that "
+    "a cache is to save. Keep their keys and values.",
+    hint=2,
+)
+class InputsCached(_Base):
+    def forward(self, x: Tensor, cache: Any = None) -> Any:
+        seen = x if cache is None else torch.cat([cache[0], x], dim=1)
+        output, _ = super().forward(seen)
+        return output[:, -x.shape[1] :], (seen, seen)
+
+
+@misconception(
+    "kv_scaled_keys",
+    replaces="CachedSelfAttention",
+    says="The keys in your cache are already divided by sqrt(d_k). Cache them as they come from "
+    "w_k and scale the scores.",
+    hint=2,
+)
+class ScaledKeys(NoScale):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k / math.sqrt(self.d_k), v, cache)
+
+
+@misconception(
+    "kv_projected_twice",
+    replaces="CachedSelfAttention",
+    says="You send what is cached through w_k and w_v again. It has been there: only the new "
+    "tokens go through the layers.",
+    hint=1,
+)
+class ProjectedTwice(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return k, v
+        old_k, old_v = (heads.transpose(1, 2).flatten(2) for heads in cache)
+        return super().join(k, v, (self.split(self.w_k(old_k)), self.split(self.w_v(old_v))))
+
+
+@misconception(
+    "kv_list",
+    replaces="CachedSelfAttention",
+    says="Your cache is a list, which whoever holds it may change. Return a tuple (k, v).",
+    hint=2,
+)
+class AsList(_Base):
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, [k, v]
+
+
+@misconception(
+    "kv_stacked",
+    replaces="CachedSelfAttention",
+    says="Your cache is one tensor with keys and values stacked. Return a tuple of two tensors.",
+    hint=2,
+)
+class Stacked(_Base):
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, torch.stack([k, v])
+
+
+@misconception(
+    "kv_output_only",
+    replaces="CachedSelfAttention",
+    says="You return the output alone. The caller needs the cache for the next call: "
+    "return a pair, output first.",
+    hint=2,
+)
+class OutputOnly(_Base):
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output
+
+
+@misconception(
+    "kv_three_results",
+    replaces="CachedSelfAttention",
+    says="You return output, k and v side by side. The cache is one thing: output, (k, v).",
+    hint=2,
+)
+class ThreeResults(_Base):
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, k, v
+
+
+# Whose the cache is
+
+
+@misconception(
+    "kv_kept_on_self",
+    replaces="CachedSelfAttention",
+    says="You go on from keys and values that you keep in the module, whatever cache you are "
+    "given. Use the argument; the module must not remember.",
+    hint=4,
+)
+class KeptOnSelf(_Base):
+    kept: tuple[Tensor, Tensor] | None = None
+
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        self.kept = super().join(k, v, None if cache is None else self.kept)
+        return self.kept
+
+
+@misconception(
+    "kv_goes_on_by_itself",
+    replaces="CachedSelfAttention",
+    says="Without a cache you go on from the last call's. No cache means a new text: "
+    "keep nothing on self.",
+    hint=4,
+)
+class GoesOnByItself(_Base):
+    kept: tuple[Tensor, Tensor] | None = None
+
+    def forward(self, x: Tensor, cache: Any = None) -> Any:
+        kept = self.kept
+        if cache is None and kept is not None and len(kept[0]) == len(x):
+            cache = kept
+        output, joined = super().forward(x, cache)
+        self.kept = (joined[0].detach(), joined[1].detach())
+        return output, joined
+
+
+@misconception(
+    "kv_overwrites",
+    replaces="CachedSelfAttention",
+    says="You write into the cache that you are given, so the caller cannot go on from it a second "
+    "time. Put old and new together in new tensors.",
+    hint=3,
+)
+class Overwrites(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        joined = super().join(k, v, cache)
+        if cache is not None:  # a ring: the newest token takes the place of the oldest
+            for old, everything in zip(cache, joined, strict=True):
+                old[:, :, 0] = everything[:, :, -1].detach()
+        return joined
+
+
+# The module
+
+
+@misconception(
+    "kv_no_value_error",
+    replaces="CachedSelfAttention",
+    says="Your constructor accepts a d_model that the heads do not divide. "
+    "Check it at the start and raise a ValueError.",
+    hint=6,
+)
+class NoValueError(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        pass
+
+
+@misconception(
+    "kv_assert",
+    replaces="CachedSelfAttention",
+    says="Your constructor checks the sizes with assert, which vanishes under python -O. "
+    "A wrong argument deserves a ValueError.",
+    hint=6,
+)
+class Assert(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        assert d_model % num_heads == 0, "d_model must be divisible by num_heads"
+
+
+@misconception(
+    "kv_default_init",
+    replaces="CachedSelfAttention",
+    says="Your layers keep nn.Linear's own start. Set Xavier weights and zero biases, as in "
+    "MultiHeadAttention.",
+    hint=6,
+)
+class DefaultInit(_Base):
+    def initialise(self) -> None:
+        pass
+
+
+@misconception(
+    "kv_dropout",
+    replaces="CachedSelfAttention",
+    says="You drop weights while the module is in training mode. This one has no dropout.",
+)
+class Dropout(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        return F.dropout(super().hide(scores, cache), 0.1, self.training)

@@ -1,0 +1,244 @@
+"""Known misconceptions of the stage memory_benchmark: what people really write, and a sentence."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tracemalloc
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from grader.misconceptions import misconception
+
+Attention = Callable[..., Tensor]
+
+
+class _Watch(TorchDispatchMode):
+    """Keeps the bytes of every storage that is there; `level` says what is compared."""
+
+    def __init__(self, level: Callable[[list[int]], int] = sum) -> None:
+        super().__init__()
+        self.alive: dict[int, int] = {}
+        self.seen: list[int] = []
+        self.peak = 0
+        self._level = level
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or torch imports its compiler
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor):
+                self.note(tensor)
+        self.peak = max(self.peak, self._level(list(self.alive.values()) or [0]))
+        return result
+
+    def note(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key not in self.alive:
+            self.alive[key] = self.size(tensor)
+            self.seen.append(self.size(tensor))
+            weakref.finalize(storage, self.alive.pop, key, None)
+
+    def size(self, tensor: Tensor) -> int:
+        return tensor.untyped_storage().nbytes()
+
+
+class _EveryView(_Watch):
+    def note(self, tensor: Tensor) -> None:
+        key = id(tensor)
+        if key not in self.alive:
+            self.alive[key] = tensor.numel() * tensor.element_size()
+            weakref.finalize(tensor, self.alive.pop, key, None)
+
+
+class _Numbers(_Watch):
+    def size(self, tensor: Tensor) -> int:
+        return tensor.untyped_storage().nbytes() // tensor.element_size()
+
+
+def _inputs(seq_len: int, d_model: int, num_heads: int, device: str) -> list[Tensor]:
+    shape = (1, num_heads, seq_len, d_model // num_heads)
+    return [torch.randn(shape, device=device) for _ in range(3)]
+
+
+# The peak
+
+
+@misconception(
+    "memory_tracemalloc",
+    replaces="peak_bytes",
+    says="tracemalloc knows only the memory of Python's own objects. That of a tensor belongs to "
+    "PyTorch, so you measure next to nothing.",
+    hint=2,
+)
+def memory_tracemalloc(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    tracemalloc.start()
+    attention(q, k, v)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@misconception(
+    "memory_sum",
+    replaces="peak_bytes",
+    says="You add up all that was ever taken. What is freed makes room for what comes next: the "
+    "peak is the most that was there at one moment.",
+    hint=3,
+)
+def memory_sum(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    with _Watch() as watch:
+        attention(*_inputs(seq_len, d_model, num_heads, device))
+    return sum(watch.seen[3:])
+
+
+@misconception(
+    "memory_at_the_end",
+    replaces="peak_bytes",
+    says="You look when the call is over. By then the big tensors are gone; the peak lies "
+    "somewhere in the middle.",
+    hint=3,
+)
+def memory_at_the_end(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    with _Watch() as watch:
+        attention(q, k, v)
+    return sum(watch.alive.values())
+
+
+@misconception(
+    "memory_largest",
+    replaces="peak_bytes",
+    says="You take the largest single tensor. Several are there at the same time: add up those "
+    "that are alive.",
+    hint=3,
+)
+def memory_largest(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    with _Watch(max) as watch:
+        attention(q, k, v)
+    return watch.peak
+
+
+@misconception(
+    "memory_every_view",
+    replaces="peak_bytes",
+    says="You count every tensor by its shape, so views and expanded tensors count as memory of "
+    "their own. Count storages.",
+    hint=5,
+)
+def memory_every_view(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    with _EveryView() as watch:
+        attention(q, k, v)
+    return watch.peak
+
+
+@misconception(
+    "memory_numbers",
+    replaces="peak_bytes",
+    says="You count numbers, not bytes. A float32 takes 4, a float64 8; a storage knows its size "
+    "in bytes.",
+    hint=5,
+)
+def memory_numbers(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    with _Numbers() as watch:
+        attention(q, k, v)
+    return watch.peak
+
+
+@misconception(
+    "memory_tokens_first",
+    replaces="peak_bytes",
+    says="Your inputs are [1, T, H, d_k]. An attention function takes the heads before the tokens, "
+    "[1, H, T, d_k].",
+    hint=1,
+)
+def memory_tokens_first(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    shape = (1, seq_len, num_heads, d_model // num_heads)
+    q, k, v = (torch.randn(shape, device=device) for _ in range(3))
+    with _Watch() as watch:
+        attention(q, k, v)
+    return watch.peak
+
+
+# The exponent
+
+
+def _logs(seq_lens: Sequence[float], sizes: Sequence[float]) -> tuple[list[float], list[float]]:
+    return [math.log(length) for length in seq_lens], [math.log(size) for size in sizes]
+
+
+@misconception(
+    "exponent_ends",
+    replaces="growth_exponent",
+    says="You use the first and the last measurement only. Each is a little off: fit all of them.",
+    hint=7,
+)
+def exponent_ends(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    x, y = _logs(seq_lens, sizes)
+    return (y[-1] - y[0]) / (x[-1] - x[0])
+
+
+@misconception(
+    "exponent_mean_of_steps",
+    replaces="growth_exponent",
+    says="You average the slopes from one point to the next. That is not the line that fits best: "
+    "a short step would count as much as a long one.",
+    hint=7,
+)
+def exponent_mean_of_steps(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    x, y = _logs(seq_lens, sizes)
+    steps = range(len(x) - 1)
+    return statistics.fmean((y[i + 1] - y[i]) / (x[i + 1] - x[i]) for i in steps)
+
+
+@misconception(
+    "exponent_without_logs",
+    replaces="growth_exponent",
+    says="You fit a line to the sizes themselves, so its slope is in bytes per token. A power "
+    "shows as a slope only between logarithms.",
+    hint=6,
+)
+def exponent_without_logs(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    return statistics.linear_regression(seq_lens, sizes).slope
+
+
+@misconception(
+    "exponent_through_origin",
+    replaces="growth_exponent",
+    says="Your line is forced through the origin, as if a single token took one byte. The constant "
+    "must be free: take the means off first.",
+    hint=7,
+)
+def exponent_through_origin(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    x, y = _logs(seq_lens, sizes)
+    return sum(a * b for a, b in zip(x, y, strict=True)) / sum(a * a for a in x)

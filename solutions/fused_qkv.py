@@ -1,0 +1,160 @@
+"""Bonus: one projection for queries, keys and values.
+
+In self-attention the same x goes through w_q, w_k and w_v. Three products
+with one input are one product with three weights stacked:
+
+    x (B, T, D)
+        |
+      w_qkv                  one layer D -> 3 D
+        | (B, T, 3 D)
+        +--> the first D features:  queries (B, T, D)
+        +--> the next D:            keys    (B, T, D)
+        +--> the last D:            values  (B, T, D)
+
+From there on nothing is new. The numbers are the same, the work is the same,
+but the hardware gets one large product in place of three smaller ones, which
+it likes better. GPT-2 and most models after it store their weights this way,
+and so does nn.MultiheadAttention (as in_proj_weight).
+
+To use weights that were trained in separate layers, they must be stacked in
+the right order: that is `fuse`.
+"""
+
+import torch
+from torch import nn
+
+from concat_heads import concat_heads
+from masking import apply_mask
+from multi_head_attention import MultiHeadAttention
+from scaled_scores import scaled_scores
+from softmax import attention_weights
+from split_heads import split_heads
+
+
+class FusedMultiHeadAttention(nn.Module):
+    """Multi-head self-attention with one input projection.
+
+    Two nn.Linear layers and no other parameters, 4 D^2 + 4 D numbers as
+    before:
+
+        w_qkv   D -> 3 D, its rows (outputs) 0 to D - 1 for the queries,
+                D to 2 D - 1 for the keys, 2 D to 3 D - 1 for the values
+        w_o     D -> D
+
+    >>> fused = FusedMultiHeadAttention(d_model=6, num_heads=2)
+    >>> output, weights = fused(torch.randn(4, 5, 6))
+    >>> output.shape, weights.shape
+    (torch.Size([4, 5, 6]), torch.Size([4, 2, 5, 5]))
+    >>> fused.w_qkv.weight.shape
+    torch.Size([18, 6])
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        """Create the two layers; the arguments mean what they meant before.
+
+        Both weights start with Xavier values (gain 1), both biases, if there
+        are any, at 0. Xavier looks at the sizes of a matrix: for the whole
+        (3 D, D) matrix it gives a standard deviation of 0.71 / sqrt(D), for
+        each third by itself 1 / sqrt(D), as the separate layers had. You may
+        choose.
+
+        Raises:
+            ValueError: d_model is not a multiple of num_heads.
+        """
+        ### BEGIN SOLUTION
+        super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+        self.num_heads = num_heads
+        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+
+        # Give each third the start that it had as a layer of its own.
+        for start in (0, d_model, 2 * d_model):
+            nn.init.xavier_uniform_(self.w_qkv.weight[start : start + d_model])
+        nn.init.xavier_uniform_(self.w_o.weight)
+        if bias:
+            nn.init.zeros_(self.w_qkv.bias)
+            nn.init.zeros_(self.w_o.bias)
+        ### END SOLUTION
+
+    def forward(
+        self, x: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Let every token attend to the tokens of its sequence.
+
+            x (B, T, D), mask broadcastable to (B, H, T, T), True or 1 =
+            allowed, or None
+            ->  output (B, T, D), weights (B, H, T, T)
+
+        Dropout falls on the weights, in training mode only.
+
+        Traps:
+        - Two cuts are made along the same axis, into three parts and into
+          heads. The parts come first: a row of w_qkv belongs to a part, and
+          within it to a head. The other way round has the same shapes.
+        - All three come from x here; there is no cross-attention.
+        """
+        ### BEGIN SOLUTION
+        # One product for all three, then cut its last axis into thirds.
+        q, k, v = self.w_qkv(x).chunk(3, dim=-1)  # (B, T, D) each
+
+        # From here on as before.
+        q = split_heads(q, self.num_heads)  # (B, H, T, d_k)
+        k = split_heads(k, self.num_heads)  # (B, H, T, d_k)
+        v = split_heads(v, self.num_heads)  # (B, H, T, d_k)
+        scores = apply_mask(scaled_scores(q, k), mask)  # (B, H, T, T)
+        weights = self.dropout(attention_weights(scores))  # (B, H, T, T)
+        return self.w_o(concat_heads(weights @ v)), weights
+        ### END SOLUTION
+
+
+def fuse(mha: MultiHeadAttention, num_heads: int) -> FusedMultiHeadAttention:
+    """Make a fused module that computes what `mha` computes.
+
+        mha has nn.Linear layers w_q, w_k, w_v, w_o from D to D, with or
+        without biases  ->  a new FusedMultiHeadAttention, without dropout
+
+    For every x and every mask its output and weights are those of
+    mha(x, x, x, mask), and so are the gradients. It has mha's dtype and
+    device. Nothing else of mha is needed, so the number of heads is an
+    argument: weights do not say into how many heads they are cut, and mha need
+    not be a module of yours.
+
+    The two modules share no memory: train one, and the other stays as it is.
+    And mha itself is not changed, in no way.
+
+    With D = 1 you can see the order: the first row is the query's.
+
+    >>> mha = MultiHeadAttention(d_model=1, num_heads=1, bias=False)
+    >>> for number, layer in enumerate([mha.w_q, mha.w_k, mha.w_v, mha.w_o], 1):
+    ...     _ = nn.init.constant_(layer.weight, number)
+    >>> fuse(mha, num_heads=1).w_qkv.weight.tolist()
+    [[1.0], [2.0], [3.0]]
+
+    Traps:
+    - nn.Linear keeps its weight as (outputs, inputs): along which axis do the
+      outputs grow from D to 3 D?
+    - A weight that is assigned, not copied, is still the same memory.
+    """
+    ### BEGIN SOLUTION
+    # Stack the outputs of the three layers: query rows, key rows, value rows.
+    layers = (mha.w_q, mha.w_k, mha.w_v)
+    state = {
+        "w_qkv.weight": torch.cat([layer.weight for layer in layers]),  # (3 D, D)
+        "w_o.weight": mha.w_o.weight,
+    }
+    has_bias = mha.w_o.bias is not None
+    if has_bias:
+        state["w_qkv.bias"] = torch.cat([layer.bias for layer in layers])  # (3 D,)
+        state["w_o.bias"] = mha.w_o.bias
+
+    # A new module of the same kind of numbers in the same place; loading copies into it.
+    fused = FusedMultiHeadAttention(mha.w_o.weight.shape[0], num_heads, bias=has_bias)
+    fused.to(mha.w_o.weight)
+    fused.load_state_dict(state)
+    return fused
+    ### END SOLUTION

@@ -1,0 +1,400 @@
+"""Hidden checks of need_weights: one output for both ways to call, and nothing that stays behind.
+
+`reference` computes the attention of one head at a time in float64 on the CPU. What a module holds
+is asked of the worker, by the shapes of its tensors: for the sizes used here nothing else that a
+module may keep has a multiple of Tq x Tk numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.checking import (
+    CheckFailed,
+    expect_close,
+    expect_device,
+    expect_dtype,
+    expect_equal,
+    expect_gradients_close,
+    expect_raises,
+    expect_shape,
+    expect_unchanged,
+)
+
+LAYERS = ("w_q", "w_k", "w_v", "w_o")
+OUTPUT = "B Tq D"
+WEIGHTS = "B H Tq Tk"
+B, TQ, TK, D, H = 2, 5, 7, 12, 3
+
+State = Mapping[str, Tensor]
+Rand = Callable[..., Tensor]
+
+
+# --- the reference ---------------------------------------------------------------------------
+
+
+def reference(
+    state: State, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, H: int = H
+) -> tuple[Tensor, Tensor]:
+    """Output and weights, one head at a time, in float64 on the CPU."""
+    exact = {name: tensor.cpu().double() for name, tensor in state.items()}
+    d_k = query.shape[-1] // H
+    none = torch.zeros((), dtype=torch.float64)
+
+    def project(layer: str, x: Tensor) -> Tensor:
+        rows = x.cpu().double() @ exact[f"{layer}.weight"].T
+        return rows + exact.get(f"{layer}.bias", none)
+
+    q, k, v = project("w_q", query), project("w_k", key), project("w_v", value)
+    allowed = torch.ones((), dtype=torch.bool) if mask is None else (mask != 0).cpu()
+    allowed = allowed.expand(len(q), H, q.shape[1], k.shape[1])
+    output = exact.get("w_o.bias", none)
+    maps = []
+    for head in range(H):
+        own = slice(head * d_k, (head + 1) * d_k)
+        scores = q[..., own] @ k[..., own].transpose(1, 2) / d_k**0.5
+        powers = (scores - scores.detach().amax(-1, keepdim=True)).exp() * allowed[:, head]
+        total = powers.sum(-1, keepdim=True)
+        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        output = output + weights @ v[..., own] @ exact["w_o.weight"][:, own].T
+        maps.append(weights)
+    return output, torch.stack(maps, dim=1)
+
+
+# --- building modules, inputs and masks ------------------------------------------------------
+
+
+def random_state(rand: Rand, D: int = D, bias: bool = True) -> dict[str, Tensor]:
+    """Weights that keep the size of their input, and biases that matter."""
+    state = {}
+    for layer in LAYERS:
+        state[f"{layer}.weight"] = rand(row=D, column=D, scale=D**-0.5)
+        if bias:
+            state[f"{layer}.bias"] = rand(row=D, scale=0.5)
+    return state
+
+
+def module(submission: Any, state: State, H: int = H, **options: Any) -> Any:
+    """The learner's module with this state, in evaluation mode and on the state's device."""
+    weight = state["w_q.weight"]
+    mha = submission.OptionalWeightsAttention(d_model=len(weight), num_heads=H, **options)
+    missing: list[str] = ["?"]
+    try:
+        missing = mha.load_state_dict(dict(state), strict=False)
+    finally:
+        if missing:  # the names and shapes say why, better than torch does
+            expect_layers(dict(mha.named_parameters()), len(weight), "w_q.bias" in state)
+    if weight.device.type != "cpu":
+        mha.to(weight.device)
+    mha.eval()
+    return mha
+
+
+def inputs(rand: Rand, B: int = B, Tq: int = TQ, Tk: int = TK, grad: bool = False) -> list[Tensor]:
+    """Query, key and value, three different tensors."""
+    return [
+        rand(B=B, Tq=Tq, D=D, grad=grad),
+        rand(B=B, Tk=Tk, D=D, grad=grad),
+        rand(B=B, Tk=Tk, D=D, grad=grad),
+    ]
+
+
+def partly_blocked(rand: Rand, device: torch.device) -> Tensor:
+    """[B, 1, Tq, Tk]: at random, one query sees nothing, one all."""
+    mask = rand(B=B, one=1, Tq=TQ, Tk=TK) > 0
+    mask[..., 2] = True
+    mask[0, :, 1] = False
+    mask[1, :, 3] = True
+    return mask.to(device)
+
+
+# --- judging ---------------------------------------------------------------------------------
+
+
+def expect_layers(found: State, D: int, bias: bool) -> None:
+    """Expect the names and shapes of four layers from D to D, and no others."""
+    wanted: dict[str, tuple[int, ...]] = {}
+    for layer in LAYERS:
+        wanted[f"{layer}.weight"] = (D, D)
+        if bias:
+            wanted[f"{layer}.bias"] = (D,)
+    missing = [name for name in wanted if name not in found]
+    unexpected = [name for name in found if name not in wanted]
+    if missing or unexpected:
+        raise CheckFailed(
+            f"The names of the parameters are wrong{'' if bias else ' for bias=False'}"
+            + (f"\n  missing     {listed(missing)}" if missing else "")
+            + (f"\n  unexpected  {listed(unexpected)}" if unexpected else "")
+        )
+    for name, shape in wanted.items():
+        if tuple(found[name].shape) != shape:
+            raise CheckFailed(
+                f"The shape of {name} is wrong\n"
+                f"  expected  {list(shape)}\n"
+                f"  got       {list(found[name].shape)}"
+            )
+
+
+def listed(names: list[str]) -> str:
+    """The first names of a list that may be long."""
+    shown = ", ".join(f"{name:.24}" for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+def expect_weights(weights: Any, when: str = "") -> Tensor:
+    """The weights, a tensor: the call has asked for them."""
+    if not isinstance(weights, Tensor):
+        raise CheckFailed(
+            f"The weights are missing{when}\n"
+            f"  expected  a torch.Tensor, the second of two results\n"
+            f"  got       {weights!r:.60}"
+        )
+    return weights
+
+
+def expect_none(weights: Any, when: str = " with need_weights=False") -> None:
+    """None in place of the weights."""
+    if weights is not None:
+        got = f"a tensor of shape {list(weights.shape)}" if isinstance(weights, Tensor) else weights
+        raise CheckFailed(f"The second result is wrong{when}\n  expected  None\n  got       {got}")
+
+
+def expect_results(actual: tuple[Tensor, Any], expected: tuple[Tensor, Tensor], when: str) -> None:
+    """Expect this output and, unless they are None, these weights."""
+    output, weights = actual
+    expect_close(output, expected[0], axes=OUTPUT, what=f"the output{when}")
+    if weights is not None:
+        weights = expect_weights(weights, when)
+        expect_close(weights, expected[1], axes=WEIGHTS, what=f"the weight{when}")
+
+
+def expect_nothing_left(submission: Any, mha: Any, Tq: int, Tk: int, when: str) -> None:
+    """Expect that the module holds no tensor of Tq x Tk numbers, whatever else it has."""
+    for shape in submission.held_by(mha):
+        if math.prod(shape) % (Tq * Tk) == 0:  # in whatever order and folding of the axes
+            raise CheckFailed(
+                f"The module keeps a tensor of the size of the weights {when}\n"
+                f"  expected  nothing that holds {Tq} x {Tk} numbers (Tq x Tk) for a head\n"
+                f"  got       a tensor of shape {list(shape)} within the module"
+            )
+
+
+# --- with the weights ------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@torch.no_grad()
+def test_shapes(submission: Any, rand: Rand, device: torch.device) -> None:
+    """By default the output [B, Tq, D] and the weights [B, H, Tq, Tk]"""
+    mha = module(submission, random_state(rand))
+    output, weights = mha(*inputs(rand))
+    weights = expect_weights(weights)
+    expect_shape(output, B=B, Tq=TQ, D=D)
+    expect_shape(weights, B=B, H=H, Tq=TQ, Tk=TK)
+    for result in (output, weights):
+        expect_dtype(result, torch.float32)
+        expect_device(result, device)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("bias", [True, False])
+def test_layers(submission: Any, bias: bool) -> None:
+    """The four layers are the core module's, and there are no others"""
+    mha = submission.OptionalWeightsAttention(d_model=D, num_heads=H, bias=bias)
+    expect_layers(dict(mha.named_parameters()), D, bias)
+    expect_layers(mha.state_dict(), D, bias)
+    count = sum(parameter.numel() for parameter in mha.parameters())
+    expect_equal(count, 4 * D**2 + 4 * D * bias, f"the number of parameters for D={D}")
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
+def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
+    """The constructor refuses a d_model that the heads do not divide"""
+    with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
+        submission.OptionalWeightsAttention(d_model=d_model, num_heads=num_heads)
+
+
+@pytest.mark.points(1)
+def test_start(submission: Any) -> None:
+    """Weights start as Xavier says, biases at zero"""
+    D, H = 192, 6
+    start = submission.OptionalWeightsAttention(d_model=D, num_heads=H).state_dict()
+    expect_layers(start, D, bias=True)
+    for layer in LAYERS:
+        # Over D² entries a right spread is within 0.4 % (one standard error): eight are admitted.
+        spread = start[f"{layer}.weight"].double().std().item() * D**0.5
+        assert abs(spread - 1) < 0.03, (
+            f"The weights of {layer} start with the wrong spread for D={D}\n"
+            f"  expected  a standard deviation of {D**-0.5:.4f}, give or take 3 %\n"
+            f"  got       {spread * D**-0.5:.4f}"
+        )
+        name = f"{layer}.bias"
+        expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
+
+
+# --- without ---------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("kind", ["no mask", "mask"])
+@torch.no_grad()
+def test_none(submission: Any, rand: Rand, device: torch.device, kind: str) -> None:
+    """With need_weights=False None comes in place of the weights"""
+    mha = module(submission, random_state(rand))
+    mask = None if kind == "no mask" else partly_blocked(rand, device)
+    output, weights = mha(*inputs(rand), mask=mask, need_weights=False)
+    expect_shape(output, B=B, Tq=TQ, D=D)
+    expect_none(weights)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("kind", ["no mask", "mask", "numbers", "without biases"])
+@torch.no_grad()
+def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: str) -> None:
+    """Whether or not the weights are asked for, the output is the right one"""
+    state = random_state(rand, bias=kind != "without biases")
+    mha = module(submission, state, bias=kind != "without biases")
+    query, key, value = inputs(rand)
+    mask = None
+    if kind in ("mask", "numbers"):
+        mask = partly_blocked(rand, device).to(torch.bool if kind == "mask" else torch.float32)
+    expected = reference(state, query, key, value, mask)
+    for need in (True, False):
+        when = f" with need_weights={need}"
+        with expect_unchanged(query=query, key=key, value=value):
+            results = mha(query, key, value, mask, need)
+        expect_results(results, expected, when)
+        (expect_weights if need else expect_none)(results[1], when)
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    ("B", "Tq", "Tk", "H"), [(1, 1, 1, 3), (3, 1, 6, 1), (1, 6, 4, 12)], ids=str
+)
+@torch.no_grad()
+def test_edges(submission: Any, rand: Rand, B: int, Tq: int, Tk: int, H: int) -> None:
+    """One token, one head or a head per feature is no exception"""
+    state = random_state(rand)
+    mha = module(submission, state, H)
+    query, key, value = inputs(rand, B, Tq, Tk)
+    for need in (True, False):
+        results = mha(query, key, value, need_weights=need)
+        expected = reference(state, query, key, value, H=H)
+        expect_results(results, expected, f" with need_weights={need}")
+        (expect_weights if need else expect_none)(results[1])
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("need", [True, False])
+def test_gradients(submission: Any, rand: Rand, device: torch.device, need: bool) -> None:
+    """Either way the output gives inputs and layers the same gradients"""
+    mha = module(submission, random_state(rand))
+    mha.train()  # there is no dropout unless it is asked for
+    own = dict(mha.named_parameters())
+    expect_layers(own, D, bias=True)
+    query, key, value = inputs(rand, grad=True)
+    mask = partly_blocked(rand, device)
+    expected, _ = reference(own, query, key, value, mask)
+    output, _ = mha(query, key, value, mask, need_weights=need)
+    axes = {name: "row column" if t.dim() == 2 else "row" for name, t in own.items()}
+    leaves = {"query": query, "key": key, "value": value, **own}
+    # Sums of many terms, rounded accordingly in float32.
+    expect_gradients_close(output, expected, leaves, axes=axes, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.points(1)
+def test_weight_gradients(submission: Any, rand: Rand, device: torch.device) -> None:
+    """Gradients flow back through the weights that are returned"""
+    mha = module(submission, random_state(rand))
+    own = dict(mha.named_parameters())
+    expect_layers(own, D, bias=True)
+    query, key, value = inputs(rand, grad=True)
+    mask = partly_blocked(rand, device)
+    _, expected = reference(own, query, key, value, mask)
+    weights = expect_weights(mha(query, key, value, mask, need_weights=True)[1])
+    reached = {name: tensor for name, tensor in own.items() if name[:3] in ("w_q", "w_k")}
+    axes = {name: "row column" if t.dim() == 2 else "row" for name, t in reached.items()}
+    leaves = {"query": query, "key": key, **reached}
+    expect_gradients_close(weights, expected, leaves, axes=axes, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize("need", [True, False])
+@torch.no_grad()
+def test_dropout(submission: Any, rand: Rand, device: torch.device, need: bool) -> None:
+    """Either way dropout falls on single weights in training, and only there"""
+    # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
+    # can be read off the output twice, whether or not the weights are returned.
+    p, B, H, Tq, Tk, D = 0.3, 3, 4, 30, 5, 40
+    one = torch.eye(D, device=device)
+    state = {
+        "w_q.weight": rand(row=D, column=D, scale=0.5 * D**-0.5),
+        "w_k.weight": rand(row=D, column=D, scale=D**-0.5),
+        "w_v.weight": one,
+        "w_o.weight": one,
+    }
+    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
+    output, weights = reference(state, query, key, value, H=H)
+    mha = module(submission, state, H, dropout=p, bias=False)
+    still = mha(query, key, value, need_weights=need)[0]
+    expect_close(still, output, axes=OUTPUT, what="the output after eval()")
+    mha.train()
+    dropped, returned = mha(query, key, value, need_weights=need)
+    expect_shape(dropped, B=B, Tq=Tq, D=D)
+    (expect_weights if need else expect_none)(returned, f" in training with need_weights={need}")
+    twice = dropped.cpu().double().reshape(B, Tq, H, 2, Tk).movedim(1, 3)
+    seen = twice[:, :, 0]
+    off = seen.abs() < 1e-6
+    right = off | torch.isclose(seen, weights / (1 - p), rtol=1e-3, atol=1e-6)
+    share = off.double().mean().item()
+    leeway = 6 * (p * (1 - p) / off.numel()) ** 0.5  # six standard deviations
+    assert bool(right.all()) and abs(share - p) < leeway, (
+        f"dropout={p} does something else in training with need_weights={need}\n"
+        f"  expected  about {p:.0%} of the weights 0, the others divided by {1 - p:g}\n"
+        f"  got       {share:.0%} of them 0, {(~right).double().mean().item():.0%} wrong"
+    )
+    assert torch.allclose(seen, twice[:, :, 1], rtol=1e-3, atol=1e-6), (
+        "Dropout falls on something else than the attention weights\n"
+        "  expected  a weight that is dropped for all features of its value\n"
+        "  got       a weight that is dropped for some features and kept for others"
+    )
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("training", [False, True])
+@torch.no_grad()
+def test_nothing_left(submission: Any, rand: Rand, device: torch.device, training: bool) -> None:
+    """After need_weights=False nothing of size [Tq, Tk] is left in the module"""
+    mha = module(submission, random_state(rand), dropout=0.2)
+    mha.train(training)
+    for mask in (None, partly_blocked(rand, device)):
+        mha(*inputs(rand), mask=mask, need_weights=False)
+        expect_nothing_left(submission, mha, TQ, TK, "after need_weights=False")
+
+
+@pytest.mark.points(1)
+@torch.no_grad()
+def test_nothing_old_left(submission: Any, rand: Rand) -> None:
+    """Nor is anything left of an earlier call that asked for the weights"""
+    state = random_state(rand)
+    mha = module(submission, state)
+    longer, shorter = inputs(rand, Tq=11, Tk=13), inputs(rand)
+    expect_weights(mha(*longer, need_weights=True)[1])
+    mha(*longer, need_weights=True)
+    results = mha(*shorter, need_weights=False)
+    expect_results(results, reference(state, *shorter), " after a call with the weights")
+    expect_none(results[1])
+    for Tq, Tk in ((11, 13), (TQ, TK)):
+        when = "of an earlier call" if Tq == 11 else "after need_weights=False"
+        expect_nothing_left(submission, mha, Tq, Tk, when)
+    again = mha(*longer, need_weights=True)
+    expect_results(again, reference(state, *longer), " asked for again")
+    expect_weights(again[1], " asked for again")

@@ -1,0 +1,14 @@
+# With a mask, causal is forgotten
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
+    if mask is not None:
+        mask = mask.bool()
+        causal = False
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, dropout_p=dropout_p, is_causal=causal
+    )

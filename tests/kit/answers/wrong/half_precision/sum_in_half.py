@@ -1,0 +1,18 @@
+# powers times values are summed up in half precision and divided afterwards
+import math
+
+import torch
+
+
+def stable_attention(q, k, v, mask=None):
+    dtype = v.dtype
+    wide = torch.promote_types(dtype, torch.float32)
+    q, k, v = q.to(wide), k.to(wide), v.to(wide)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    dead = (scores == float("-inf")).all(-1, keepdim=True)
+    powers = (scores - scores.masked_fill(dead, 0.0).amax(-1, keepdim=True)).exp()
+    total = powers.sum(-1, keepdim=True)
+    mixed = (powers @ v).to(dtype).to(wide)
+    return (mixed / total.clamp(min=1e-30)).to(dtype)

@@ -1,0 +1,92 @@
+"""`grade class` writes the report on the class beside the results, with names or without."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.command import classroom
+from grader.command.classroom import _write_results
+from grader.command.main import main
+from grader.read.course_file import read_course
+from grader.read.ledger import open_ledger
+from grader.types.ledger import Entry, HandIn, Version
+from grader.types.report import Report
+from grader.types.submission import Submission
+
+TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+NAMES = [f"name{n:02}" for n in range(20)]
+ODD = b"""def smooth(signal):
+    edges = [place for place, value in enumerate(signal) if value * 3 > len(signal) // 2]
+    while edges and signal.mean() < 0.75:
+        signal = signal.roll(edges.pop(0), dims=-1).clamp(min=edges[-1] % 7)
+    return signal.flip(0)[::-1].cumsum(dim=0) @ signal
+"""
+REPORT = Report("Tiny", "x", "cpu", 0, 10, 0, (), ("seed 7",))
+
+
+def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> str:
+    args = argparse.Namespace(
+        out=folder, junit=False, anonymous=anonymous, similar=similar, plain=True
+    )
+    with open_ledger(folder, create=True) as ledger:
+        for place, name in enumerate(NAMES):
+            report = replace(REPORT, submission=name, score=float(place))
+            entry = Entry(HandIn(name, name), Version("e", {}), 7, "cpu", report, "now", 1.0)
+            ledger.add(entry, Submission(name, {"smooth.py": ODD if place < 2 else b"x = 1"}))
+        files = _write_results(args, ledger, TINY, TINY.assignments[0])
+    assert [Path(file).name for file in files] == ["scores.csv", "results.jsonl", "report.html"]
+    return (folder / "report.html").read_text("utf-8")
+
+
+def test_the_report_has_everybody_by_name(tmp_path: Path) -> None:
+    rows = re.findall(r'<th scope="row"><a href="#s\d+"><bdi>(\w+)', written(tmp_path))
+    assert rows == NAMES
+
+
+def test_without_names_the_order_tells_nothing_either(tmp_path: Path) -> None:
+    html = written(tmp_path, anonymous=True)
+    assert not any(name in html for name in NAMES)
+    assert all(name in (tmp_path / "scores.csv").read_text("utf-8") for name in NAMES)
+    rows = re.findall(r"<bdi>(Student \d+)</bdi></a></th><td data-v=\"(\d+)\"", html)
+    assert [name for name, _ in rows] == [f"Student {n}" for n in range(1, 21)]
+    points = [int(score) for _, score in rows]  # which were given in the order of the names
+    assert sorted(points) == list(range(20)) and points != sorted(points)
+
+
+@pytest.mark.parametrize("anonymous", [True, False])
+def test_the_table_and_the_pages_agree(tmp_path: Path, anonymous: bool) -> None:
+    html = written(tmp_path, anonymous=anonymous)
+    row = re.findall(r'<a href="#(s\d+)"><bdi>([^<]+)</bdi></a></th><td data-v="(\d+)"', html)
+    page = re.findall(
+        r'<section class="student" id="(s\d+)".*?<h2[^>]*><bdi>([^<]+)</bdi>.*?<strong>(\d+)<',
+        html,
+        re.DOTALL,
+    )
+    assert row == page and len(page) == len(NAMES)
+
+
+def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed")
+    assert "Not compared this time." in written(tmp_path)
+    html = written(tmp_path, similar=True)
+    (summary,) = re.findall("<summary>(.*?)</summary>", html)
+    assert "name00" in summary and "name01" in summary and "100%" in summary
+    assert html.count("signal = signal.roll(edges.pop(0)") == 2
+
+
+def test_what_is_alike_is_not_for_a_page_without_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["class", "x", "--out", "y", "--similar", "--anonymous"]) == 2
+    assert "leave --anonymous out" in capsys.readouterr().err
+
+
+def test_a_missing_library_is_named_before_anything_is_graded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(classroom, "find_spec", lambda name: None)
+    assert main(["class", "x", "--out", "y", "--similar"]) == 2
+    assert "pip install rapidfuzz" in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""A Dask cluster gives the results that this machine gives, and may lose workers meanwhile."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.read.ledger import open_ledger
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+ROOT = Path(__file__).parents[2]
+TINY = Path(__file__).parent / "courses" / "tiny"
+AVERAGE = (
+    "import numpy as np\n\ndef moving_average(values, width):\n"
+    "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+    "    return np.convolve(values, np.ones(width), 'valid') / width\n"
+)
+SMOOTH = "from moving_average import moving_average as smooth\n"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    course = tmp_path_factory.mktemp("cluster") / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    return course
+
+
+class Cluster:
+    """A scheduler and workers of one thread, each a process of its own as on a real cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._log = (folder / "log").open("w+b")
+        self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard")
+        self.address = self._said(r"Scheduler at: +(tcp://\S+)")
+        self.workers = [self.worker(), self.worker()]
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        words = ("--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        return self._start("worker", self.address, *words)
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "distributed.cli.dask_" + words[0], *words[1:]],
+            cwd=self._folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+
+    def _said(self, pattern: str) -> str:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = re.search(pattern, (self._folder / "log").read_text("utf-8", "replace"))
+            if found is not None:
+                return found.group(1)
+            time.sleep(0.1)
+        raise AssertionError((self._folder / "log").read_text("utf-8", "replace"))
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self._log.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    cluster = Cluster(folder)
+    yield cluster
+    cluster.close()
+
+
+def hand_in(folder: Path, count: int) -> None:
+    """So many students, one in three of them right, no two the same."""
+    for number in range(count):
+        own = folder / f"s{number:03}"
+        own.mkdir(parents=True)
+        answer = (AVERAGE, AVERAGE.replace("1 <= ", ""), AVERAGE.replace(" / width", ""))[
+            number % 3
+        ]
+        (own / "moving_average.py").write_text(f"{answer}\nN = {number}\n", encoding="utf-8")
+        (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
+
+
+def verdicts(out: Path) -> list[object]:
+    with open_ledger(out, create=False) as ledger:
+        return [
+            (
+                entry.hand_in,
+                entry.seed,
+                entry.report
+                and [
+                    (check.id, check.outcome, check.score, check.message, check.diagnosis)
+                    for stage in entry.report.stages
+                    for check in stage.checks
+                ],
+            )
+            for entry in ledger.latest()
+        ]
+
+
+@pytest.mark.slow
+def test_with_a_worker_killed_midway_the_results_are_those_of_this_machine(
+    course: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    folder = tmp_path / "submissions"
+    hand_in(folder, 220)
+    words = ["class", str(folder), "--course", str(course), "--seed", "5", "--out"]
+    command = [sys.executable, "-m", "grader", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([*command, str(tmp_path / "here")], env=environment, check=True)
+
+    elsewhere = [*command, str(tmp_path / "there"), "--dask", cluster.address]
+    graded = subprocess.Popen(elsewhere, env=environment)
+    deadline = time.monotonic() + 120
+    while not _busy(cluster.workers[0].pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert graded.poll() is None
+    os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+    assert graded.wait(timeout=300) == 0
+    pairs = list(zip(verdicts(tmp_path / "there"), verdicts(tmp_path / "here"), strict=True))
+    assert len(pairs) == 220
+    assert next((pair for pair in pairs if pair[0] != pair[1]), None) is None
+
+
+def _busy(pid: int) -> bool:
+    """Whether a worker has started the process of a batch."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    threads = Path(f"/proc/{pid}/task").iterdir() if children.exists() else iter(())
+    return any((thread / "children").read_text().split() for thread in threads)
+
+
+def test_without_a_scheduler_it_says_so(
+    course: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grader.cluster._ANSWER_SECONDS", 1)
+    hand_in(tmp_path / "submissions", 1)
+    words = ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]
+    assert main(["class", str(tmp_path / "submissions"), "--course", str(course), *words]) == 2
+    assert "no scheduler answers" in capsys.readouterr().err

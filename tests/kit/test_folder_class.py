@@ -1,0 +1,381 @@
+"""A class's folder is graded once, goes on where it stopped, and every point can be defended."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from grader.command.main import main
+from grader.read.ledger import open_ledger
+
+ROOT = Path(__file__).parents[2]
+TINY = Path(__file__).parent / "courses" / "tiny"
+AVERAGE = "import numpy as np\n\ndef moving_average(values, width):\n"
+RIGHT = (
+    AVERAGE + "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+    "    return np.convolve(values, np.ones(width), 'valid') / width\n"
+)
+ONE_TOO_FEW = RIGHT.replace("'valid') / width", "'valid')[:-1] / width")
+NO_ERROR = AVERAGE + "    return np.convolve(values, np.ones(width), 'valid') / width\n"
+SMOOTH = (
+    "from moving_average import moving_average\n\ndef smooth(values, width, times=1):\n"
+    "    for _ in range(times):\n        values = moving_average(values, width)\n"
+    "    return values\n"
+)
+ENDS = "import os\nos._exit(0)\n"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A copy of the tiny course, which a test may change."""
+    course = tmp_path / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    return course
+
+
+@pytest.fixture
+def submissions(tmp_path: Path) -> Path:
+    """Seven students: right, wrong in two ways, copied, untouched, hostile and unreadable."""
+    folder = tmp_path / "submissions"
+    stub = (TINY / "exercises" / "moving_average.py").read_text("utf-8")
+    for student, answer in {
+        "ann": RIGHT,
+        "bob": ONE_TOO_FEW,
+        "cas": NO_ERROR,
+        "dan": NO_ERROR,
+        "eve": stub,
+        "fay": ENDS,
+    }.items():
+        hand_in(folder, student, answer)
+    (folder / "gus.ipynb").write_text("no notebook", encoding="utf-8")
+    return folder
+
+
+def hand_in(folder: Path, student: str, answer: str) -> None:
+    own = folder / student
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "moving_average.py").write_text(answer, encoding="utf-8")
+    (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
+
+
+def grade_class(course: Path, out: Path, *words: str) -> int:
+    return main(["class", "--course", str(course), "--out", str(out), *words])
+
+
+def scores(out: Path) -> dict[str, str]:
+    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
+        return {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+
+
+SCORES = {"ann": "10", "bob": "2", "cas": "9", "dan": "9", "eve": "0", "fay": "0", "gus": "0"}
+
+
+def test_everybody_gets_the_points_that_grade_gives(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    assert grade_class(course, out, str(submissions), "--seed", "5") == 0
+    assert "gus" in capsys.readouterr().out
+    found = scores(out)
+    for student in sorted(SCORES.keys() - {"gus"}):
+        words = ["--course", str(course), "--submission", str(submissions / student)]
+        main(["grade", *words, "--json", "--seed", "5", "moving_average", "smooth"])
+        report = json.loads(capsys.readouterr().out)
+        assert float(found[student]) == report["score"], student
+    assert found == SCORES
+
+
+def test_the_lines_of_json_hold_the_whole_verdict(
+    course: Path, submissions: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+    by_student = {line["student"]: line for line in lines}
+    assert by_student.keys() == SCORES.keys()
+    assert by_student["bob"]["report"]["score"] == 2
+    assert by_student["bob"]["seed"] == 5
+    assert by_student["gus"]["report"] is None and by_student["gus"]["notes"]
+
+
+def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    hand_in(submissions, "å b", RIGHT)
+    grade_class(course, out, str(submissions), "--junit")
+    files = sorted((out / "junit").iterdir())
+    assert len(files) == len(SCORES)  # all but gus, and one more
+    totals = {file.stem: ElementTree.parse(file).getroot().get("failures") for file in files}
+    assert totals["ann"] == "0" and totals["bob"] != "0"
+
+
+def numbers(out: Path) -> dict[str, int]:
+    """The place in the ledger of each verdict that counts."""
+    with open_ledger(out, create=False) as ledger:
+        return {entry.student: entry.number for entry in ledger.latest()}
+
+
+def test_only_what_is_new_is_graded(course: Path, submissions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    before = numbers(out)
+    hand_in(submissions, "bob", RIGHT)
+    hand_in(submissions, "hal", ONE_TOO_FEW)
+    grade_class(course, out, str(submissions))
+    after = numbers(out)
+    assert {student for student in after if after[student] != before.get(student)} == {"bob", "hal"}
+    assert scores(out) == {**SCORES, "bob": "10", "hal": "2"}
+    with open_ledger(out, create=False) as ledger:
+        assert [entry.report and entry.report.score for entry in ledger.history("bob")] == [2, 10]
+        assert {entry.seed for entry in ledger.latest()} == {5}
+
+
+def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--jobs", "1")
+    with open_ledger(out, create=False) as ledger:
+        seconds = {entry.student: entry.seconds for entry in ledger.latest()}
+    assert seconds["cas"] > 0 and seconds["dan"] == 0
+
+
+def change_check(course: Path, old: str, new: str) -> None:
+    file = course / "tests" / "checks" / "test_moving_average.py"
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_change_that_changes_no_points_needs_no_asking(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    before = numbers(out)
+    change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
+    change_check(course, 'f"The mean of window {wrong[0]} is wrong"', '"wrong"')
+    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    capsys.readouterr()
+
+    grade_class(course, out, str(submissions))
+    assert "may come out otherwise" in capsys.readouterr().out
+    assert numbers(out) == before
+
+    assert grade_class(course, out, "--regrade") == 0
+    assert "no points change" in capsys.readouterr().out
+    assert scores(out) == SCORES and numbers(out) != before
+
+
+def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    change_check(course, "    with expect_raises", "    return\n    with expect_raises")
+    (course / "hints" / "misconceptions" / "moving_average.py").unlink()
+    # The check now passes whatever is handed in, so that it can be seen who gains by it.
+    before = numbers(out)
+    assert grade_class(course, out, "--regrade") == 1  # nobody is there to be asked
+    asked = capsys.readouterr()
+    assert "--yes" in asked.err and numbers(out) == before
+    shown = asked.out
+    assert re.search(r"cas +9 -> 10", shown) and re.search(r"dan +9 -> 10", shown)
+    assert "gained refusal" in shown and "ann" not in shown.split("would change")[1]
+    assert scores(out) == SCORES
+
+    assert grade_class(course, out, "--regrade", "--yes") == 0
+    assert scores(out)["cas"] == scores(out)["dan"] == "10"
+    with open_ledger(out, create=False) as ledger:
+        assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
+    assert grade_class(course, out, "--regrade", "--yes") == 0
+    assert "nothing to grade again" in capsys.readouterr().out
+
+
+def test_an_untouched_stub_is_not_graded_again(
+    course: Path, submissions: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    before = numbers(out)
+    grade_class(course, out, "--regrade", "--yes")
+    after = numbers(out)
+    # smooth is begun in eve's folder and rests on moving_average; gus has nothing to grade.
+    assert {student for student in after if after[student] == before[student]} == {"gus"}
+
+
+def test_why_replays_a_verdict_exactly(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    shutil.rmtree(submissions)  # the ledger has what was handed in
+    capsys.readouterr()
+    assert grade_class(course, out, "--why", "bob") == 0
+    shown = capsys.readouterr().out
+    assert "every check came out the same" in shown and "seed 5" in shown
+    assert "mean of window" in shown or "shape" in shown
+
+
+def test_why_after_a_change_shows_what_was_kept(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    capsys.readouterr()
+    grade_class(course, out, "--why", "bob")
+    shown = capsys.readouterr().out
+    assert "cannot be replayed" in shown and "2" in shown
+
+
+def test_why_of_nobody_names_who_is_meant(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions))
+    assert grade_class(course, out, "--why", "bobb") == 2
+    assert "did you mean 'bob'?" in capsys.readouterr().err
+
+
+def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils(
+    course: Path, submissions: Path, tmp_path: Path
+) -> None:
+    toml = course / "course.toml"
+    text = toml.read_text("utf-8")
+    toml.write_text(text.replace("preload =", "follow_through = true\npreload ="), encoding="utf-8")
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    assert scores(out) == {**SCORES, "bob": "6", "eve": "4"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name the folder"),
+        (("nowhere",), "cannot be read"),
+        (("--regrade",), "there are no results"),
+        (("--why", "ann"), "there are no results"),
+        (("here", "--assignment", "other"), "there is no 'other'"),
+    ],
+)
+def test_a_mistake_of_the_instructors_is_told_in_a_line(
+    course: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert grade_class(course, tmp_path / "results", *words) == 2
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+
+
+def start(course: Path, out: Path, submissions: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "grader", "class", str(submissions), "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [*words, "--course", str(course), "--seed", "5"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def written(out: Path) -> int:
+    if not (out / "ledger.sqlite").exists():
+        return 0
+    with open_ledger(out, create=False) as ledger:
+        return len(ledger.students())
+
+
+def variations(folder: Path, count: int) -> None:
+    """So many submissions, no two the same."""
+    answers = (RIGHT, ONE_TOO_FEW, NO_ERROR, ENDS)
+    for number in range(count):
+        hand_in(folder, f"s{number:04}", f"{answers[number % 4]}\nNUMBER = {number}\n")
+
+
+def verdicts(out: Path) -> list[object]:
+    """All that must be equal however often the run was cut off; times are not."""
+    with open_ledger(out, create=False) as ledger:
+        return [
+            (
+                entry.hand_in,
+                entry.seed,
+                entry.report
+                and [
+                    (check.id, check.outcome, check.score, check.message, check.diagnosis)
+                    for stage in entry.report.stages
+                    for check in stage.checks
+                ],
+            )
+            for entry in ledger.latest()
+        ]
+
+
+def killed_and_resumed(
+    course: Path, folder: Path, out: Path, kills: int, wait: Callable[[], float]
+) -> int:
+    """Run until done, killing what runs `kills` times; how often it was really killed."""
+    done = 0
+    for _ in range(kills):
+        process = start(course, out, folder)
+        time.sleep(wait())
+        if process.poll() is None:
+            done += 1
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert start(course, out, folder).wait() == 0
+    return done
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "many", tmp_path / "results"
+    variations(folder, 40)
+    process = start(course, out, folder)
+    deadline = time.monotonic() + 60
+    while written(out) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    there = numbers(out)
+    assert 3 <= len(there) < 40
+    assert start(course, out, folder).wait() == 0
+    after = numbers(out)
+    assert len(after) == 40
+    assert all(after[student] == number for student, number in there.items())
+    assert start(course, tmp_path / "other", folder).wait() == 0
+    assert verdicts(out) == verdicts(tmp_path / "other")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_fifty_times_it_ends_as_if_it_had_never_been(course: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    variations(folder, 500)
+    begun = time.monotonic()
+    assert start(course, tmp_path / "whole", folder).wait() == 0
+    seconds = time.monotonic() - begun
+    draw = random.Random(3)
+    # From before anything is graded to a little more than the share of a fiftieth.
+    wait: Callable[[], float] = lambda: draw.uniform(0.3, 1.5 + seconds / 25)  # noqa: E731
+    done = killed_and_resumed(course, folder, tmp_path / "killed", 50, wait)
+    assert done >= 25
+    assert verdicts(tmp_path / "killed") == verdicts(tmp_path / "whole")
+    assert written(tmp_path / "killed") == 500
