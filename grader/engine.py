@@ -305,7 +305,8 @@ class _Run:
             if status(self._facts_of(earlier)) is not Status.PASSED
         ]
         if unfinished:
-            alone = self._run(stage, unfinished)
+            found = self._source.calls(self._course, stage)
+            alone = with_calls(self._run(stage, unfinished), found)
             if status(alone) is Status.NOT_STARTED:  # a stub whose imports fail
                 return judge_stage(stage, alone)
             if status(alone) is Status.PASSED:

@@ -28,6 +28,7 @@ import numpy as np
 from grader.types.course import Stage
 from grader.types.similarity import Alike, Similar
 from grader.types.submission import Submission
+from grader.types.text import is_quick_to_parse
 
 ALIKE = 0.8  # of what is left of both
 _TOKENS = 30  # that are alike, at least
@@ -290,7 +291,7 @@ def _lines(source: str) -> tuple[_Line, ...]:
     """The statements of a source. Raises what is in _UNREADABLE."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Python would warn of is the student's affair
-        tree = ast.parse(source)
+        tree = _parsed(source)
     names, attributes = set(_given_names(tree)), set(_given_attributes(tree))
     lines: list[_Line] = []
     tokens: list[_Token] = []
@@ -311,6 +312,13 @@ def _lines(source: str) -> tuple[_Line, ...]:
             tokens.append(_Token(word, token.start[0]))
             is_text = is_text and token.type == tokenize.STRING
     return tuple(lines)
+
+
+def _parsed(source: str) -> ast.Module:
+    """Raises what is in _UNREADABLE, and for a source that is a trap for the parser."""
+    if not is_quick_to_parse(source):
+        raise SyntaxError("nobody has written this by hand")
+    return ast.parse(source)
 
 
 def _given_names(tree: ast.AST) -> Iterator[str]:
@@ -362,7 +370,7 @@ def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(source)
+                tree = _parsed(source)
         except _UNREADABLE:
             continue
         for node in tree.body:

@@ -1,4 +1,4 @@
-"""Text from strangers, made safe to show: what cannot be seen becomes an escape that can."""
+"""Text from strangers: made safe to show, what cannot be seen as an escape; and told from traps."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ def _escape(code: int) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+_LONGEST_LINE = 4000
+_BRACES_CAP = 2000
+
+
+def is_quick_to_parse(source: str) -> bool:
+    """Whether Python's own parser is known to read it in no time and little memory.
+
+    For a name of thousands of parts it takes gigabytes, for thousands of braces in an f-string
+    minutes. What is not so should be parsed in a worker, if at all.
+    """
+    joined = re.sub(r"\\\r?\n", "", source)
+    longest = max(map(len, re.split(r"[\r\n\f]", joined)))
+    return longest <= _LONGEST_LINE and source.count("{") <= _BRACES_CAP
 
 
 def safe(text: str) -> str:

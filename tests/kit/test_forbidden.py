@@ -270,6 +270,28 @@ def test_the_same_answers_by_a_forbidden_call_are_another_thing() -> None:
     grading(body)
 
 
+@pytest.mark.parametrize("follow_through", [False, True])
+def test_what_follows_an_earlier_fault_is_not_forgiven_a_call(follow_through: bool) -> None:
+    """Neither one that the checks reach nor one that merely stands there."""
+    course = replace(ruled(TINY, "smooth", CONVOLVE), follow_through=follow_through)
+    wrong = b"def moving_average(values, width):\n    return values + 1\n"
+    own = RIGHT["smooth.py"].decode().replace("    ### BEGIN SOLUTION\n", "    {}\n")
+    answers = {
+        "pass": (4 if follow_through else 0, "moving_average"),
+        "np.convolve(values, values)": (0, None),
+        "width > 1e9 and np.convolve(values, values)": (0, None),
+    }
+
+    def work(engine: Engine) -> None:
+        for line, told in answers.items():
+            files = {**RIGHT, "moving_average.py": wrong, "smooth.py": own.format(line).encode()}
+            request = Request(Submission("mine", files), course.stages, SEED)
+            stage = engine_of(course, engine).grade(request).stages[1]
+            assert (stage.score, stage.caused_by) == told
+
+    with_engine(course, course.stages, "cpu", work)
+
+
 def test_in_a_notebook_only_what_the_stage_runs_counts() -> None:
     cells = ("import numpy as np", *(RIGHT[f"{s.slug}.py"].decode() for s in TINY.stages))
     cells = tuple(cell.replace("from moving_average import", "# ") for cell in cells)

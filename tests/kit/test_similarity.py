@@ -195,6 +195,7 @@ def test_a_short_answer_tells_nothing() -> None:
         "x = 1\n    y = 2",
         "(" * 5000,
         "-" * 50_000 + "1",
+        "if 0:\n    import " + "a." * 40_000 + "b",
         "x = '\\d'\n",
         "\x00",
         "\x0c\nx = '\u2028'\n",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.types.text import safe
+from grader.types.text import is_quick_to_parse, safe
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,30 @@ def test_quick_on_a_megabyte(piece: str) -> None:
     start = time.process_time()
     safe(text)
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "def f(a):\n    return a\n" * 3000,
+        "x = [\n" + "    'a long text of a table',\n" * 3000 + "]",
+        "x = {\n" + "    1: 2,\n" * 3000 + "}",
+        "assert a == 1, \\\n    'why'\n" * 2000,
+    ],
+)
+def test_what_people_write_is_quick_to_parse(source: str) -> None:
+    assert is_quick_to_parse(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import " + "a." * 5000 + "b",
+        "import " + "a.\\\n" * 5000 + "b",
+        "import " + "a.\\\r\n" * 5000 + "b",
+        "x = f'''" + "{a}\n" * 5000 + "'''",
+    ],
+)
+def test_traps_for_the_parser_are_known(source: str) -> None:
+    assert not is_quick_to_parse(source)
