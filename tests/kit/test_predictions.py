@@ -465,6 +465,301 @@ def average_of_a_long_row() -> Worked:
     return result[0, 0, 0, 0].item()
 
 
+# --- fused_qkv ---------------------------------------------------------------------------------
+
+
+@answers("fused_qkv", 1, "8 features", "2 heads", "w_qkv.weight")
+def shape_of_the_packed_weight() -> Worked:
+    return solution("FusedMultiHeadAttention")(8, 2).w_qkv.weight.shape
+
+
+@answers("fused_qkv", 2, "D = 8 features, H = 2 heads", "numbered from 0", "values of head 1")
+def first_value_of_head_1() -> Worked:
+    numbered = torch.arange(24.0).view(1, 1, 24)
+    values = numbered.chunk(3, dim=-1)[2]
+    return solution("split_heads")(values, 2)[0, 1, 0, 0].item()
+
+
+@answers("fused_qkv", 3, "with biases", "D = 8 and 2\nheads")
+def numbers_to_learn() -> Worked:
+    fused, apart = solution("FusedMultiHeadAttention")(8, 2), solution("MultiHeadAttention")(8, 2)
+    counts = {sum(p.numel() for p in module.parameters()) for module in (fused, apart)}
+    assert len(counts) == 1
+    return counts.pop()
+
+
+@answers("fused_qkv", 4, "variance is 2 / (inputs + outputs)", "(D, D) layer", "(3 D, D)")
+def ratio_of_variances() -> Worked:
+    D = 64
+    return (2 / (D + D)) / (2 / (D + 3 * D))
+
+
+@answers("fused_qkv", 5, "new.w_o = mha.w_o", "only the new one is trained")
+def shared_layer() -> Worked:
+    mha = solution("MultiHeadAttention")(8, 2)
+    new = solution("fuse")(mha, 2)
+    new.w_o = mha.w_o
+    before = mha.w_o.weight.detach().clone()
+    new(torch.randn(1, 3, 8))[0].sum().backward()
+    torch.optim.SGD(new.parameters(), lr=0.1).step()
+    return "it stays as it was" if torch.equal(mha.w_o.weight, before) else "it changes too"
+
+
+# --- need_weights ------------------------------------------------------------------------------
+
+
+@answers("need_weights", 1, "need_weights=False", "len(result)")
+def length_of_the_result() -> Worked:
+    x = torch.randn(3, 5, 8)
+    return len(solution("OptionalWeightsAttention")(8, 2)(x, x, x, need_weights=False))
+
+
+@answers("need_weights", 2, "2 sequences of 100 tokens, 4 heads, 8 features a token")
+def weights_for_each_number() -> Worked:
+    x = torch.randn(2, 100, 8)
+    output, weights = solution("OptionalWeightsAttention")(8, 4)(x, x, x)
+    return weights.numel() / output.numel()
+
+
+@answers("need_weights", 3, "twice as long", "memory do the weights take")
+def weights_of_twice_the_tokens() -> Worked:
+    module, sizes = solution("OptionalWeightsAttention")(8, 2), []
+    for T in (5, 10):
+        x = torch.randn(1, T, 8)
+        sizes.append(module(x, x, x)[1].nbytes)
+    return sizes[1] / sizes[0]
+
+
+@answers("need_weights", 4, "if need_weights: self.last = weights", "True is followed by one with")
+def what_is_left() -> Worked:
+    last = None
+    for call, need_weights in (("the weights of the first call", True), ("second", False)):
+        if need_weights:
+            last = call
+    return str(last)
+
+
+@answers("need_weights", 5, "dropout 0.5", "need_weights=False")
+def dropout_without_weights() -> Worked:
+    module = solution("OptionalWeightsAttention")(40, 4, dropout=0.5, bias=False)
+    with torch.no_grad():
+        module.w_v.weight.copy_(torch.eye(40))
+        module.w_o.weight.copy_(torch.eye(40))
+    x, value = torch.randn(1, 200, 40), torch.eye(40)[None]
+    dropped = [
+        (module(x, value, value, need_weights=need)[0] == 0).float().mean().item()
+        for need in (True, False)
+    ]
+    return "no" if abs(dropped[0] - dropped[1]) < 0.05 else "yes, nothing is dropped then"
+
+
+# --- flash -------------------------------------------------------------------------------------
+
+
+@answers("flash", 1, "1024 tokens, 4 heads", "4 bytes", "1024 x 1024 bytes")
+def mebibytes_of_scores() -> Worked:
+    q = torch.zeros(1, 4, 1024, 1)
+    return solution("scaled_scores")(q, q).nbytes / 1024**2
+
+
+@answers("flash", 2, "ten times as long", "plain\nattention")
+def scores_of_ten_times_the_tokens() -> Worked:
+    few, many = torch.zeros(1, 1, 7, 2), torch.zeros(1, 1, 70, 2)
+    return (
+        solution("scaled_scores")(many, many).numel() / solution("scaled_scores")(few, few).numel()
+    )
+
+
+@answers(
+    "flash", 3, "q = k = 0", "the values 0 and 1, and the mask\n1, 0", "1 / (1 + e), about 0.27"
+)
+def a_mask_of_numbers() -> Worked:
+    q, k = torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4)
+    v, mask = torch.tensor([0.0, 1.0]).view(1, 1, 2, 1), torch.tensor([[1.0, 0.0]])
+    added = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    assert added.item() == pytest.approx(1 / (1 + math.e)) == pytest.approx(0.27, abs=0.01)
+    return solution("flash_attention")(q, k, v, mask).item()
+
+
+@answers("flash", 4, "scores 0 and 0", "score log 4", "with the largest score\ntaken off, is 2")
+def running_sum() -> Worked:
+    first, second = [0.0, 0.0], [math.log(4)]
+    assert sum(math.exp(score - max(first)) for score in first) == 2
+    return sum(math.exp(score - max(first + second)) for score in first + second)
+
+
+@answers("flash", 5, "fewer products of queries and keys")
+def products_of_flash() -> Worked:
+    # Each weight of a row depends on every key: none of the T x T products can be left out.
+    q, k, v = (torch.randn(1, 1, 5, 4, requires_grad=True) for _ in range(3))
+    for query in range(5):
+        (gradient,) = torch.autograd.grad(
+            solution("flash_attention")(q, k, v)[0, 0, query].sum(), k
+        )
+        assert (gradient[0, 0] != 0).any(dim=-1).all()
+    return "no, just as many"
+
+
+# --- valid_lens --------------------------------------------------------------------------------
+
+
+@answers("valid_lens", 1, "2 sequences of 4 tokens with 100 features each; 5 heads")
+def folded_shape() -> Worked:
+    return solution("transpose_qkv")(torch.zeros(2, 4, 100), 5).shape
+
+
+@answers("valid_lens", 2, "from 0", "head 3 of the second sequence")
+def place_in_the_batch() -> Worked:
+    x = torch.zeros(2, 4, 100)
+    x[1, :, 60:80] = 1  # head 3 of the second sequence
+    (place,) = solution("transpose_qkv")(x, 5).sum(dim=(1, 2)).nonzero()
+    return place.item()
+
+
+@answers("valid_lens", 3, "lengths of these two sequences are 3 and 2", "the ten\nbegin")
+def lengths_of_the_ten() -> Worked:
+    lengths = torch.repeat_interleave(torch.tensor([3, 2]), 5)
+    return " ".join(str(length) for length in lengths[:5].tolist())
+
+
+@answers("valid_lens", 4, "length is 0", "no bias")
+def output_of_nothing_valid() -> Worked:
+    x = torch.randn(1, 4, 10)
+    return solution("ValidLensAttention")(10, 5)(x, x, x, torch.tensor([0]))[0, 0, 0].item()
+
+
+@answers("valid_lens", 5, "num_hiddens = 12, no biases", "7 features, keys with 9, values\nwith 11")
+def parameters_after_a_call() -> Worked:
+    module = solution("ValidLensAttention")(12, 3)
+    module(torch.randn(1, 2, 7), torch.randn(1, 4, 9), torch.randn(1, 4, 11))
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+# --- causal_self_attention ---------------------------------------------------------------------
+
+
+@answers(
+    "causal_self_attention", 1, "d_in = 4, d_out = 6, 2 heads, context_size = 8", "2 texts of 7"
+)
+def shape_of_the_text() -> Worked:
+    return solution("CausalSelfAttention")(4, 6, 8, 2)(torch.randn(2, 7, 4)).shape
+
+
+@answers("causal_self_attention", 2, "same module, without qkv_bias")
+def learnt_numbers() -> Worked:
+    return sum(p.numel() for p in solution("CausalSelfAttention")(4, 6, 8, 2).parameters())
+
+
+@answers("causal_self_attention", 3, "context_size = 8", "5 tokens", "allowed")
+def allowed_in_part_of_the_mask() -> Worked:
+    return solution("causal_mask")(8)[..., :5, :5].sum().item()
+
+
+@answers("causal_self_attention", 4, "self.mask = causal_mask(8)", '.to("cuda")')
+def mask_that_stays() -> Worked:
+    class Assigned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mask = solution("causal_mask")(8)
+
+    module = Assigned()
+    assert list(module.parameters()) == []
+    module.to("meta")  # a device that every machine has
+    stays = module.mask.device.type == "cpu"
+    return "the mask is still on the CPU, and torch complains" if stays else "moved"
+
+
+@answers("causal_self_attention", 5, "context_size = 8", "9 tokens")
+def one_token_too_many() -> Worked:
+    try:
+        solution("CausalSelfAttention")(4, 6, 8, 2)(torch.randn(1, 9, 4))
+    except ValueError:
+        return "raise a ValueError"
+    return "nothing"
+
+
+# --- memory_benchmark --------------------------------------------------------------------------
+
+
+@answers("memory_benchmark", 1, "takes 4 MiB, frees them, takes 3 MiB, takes 2 more and frees all")
+def peak_of_steps() -> Worked:
+    taken, most = 0, 0
+    for step in (4, -4, 3, 2, -5):
+        taken += step
+        most = max(most, taken)
+    return most
+
+
+@answers("memory_benchmark", 2, "1000 x 1000 float32", "y = x[0]", "del x")
+def bytes_behind_a_view() -> Worked:
+    x = torch.zeros(1000, 1000)
+    y = x[0]
+    del x
+    return y.untyped_storage().nbytes() / 1e6
+
+
+@answers("memory_benchmark", 3, "2 MiB for 1000 tokens and 16 MiB for 2000")
+def exponent_of_two_points() -> Worked:
+    return solution("growth_exponent")([1000, 2000], [2 << 20, 16 << 20])
+
+
+@answers("memory_benchmark", 4, "10 MiB once", "1 KiB a token", "From 100 to 400 tokens")
+def exponent_beside_a_constant() -> Worked:
+    lengths = [100, 200, 400]
+    measured = solution("growth_exponent")(lengths, [(10 << 20) + (n << 10) for n in lengths])
+    return str(round(measured))
+
+
+@answers("memory_benchmark", 5, "results of operations", "every allocation", "plain\nattention")
+def what_both_see() -> Worked:
+    q = torch.zeros(1, 2, 64, 8)
+    scores = q @ q.mT
+    assert {scores.numel(), scores.softmax(-1).numel()} == {2 * 64 * 64}
+    return "no, both see the matrices of T x T"
+
+
+# --- kv_cache ----------------------------------------------------------------------------------
+
+
+def cached_call() -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+    """2 texts, 4 heads, D = 32: 5 tokens, then 3 new ones."""
+    module = solution("CachedSelfAttention")(32, 4)
+    _, cache = module(torch.randn(2, 5, 32))
+    output, grown = module(torch.randn(2, 3, 32), cache)
+    return output, grown
+
+
+@answers("kv_cache", 1, "2 texts, 4 heads, d_k = 8", "5 tokens", "3 new ones")
+def shape_of_the_grown_cache() -> Worked:
+    return cached_call()[1][0].shape
+
+
+@answers("kv_cache", 2, "D = 32")
+def shape_of_the_new_output() -> Worked:
+    return cached_call()[0].shape
+
+
+@answers("kv_cache", 3, "10 old tokens, 4 new ones", "4 x 14")
+def blocked_pairs() -> Worked:
+    return (~solution("causal_mask")(14)[..., 10:, :]).sum().item()
+
+
+@answers("kv_cache", 4, "100 tokens is written one by one", "w_k")
+def tokens_through_w_k() -> Worked:
+    module, cache, seen = solution("CachedSelfAttention")(8, 2), None, []
+    module.w_k.register_forward_hook(lambda layer, given, result: seen.append(given[0].shape[1]))
+    for _ in range(100):
+        _, cache = module(torch.randn(1, 1, 8), cache)
+    assert sum(range(1, 101)) == 5050
+    return sum(seen)
+
+
+@answers("kv_cache", 5, "5 old tokens, 2 new ones", "row i sees columns 0 to i")
+def upper_left_triangle() -> Worked:
+    allowed = torch.ones(2, 7).tril()[0].nonzero().flatten().tolist()
+    return {(0,): "the oldest token alone"}[tuple(allowed)]
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 
@@ -476,16 +771,8 @@ def get(slug: str, number: int) -> Question:
     return predictions(slug).questions[number - 1]
 
 
-# Bonus stages whose answers nobody has worked out in code yet.
-UNPROVEN = {
-    *("fused_qkv", "need_weights", "flash", "valid_lens", "causal_self_attention"),
-    *("memory_benchmark", "kv_cache"),
-}
-
-
 def test_every_answer_is_worked_out() -> None:
-    assert sorted(PROOFS) == sorted(q for q in every_question() if q[0] not in UNPROVEN)
-    assert set(ASKED) >= UNPROVEN
+    assert sorted(PROOFS) == sorted(every_question())
 
 
 @pytest.mark.parametrize("slug, number", sorted(PROOFS))
