@@ -43,8 +43,9 @@ COURSE = replace(REAL, limits=LIMITS)
 SHORT = replace(
     COURSE, limits=replace(LIMITS, call_seconds=0.4, load_seconds=0.6, stage_seconds=0.5)
 )
-STAGE = COURSE.stage("concat_heads")
-FULL = STAGE.points
+KEPT = {"shape": 1, "values": 2, "gradients": 1}  # of its checks, and what each is worth
+FULL = sum(KEPT.values())
+STAGE = replace(COURSE.stage("concat_heads"), points=FULL)
 SEED = 3
 TOKEN = secrets.token_hex(16)
 RIGHT = "x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)"
@@ -498,8 +499,13 @@ kinds = [
     lambda x: torch.zeros(3, dtype=torch.float8_e4m3fn), lambda x: x.numpy(), lambda x: x.storage(),
 ]
 def concat_heads(x):
-    kinds.append(kinds.pop(0))
-    return kinds[-1](x)
+    made = []
+    for kind in kinds:
+        try:
+            made.append(kind(x))
+        except (RuntimeError, NotImplementedError):
+            pass
+    return made
 """,
     ),
     "a length that lies": Attack(
@@ -1016,9 +1022,13 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
 
 
 def _quick(engine: Engine) -> None:
-    """Leave each check its first case: many submissions are to be graded."""
+    """Leave a few checks with their first case each: many submissions are to be graded."""
     checks = engine._checks
-    planned = [replace(check, cases=check.cases[:1]) for check in checks.planned[STAGE.slug]]
+    planned = [
+        replace(check, cases=check.cases[:1])
+        for check in checks.planned[STAGE.slug]
+        if check.id.removeprefix(f"{STAGE.slug}.") in KEPT
+    ]
     kept = {check.cases[0].id for check in planned}
     checks.planned[STAGE.slug] = tuple(planned)
     items = checks._items[STAGE.slug]

@@ -27,7 +27,8 @@ NATIVE = "torch.ops.aten._native_multi_head_attention"
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 # The real rules of the last stage and one more, for a stage whose checks are quick.
 NAMES = (*REAL.stage("multi_head_attention").forbidden, SDPA)
-STAGE = replace(REAL.stage("concat_heads"), forbidden=NAMES)
+KEPT = {"shape": 1, "values": 2}  # of its checks, and what each is worth
+STAGE = replace(REAL.stage("concat_heads"), forbidden=NAMES, points=sum(KEPT.values()))
 SEED = 8
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
@@ -209,9 +210,13 @@ HIDDEN = {
 
 
 def _quick(engine: Engine) -> None:
-    """Leave each check its first case: many submissions are to be graded."""
+    """Leave a few checks with their first case each: many submissions are to be graded."""
     checks = engine._checks
-    planned = [replace(check, cases=check.cases[:1]) for check in checks.planned[STAGE.slug]]
+    planned = [
+        replace(check, cases=check.cases[:1])
+        for check in checks.planned[STAGE.slug]
+        if check.id.removeprefix(f"{STAGE.slug}.") in KEPT
+    ]
     kept = {check.cases[0].id for check in planned}
     checks.planned[STAGE.slug] = tuple(planned)
     items = checks._items[STAGE.slug]
