@@ -21,6 +21,7 @@ from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 
@@ -60,11 +61,15 @@ def _graded(
         yield answer, judge_stage(stage, facts)
 
 
-def _marked(answers: Iterable[Path]) -> Iterator[Any]:
-    """The checks of modules and of bonus stages take longest, and have the most wrong answers."""
+def _has_class(stage: Stage) -> bool:
+    return any(entry.is_class for entry in stage.entry_points)
+
+
+def _marked(answers: Iterable[Path], *, modules: bool) -> Iterator[Any]:
+    """Those of bonus stages, and of `modules` too, are many and take long."""
     for answer in answers:
         stage = COURSE.stage(answer.parent.name)
-        slow = stage.bonus or any(entry.is_class for entry in stage.entry_points)
+        slow = stage.bonus or (modules and _has_class(stage))
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 
@@ -72,7 +77,7 @@ def _name(answer: Path) -> str:
     return f"{answer.parent.name}-{answer.stem}"
 
 
-@pytest.mark.parametrize("answer", RIGHT, ids=_name)
+@pytest.mark.parametrize("answer", list(_marked(RIGHT, modules=False)), ids=_name)
 def test_a_right_answer_in_another_style_gets_full_marks(
     verdicts: dict[Path, StageResult], answer: Path
 ) -> None:
@@ -82,7 +87,7 @@ def test_a_right_answer_in_another_style_gets_full_marks(
     assert result.status is Status.PASSED
 
 
-@pytest.mark.parametrize("answer", list(_marked(WRONG)), ids=_name)
+@pytest.mark.parametrize("answer", list(_marked(WRONG, modules=True)), ids=_name)
 def test_a_wrong_answer_loses_points(verdicts: dict[Path, StageResult], answer: Path) -> None:
     result = verdicts[answer]
     assert result.status is Status.FAILED, answer.read_text(errors="replace").splitlines()[0]
