@@ -184,7 +184,8 @@ def test_type_checkers_and_the_run_button_work(
 
     for file in sorted((mine / "exercises").glob("*.py")):
         run(str(file.relative_to(mine)))
-    assert "no issues found in 6 source files" in run("-m", "mypy", "--strict")
+    count = len(list((mine / "exercises").glob("*.py")))
+    assert f"no issues found in {count} source files" in run("-m", "mypy", "--strict")
     (task, *_) = json.loads((mine / ".vscode" / "tasks.json").read_text("utf-8"))["tasks"]
     words = [word.replace("${fileBasenameNoExtension}", "concat_heads") for word in task["args"]]
     assert task["command"] == python
