@@ -21,7 +21,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Show the heatmap of a stage's trace here and write it as PNG and SVG.",
     )
     parser.add_argument(
-        "stage", nargs="?", metavar="STAGE", help="default: the last that draws one"
+        "stage", nargs="?", metavar="STAGE", help="default: the last of the core that draws one"
     )
     parser.add_argument(
         "--output",
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.trace import traces
 
     course, submission = chosen_submission(args)
-    stages = stages_to_try(course, args.stage)
+    stages = sorted(stages_to_try(course, args.stage), key=lambda stage: stage.bonus)
     tried: list[Trace] = []
     with status_line(args), closing(traces(course, stages, submission)) as found:
         for trace in found:

@@ -101,6 +101,8 @@ def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say:
     trace.write_text(
         "def trace(submission):\n    yield str(submission.roughness(3))\n", encoding="utf-8"
     )
+    toml = (tiny / "course.toml").read_text(encoding="utf-8")
+    (tiny / "course.toml").write_text(toml.replace("bonus = true\n", ""), encoding="utf-8")
     code, shown, _ = say()
     assert code == 0
     assert "roughness stops early: `grade trace roughness` shows why." in shown
