@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,9 +80,3 @@ def read_hand_in(
         said = str(error).replace(f"{found.path}: ", "").rstrip(".")
         return HandIn(found.student, "", (f"{said[:1].upper()}{said[1:]}.",)), None
     return HandIn(found.student, content_of(submission), notes), submission
-
-
-def whole(course: Course, stages: Sequence[str] = ()) -> Assignment:
-    """All stages that are handed in together, whatever the assignments are."""
-    chosen = [stage for stage in course.stages if not stages or stage.slug in stages]
-    return Assignment(course.name, tuple(chosen))
