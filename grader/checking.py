@@ -7,8 +7,8 @@ named axes and the first position that differs. It never tells how the right ans
 Two fixtures belong to the language too: `rand(B=2, T=3, D=8)` draws an input (see `draw`) and
 `submission` holds the learner's functions; the engine provides both.
 
-Answers are tensors of torch or arrays of numpy; both are compared in the same way. torch is imported
-by those who need it: a course of plain Python or numpy never waits for it.
+Answers are torch's tensors or numpy's arrays, compared in the same way. torch is imported by
+those who need it: a course of plain Python or numpy never waits for it.
 """
 
 from __future__ import annotations
