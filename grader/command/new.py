@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"added to: {short_path(course.root / FILE_NAME)}")
     _tell(files)
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
+    print(f"Its table says {stage.points:g} points and no stage that it builds on: is that so?")
     print(f"What is left to do:    grade verify {stage.slug}{where}")
     print(f"As a learner sees it:  grade {stage.slug}{where}")
     print(f"After a change in solutions/:  grade stubs{where}")

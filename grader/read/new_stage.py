@@ -261,7 +261,6 @@ _TABLE = """\
 [[stages]]
 slug = "{slug}"
 title = {title}
-# TODO: its points, what it gives back, which earlier stages it calls
 points = 10
 {bonus}requires = []
 visible = ["values"]

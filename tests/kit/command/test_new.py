@@ -41,6 +41,7 @@ def test_a_stage_is_told_file_by_file_and_then_what_to_type(
         "written: hints/misconceptions/tail.py\n"
         "written: tests/accepted/tail/added_up.py\n"
         "\n"
+        "Its table says 10 points and no stage that it builds on: is that so?\n"
         "What is left to do:    grade verify tail\n"
         "As a learner sees it:  grade tail\n"
         "After a change in solutions/:  grade stubs\n"
