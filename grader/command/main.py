@@ -31,6 +31,7 @@ _COMMANDS = {
     "reset": ("reset", "begin a stage anew"),
     "solution": ("solution", "the solution of a stage that you have passed"),
     "update": ("update", "new versions of the files that you work in"),
+    "new": ("new", "begin a stage, or a course (for authors)"),
     "verify": ("verify", "prove that the course is sound (for authors)"),
     "stubs": ("stubs", "write exercises/ from solutions/ (for authors)"),
     "release": (

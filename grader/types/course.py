@@ -101,6 +101,11 @@ class Stage:
         return self.root / "hints" / "misconceptions" / self.file_name
 
     @property
+    def accepted_folder(self) -> Path:
+        """Right answers in other styles than the solution's, which must get full marks."""
+        return self.root / "tests" / "accepted" / self.slug
+
+    @property
     def predictions_file(self) -> Path:
         """The questions to think about before any code is written; it need not be there."""
         return self.root / "hints" / "predictions" / f"{self.slug}.md"
