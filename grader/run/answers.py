@@ -250,7 +250,6 @@ class WorkerAnswers:
         if left <= 0:
             raise self._used_up()
         worker = self._testing = self._interpreter.start(tests=True)
-        grace = 0.0
         try:
             deadline = start + min(left, self._patience_with_tests)
             for frame in (Frame(self._load_header()), request):
@@ -264,17 +263,17 @@ class WorkerAnswers:
         except DeadlineError:
             seconds = self._patience_with_tests
             self._patience_with_tests = max(_SHORTEST_PATIENCE, seconds / 2)
-            raise Timeout(f"they came to no end in {seconds:g} seconds") from None
+            raise Timeout(f"No end in {seconds:g} seconds: is there an endless loop?") from None
         except Closed:
             if self._aborted:
                 raise Cancelled from None
-            grace = _GRACE
-            raise Crash("they ended their process") from None
-        except WireError:
-            raise Crash("their process answered with something else") from None
+            raise Crash(how_it_ended(worker.end(_GRACE))) from None
+        except WireError as error:
+            raise Crash(f"Your code's process answered with something else: {error}") from None
         finally:
             self._testing = None
-            worker.end(grace)
+            if worker.is_there:
+                worker.end()
             self._spent += time.monotonic() - start
         return reply
 

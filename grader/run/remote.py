@@ -225,8 +225,8 @@ class StageUnderCheck:
             return trial_of(self._answers.tried(request).header)
         except (Crash, Timeout) as error:
             return Trial(ended=str(error))
-        except WireError:
-            return Trial(ended="their process answered with something else")
+        except WireError as error:
+            return Trial(ended=f"Your code's process answered with something else: {error}")
 
     def fail(self, error: dict[str, Any]) -> Exception:
         """The exception that an error reply describes."""

@@ -41,6 +41,9 @@ class Trial:
         return sum(outcome in outcomes for _, outcome in self.outcomes)
 
 
+_NONSENSE = Trial(ended="Your code's process answered with something else")
+
+
 def trial_of(header: dict[str, Any]) -> Trial:
     """The trial that a reply tells of; it is a stranger's, so nothing in it need be as it should.
 
@@ -50,11 +53,11 @@ def trial_of(header: dict[str, Any]) -> Trial:
         return Trial(ended=_told(header["error"]))
     outcomes, made, ended = (header.get(key) for key in ("outcomes", "made", "ended"))
     if not isinstance(outcomes, list) or len(outcomes) > TESTS_CAP or type(made) is not int:
-        return Trial(ended="its process answered with something else")
+        return _NONSENSE
     known = []
     for pair in outcomes:
         if not isinstance(pair, list) or len(pair) != 2 or pair[1] not in OUTCOMES:
-            return Trial(ended="its process answered with something else")
+            return _NONSENSE
         known.append((safe(str(pair[0])[:NAME_CAP]), str(pair[1])))
     first = header.get("first")
     said = ""

@@ -54,6 +54,11 @@ class Worker:
         self.scratch = scratch
         self._interpreter = interpreter
 
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has ended it."""
+        return self in self._interpreter.workers
+
     def release(self) -> None:
         """Have done with the worker; where starting one is slow it is kept for the next stage."""
         if _CAN_FORK:

@@ -6,6 +6,7 @@ pytest is imported by those who need it: the server does so before it forks a wo
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -23,8 +24,7 @@ _OPTIONS = (
     *("-c", os.devnull, "--rootdir", ".", "--assert=plain", "--noconftest", "--capture=no"),
     *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"),
     *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:doctest"),
-    *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:debugging"),
-    "--disable-plugin-autoload",
+    *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "--disable-plugin-autoload"),
 )
 
 
@@ -116,8 +116,8 @@ def _run(
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
             """A class or a parametrization that pytest cannot make tests of."""
             if report.failed and not self.ended:
-                said = report.longreprtext.strip().split("\n")[-1]
-                self.ended = f"pytest cannot collect the tests: {said.removeprefix('E').strip()}"
+                said = textwrap.shorten(report.longreprtext, ENDED_CAP // 2, placeholder=" ...")
+                self.ended = f"pytest cannot collect the tests: {said}"
 
         def pytest_runtest_makereport(
             self, item: pytest.Item, call: pytest.CallInfo[None]
