@@ -106,6 +106,11 @@ class Stage:
         return self.root / "tests" / "accepted" / self.slug
 
     @property
+    def mutants_file(self) -> Path:
+        """What an author has recorded of the solution's mutants; it need not be there."""
+        return self.root / "tests" / "mutants" / f"{self.slug}.toml"
+
+    @property
     def predictions_file(self) -> Path:
         """The questions to think about before any code is written; it need not be there."""
         return self.root / "hints" / "predictions" / f"{self.slug}.md"
