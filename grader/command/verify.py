@@ -14,11 +14,9 @@ from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade verify`."""
-    parser = commands.add_parser(
-        "verify", help="prove that the course is sound (for authors)", description=__doc__
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade verify` is and takes."""
+    parser.description = __doc__
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--json", action="store_true", help="print the proofs as JSON")
     mutants.add_options(parser)

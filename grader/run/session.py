@@ -41,8 +41,9 @@ NO_SENSE = "The check cannot make sense of this answer"
 class Checks:
     """The collected checks of some stages, and the pytest plugin that runs them one by one."""
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    def __init__(self, stages: Sequence[Stage], *, has_torch: bool) -> None:
         self._stages = stages
+        self._has_torch = has_torch
         self._items: dict[str, list[pytest.Item]] = {stage.slug: [] for stage in stages}
         self.planned: dict[str, tuple[PlannedCheck, ...]] = {}
         self._current: StageUnderCheck | None = None
@@ -157,12 +158,16 @@ class Checks:
 
     @pytest.fixture(name="device")
     def _device_fixture(self) -> Any:
+        if not self._has_torch:
+            return self._device
         import torch
 
         return torch.device(self._device)
 
     @pytest.fixture(name="rand")
     def _rand_fixture(self, device: Any) -> Callable[..., Any]:
+        if not self._has_torch:
+            return self._rand_array()
         import torch
 
         from grader.checking import draw
@@ -173,6 +178,18 @@ class Checks:
             *, dtype: Any = torch.float32, grad: bool = False, scale: float = 1.0, **axes: int
         ) -> Any:
             return draw(generator, device, dtype, grad, scale, **axes)
+
+        return rand
+
+    def _rand_array(self) -> Callable[..., Any]:
+        import numpy
+
+        from grader.checking import draw_array
+
+        generator = numpy.random.default_rng(self._seed)
+
+        def rand(*, scale: float = 1.0, **axes: int) -> Any:
+            return draw_array(generator, scale, **axes)
 
         return rand
 
@@ -227,7 +244,7 @@ def with_checks(
     for stage in stages:
         if not stage.check_file.is_file():
             raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
-    checks = Checks(stages)
+    checks = Checks(stages, has_torch="torch" in course.preload)
     loop = _Loop(checks, body)
     files = [str(stage.check_file) for stage in stages]
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
