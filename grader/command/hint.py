@@ -15,13 +15,11 @@ from grader.types.errors import KitError, ProgressError
 from grader.types.workspace import Workspace
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade hint`."""
-    parser = commands.add_parser(
-        "hint",
-        help="the next hint for a stage",
-        description="Show the next hint for a stage; if the last run has named your mistake, first "
-        "the one that speaks to it. How far you are is remembered.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade hint` is and takes."""
+    parser.description = (
+        "Show the next hint for a stage; if the last run has named your mistake, first "
+        "the one that speaks to it. How far you are is remembered."
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="one you have had before")

@@ -25,13 +25,11 @@ from grader.types.errors import KitError
 _STUCK = ("Stuck?", "grade hint")
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade init`."""
-    parser = commands.add_parser(
-        "init",
-        help="make a folder to work in",
-        description="Make a folder to work in: the files to write, a README and settings for your "
-        "editor. In such a folder it brings back what is missing. It never writes over a file.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade init` is and takes."""
+    parser.description = (
+        "Make a folder to work in: the files to write, a README and settings for your "
+        "editor. In such a folder it brings back what is missing. It never writes over a file."
     )
     parser.add_argument(
         "folder",

@@ -15,14 +15,12 @@ from grader.types.course import Course
 from grader.types.errors import KitError
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade new`."""
-    parser = commands.add_parser(
-        "new",
-        help="begin a stage, or a course (for authors)",
-        description="Write the files of a new stage, which runs as it is: the lines that say TODO: "
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of `grade new`."""
+    parser.description = (
+        "Write the files of a new stage, which runs as it is: the lines that say TODO: "
         "are yours, and `grade verify` lists them. Without STAGE: start a course in the folder "
-        "that --course names. Nothing is ever written over.",
+        "that --course names. Nothing is ever written over."
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="its slug, such as half_turn")
     parser.add_argument("--title", metavar="TEXT", help="what the stage or the course is called")

@@ -21,13 +21,11 @@ from grader.types.workspace import Workspace
 _SUFFIX = ".ipynb"
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade notebook`."""
-    parser = commands.add_parser(
-        "notebook",
-        help="a Jupyter notebook of the stages",
-        description="Write a Jupyter notebook to study by: each stage's text, questions and a "
-        "cell that is graded when you run it. It never writes over a file.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade notebook` is and takes."""
+    parser.description = (
+        "Write a Jupyter notebook to study by: each stage's text, questions and a "
+        "cell that is graded when you run it. It never writes over a file."
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE.ipynb", help="default: named by the course"

@@ -15,13 +15,11 @@ from grader.types.errors import KitError
 from grader.types.progress import Progress
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade solution`."""
-    parser = commands.add_parser(
-        "solution",
-        help="the solution of a stage that you have passed",
-        description="Show the solution of a stage that you have passed, why it is written so and "
-        "what to read next.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade solution` is and takes."""
+    parser.description = (
+        "Show the solution of a stage that you have passed, why it is written so and "
+        "what to read next."
     )
     parser.add_argument("stage", metavar="STAGE")
     parser.add_argument(

@@ -22,13 +22,11 @@ _WRITTEN = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade stubs`."""
-    parser = commands.add_parser(
-        "stubs",
-        help="write exercises/ from solutions/ (for authors)",
-        description="Write the exercise files that are missing or outdated. A file that somebody "
-        "has worked in is left alone, and a copy of each file replaced is kept.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade stubs` is and takes."""
+    parser.description = (
+        "Write the exercise files that are missing or outdated. A file that somebody "
+        "has worked in is left alone, and a copy of each file replaced is kept."
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--check", action="store_true", help="only say which are out of step")

@@ -45,6 +45,7 @@ _STAGE_KEYS = frozenset(
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
 _KINDS = frozenset({"tensor", "array", "number", "any"})
+_TESTS = "tests"  # instead of a kind: the name is that of the fixture that they take
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
@@ -189,21 +190,31 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
     requires = _strings(table, "requires", place)
     for required in requires:
-        if required not in {stage.slug for stage in before}:
+        earlier = next((stage for stage in before if stage.slug == required), None)
+        if earlier is None:
             raise CourseError(f"{place}: requires '{required}', which is no earlier stage")
+        if earlier.fixture:
+            raise CourseError(f"{place}: requires '{required}', whose tests nobody can call")
     entry_points = _get(table, "entry_points", dict, place)
     if not entry_points:
         raise CourseError(f"{place}: 'entry_points' is empty, so there is nothing to write")
+    entries = tuple(_entry(name, text, place) for name, text in entry_points.items())
+    forbidden = _forbidden(table, place)
+    if any(entry.is_fixture for entry in entries) and (len(entries) > 1 or forbidden):
+        raise CourseError(
+            f"{place}: where the learner writes 'tests' there is no other entry point, and nothing "
+            "forbidden"
+        )
     return Stage(
         slug=slug,
         title=_get(table, "title", str, place),
         points=points,
         bonus=_get(table, "bonus", bool, place, default=False),
         requires=requires,
-        entry_points=tuple(_entry(name, text, place) for name, text in entry_points.items()),
+        entry_points=entries,
         root=root,
         visible=_strings(table, "visible", place),
-        forbidden=_forbidden(table, place),
+        forbidden=forbidden,
         forbidden_cost=_forbidden_cost(table, place),
     )
 
@@ -230,11 +241,13 @@ def _forbidden_cost(table: Mapping[str, Any], place: str) -> float:
 
 
 def _entry(name: str, text: Any, place: str) -> EntryPoint:
+    if text == _TESTS:
+        return EntryPoint(name, (), is_fixture=True)
     match = _RETURNS.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise CourseError(
-            f"{place}: entry point '{name}': {text!r} is not like 'tensor', '(tensor, tensor)' or "
-            "'module -> tensor'"
+            f"{place}: entry point '{name}': {text!r} is not like 'tensor', '(tensor, tensor)', "
+            "'module -> tensor' or 'tests'"
         )
     is_tuple = match["tuple"].startswith("(")
     kinds = tuple(kind.strip() for kind in match["tuple"].strip("()").split(","))

@@ -34,6 +34,8 @@ _OPTIONS = (
     *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
 )
+# What is told where a check fails at an answer before it has judged it.
+NO_SENSE = "The check cannot make sense of this answer"
 
 
 class Checks:
@@ -84,6 +86,15 @@ class Checks:
         return StageFacts(
             stage.slug, self.planned[stage.slug], tuple(facts), printed, remote.forbidden
         )
+
+    def facts(
+        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Sequence[Case]
+    ) -> Iterator[CaseFact]:
+        """Run these cases in this order, each when its fact is asked for."""
+        items = {_case(stage, item).id: item for item in self._items[stage.slug]}
+        self._current, self._device = remote, device
+        for case in cases:
+            yield self._run_case(case, items[case.id], remote, seed)
 
     def _run_case(
         self,
@@ -318,9 +329,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.WRONG, _with_call(str(error), stage)
     said = f"{type(error).__name__}: {error}"
     if stage.has_answered:  # `grade verify` proves that the check can handle a right answer
-        return Ending.WRONG, _with_call(
-            f"The check cannot make sense of this answer: {said}", stage
-        )
+        return Ending.WRONG, _with_call(f"{NO_SENSE}: {said}", stage)
     return Ending.BROKEN, said
 
 

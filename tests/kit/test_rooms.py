@@ -25,6 +25,7 @@ ROOMS = (
         "cluster",
         "nbgrader",
         "verify",
+        "mutants",
         "trace",
         "watch",
         "serve",

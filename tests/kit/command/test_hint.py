@@ -208,3 +208,4 @@ def test_imports_nothing_that_is_slow(birds: Path, words: list[str]) -> None:
     imported = {line.rsplit("|", 1)[-1].strip() for line in run.stderr.splitlines()}
     assert "grader.command.main" in imported
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio"}
+    assert not imported & {"grader.command.classroom", "grader.command.init", "zipfile"}
