@@ -90,8 +90,9 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
     _refuse_title(title)
     if (root / FILE_NAME).exists():
         raise KitError(f"{root}: is a course already: `grade new STAGE` adds to it")
-    if not _FOLDER.fullmatch(root.name):
-        raise KitError(f"'{root.name}': name the folder with letters, digits, '.', '_' and '-'")
+    name = root.resolve().name
+    if not _FOLDER.fullmatch(name):
+        raise KitError(f"'{name}': name the folder with letters, digits, '.', '_' and '-'")
     try:
         if os.listdir(root):
             raise KitError(f"{root}: is not empty: name a new folder")
@@ -99,11 +100,12 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
         pass
     except OSError as error:
         raise KitError(f"{root}: cannot be a course's folder: {error.strerror}") from None
+    shown, root = root, root.resolve()
     outer = nearest_root(root)
     if outer is not None:
-        raise KitError(f"{root}: lies in {outer}, a course or workspace: go elsewhere")
+        raise KitError(f"{shown}: would lie in the course or workspace {outer}: go elsewhere")
     table = _table(*_FIRST, _ARRAY_STYLES["numpy"])
-    text = _COURSE.format(name=json.dumps(root.name), title=_quoted(title), table=table)
+    text = _COURSE.format(name=json.dumps(name), title=_quoted(title), table=table)
     course = course_of_text(text, root / FILE_NAME)
     files = {
         root / FILE_NAME: text,
