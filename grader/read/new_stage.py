@@ -76,7 +76,7 @@ def new_stage(
         if os.path.lexists(path):
             place = path.relative_to(course.root).as_posix()
             raise KitError(f"{place}: is there already: move it, or choose another slug")
-    with _all_or_nothing() as made:
+    with _all_or_nothing(course.root) as made:
         _write(files, made)
         write_whole(file, text)
     return stage, tuple(files)
@@ -113,7 +113,7 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
         root / ".gitignore": ".grade/\n__pycache__/\n",
         **stage_files(course.stages[0], course.preload),
     }
-    with _all_or_nothing() as made:
+    with _all_or_nothing(course.root) as made:
         _write(files, made)
     return course, tuple(files)
 
@@ -230,8 +230,11 @@ def _is_installed(name: str) -> bool:
 
 
 @contextmanager
-def _all_or_nothing() -> Iterator[list[Path]]:
-    """Removes again, if the block ends with an error, the files and folders that it has listed."""
+def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
+    """Removes again, if the block ends with an error, the files and folders that it has listed.
+
+    An OSError becomes a KitError, which names a file as it is called in `root`.
+    """
     made: list[Path] = []
     try:
         yield made
@@ -240,7 +243,8 @@ def _all_or_nothing() -> Iterator[list[Path]]:
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         if isinstance(error, OSError):
-            raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+            place = os.path.relpath(error.filename or root, root)
+            raise KitError(f"{place}: cannot be written: {error.strerror}") from None
         raise
 
 
