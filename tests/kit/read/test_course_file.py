@@ -292,7 +292,7 @@ def test_elsewhere_it_is_the_course_beside_the_package(
     monkeypatch.chdir(tmp_path)
     package = tmp_path / "checkout" / "grader" / "read" / "workspace.py"
     monkeypatch.setattr(workspace, "__file__", str(package))
-    with pytest.raises(KitError, match=r"no course\.toml in .* name it with --course"):
+    with pytest.raises(KitError, match=r"no course\.toml here or above: .* name it with --course"):
         locate_course(None)
     (tmp_path / "checkout").mkdir()
     (tmp_path / "checkout" / "course.toml").write_text(TOML, encoding="utf-8")

@@ -315,7 +315,7 @@ def _in_a_course(root: Path) -> None:
         (_not_empty, "origami: is not empty: name a new folder"),
         (_a_file, "origami: cannot be a course's folder: Not a directory"),
         (_a_course, "origami: is a course already: `grade new STAGE` adds to it"),
-        (_in_a_course, "a course or workspace: go elsewhere"),
+        (_in_a_course, ": go elsewhere"),
     ],
 )
 def test_a_folder_that_is_taken_stays_as_it_is(
