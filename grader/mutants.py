@@ -313,10 +313,10 @@ class _Trials:
             if not same:
                 yield f"{place}: equivalent {number} is no mutant (any more): {_change(record)}"
             for mutant in same:
-                told = self._told[mutant.id]
-                if told.lost is not None or told.checks:
-                    by = told.checks[0] if told.checks else str(told.lost)
-                    yield f"{place}: equivalent {number} is caught by {by}: {_change(record)}"
+                trial = self._trial(mutant)
+                if trial.fate is not Fate.EXPLAINED:
+                    by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
+                    yield f"{place}: equivalent {number} is {by}: {_change(record)}"
         known = [check.id for check in self._checks.planned[self._stage.slug]]
         for check in self._records.overlaps:
             if f"{self._stage.slug}.{check}" not in known:
