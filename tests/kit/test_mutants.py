@@ -157,7 +157,7 @@ reason = "nothing is added"
 
 
 def test_a_live_mutant_may_be_explained(course: Course) -> None:
-    change(course.stage("roughness").check_file, ", ([1.0], 0.0)", "")
+    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     before = tried(course, "roughness")
     alive = [
         mutant for mutant in mutants_of(course.stage("roughness")) if mutant.id in live(before)
