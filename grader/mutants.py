@@ -139,7 +139,8 @@ class _Trials:
         self._mistakes: tuple[Misconception, ...] = ()
         self._told: dict[str, _Told] = {}  # by the mutant's id
         self._caught: dict[str, tuple[str, ...]] = {}  # misconceptions by id, with `needed`
-        self._telling: Counter[str] = Counter()  # how many mutants each case has shown
+        # How many mutants of a function each case has shown.
+        self._telling: Counter[tuple[str, str]] = Counter()
         self._seconds: dict[str, float] = {}  # of each case with the solution
         self._cases: dict[str, Case] = {}
         self._bounds = Bounds(_LEAST_SECONDS, course.limits.memory_mb << 20)
@@ -195,19 +196,19 @@ class _Trials:
         for fact in self._facts(find, list(self._cases.values())):  # what is lazy is loaded now
             self._seconds[fact.case.id] = fact.seconds + _OVERHEAD
 
-    def _facts(self, find: Callable[[str], Any], cases: Sequence[Case]) -> Iterator[CaseFact]:
+    def _facts(self, find: Callable[[str], Any], cases: Iterable[Case]) -> Iterator[CaseFact]:
         remote = StageUnderCheck(self._stage, LocalAnswers(find))
         return self._checks.facts(self._stage, remote, SEED, "cpu", cases)
 
     def _try_all(self) -> None:
         """Run all mutants, and with `needed` the misconceptions too."""
-        work = self._every_check if self._needed else self._first_check
-        for mutant, told in self._forked(self._mutants, work):
+        of_mutant = self._every_check if self._needed else self._first_check
+        for mutant, told in self._forked(self._mutants, of_mutant):
             self._told[mutant.id] = told
-            self._telling.update(told.cases)
+            self._telling.update((mutant.where, case) for case in told.cases)
             self._progress(self._stage.slug, len(self._told), len(self._mutants))
         if self._needed:
-            for mistake, told in self._forked(self._mistakes, work):
+            for mistake, told in self._forked(self._mistakes, self._every_check):
                 self._caught[mistake.id] = told.checks
 
     def _find_blunt_checks(self) -> None:
@@ -248,13 +249,13 @@ class _Trials:
 
     # What follows runs in a fork.
 
-    def _first_check(self, job: Mutant | Misconception) -> list[_Failure]:
+    def _first_check(self, mutant: Mutant) -> list[_Failure]:
         """The first case that fails: those that cost little and have told much come first."""
         order = sorted(
             self._cases.values(),
-            key=lambda case: self._seconds[case.id] / (1 + self._telling[case.id]),
+            key=lambda case: self._seconds[case.id] / (1 + self._telling[mutant.where, case.id]),
         )
-        return list(islice(self._failing(job, order), 1))
+        return list(islice(self._failing(mutant, order), 1))
 
     def _every_check(self, job: Mutant | Misconception) -> list[_Failure]:
         """A case of every check that fails."""
@@ -262,14 +263,12 @@ class _Trials:
 
     def _failing(self, job: Mutant | Misconception, cases: Sequence[Case]) -> Iterator[_Failure]:
         """The cases that fail, one of each check."""
-        find = self._implementation(job)
-        failed = set()
-        for case in cases:
-            if case.check not in failed:
-                for fact in self._facts(find, [case]):
-                    if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
-                        failed.add(case.check)
-                        yield case.id, _has_judged(fact)
+        failed: set[str] = set()
+        left = (case for case in cases if case.check not in failed)
+        for fact in self._facts(self._implementation(job), left):
+            if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
+                failed.add(fact.case.check)
+                yield fact.case.id, _has_judged(fact)
 
     def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
         """The entry points as the mutant or the misconception has them."""

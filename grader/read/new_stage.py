@@ -40,7 +40,8 @@ class _Style:
     """How a course's files are written, by the library that it has.
 
     `kind` is what the function gives back, `type` the annotation for it, and `make` is called to
-    make one of a list; the texts themselves have gaps such as «slug».
+    make one of a list; the texts themselves have gaps such as «slug». One with `gradients` has a
+    check of them.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class _Style:
     solution: str
     checks: str
     mistakes: str
+    gradients: bool = False
 
 
 def new_stage(
@@ -133,6 +135,11 @@ def stage_files(stage: Stage, preload: tuple[str, ...]) -> dict[Path, str]:
     def filled(template: str) -> str:
         return _GAP.sub(lambda gap: words[gap[1]], template)
 
+    words |= {
+        "points": "5" if style.gradients else "7",
+        "and_gradients": "expect_gradients_close, " if style.gradients else "",
+        "gradients": filled(_CHECK_OF_GRADIENTS) if style.gradients else "",
+    }
     solution = filled(style.solution)
     return {
         stage.solution_file: solution,
@@ -359,7 +366,7 @@ from typing import Any
 
 import pytest
 
-from grader.checking import expect_close, expect_unchanged
+from grader.checking import expect_close, «and_gradients»expect_unchanged
 
 
 def reference(x: Any) -> Any:
@@ -367,12 +374,13 @@ def reference(x: Any) -> Any:
     return x + x
 
 
-@pytest.mark.points(7)
+@pytest.mark.points(«points»)
 @pytest.mark.parametrize("n, m", [(2, 3), (4, 5)])
 def test_values(submission: Any, rand: Any, n: int, m: int) -> None:
     """TODO: the line that the learner reads, at most 72 characters"""
     x = rand(n=n, m=m)
-    expect_close(submission.«slug»(x), reference(x), axes="n m")
+    expected = reference(x)
+    expect_close(submission.«slug»(x), expected, axes="n m")
 
 
 @pytest.mark.points(3)
@@ -381,6 +389,15 @@ def test_unchanged(submission: Any, rand: Any) -> None:
     x = rand(n=3, m=2)
     with expect_unchanged(x=x):
         submission.«slug»(x)
+«gradients»'''
+
+_CHECK_OF_GRADIENTS = '''
+
+@pytest.mark.points(2)
+def test_gradients(submission: Any, rand: Any) -> None:
+    """Gradients reach the input"""
+    x = rand(n=3, m=2, grad=True)
+    expect_gradients_close(submission.«slug»(x), reference(x), {"x": x})
 '''
 
 _MISTAKES_OF_ARRAYS = '''\
@@ -495,7 +512,7 @@ def «slug»_of_the_size(x: float) -> float:
 _OF_ARRAYS = (_SOLUTION_OF_ARRAYS, _CHECKS_OF_ARRAYS, _MISTAKES_OF_ARRAYS)
 _OF_NUMBERS = (_SOLUTION_OF_NUMBERS, _CHECKS_OF_NUMBERS, _MISTAKES_OF_NUMBERS)
 _ARRAY_STYLES = {
-    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", *_OF_ARRAYS),
+    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", *_OF_ARRAYS, True),
     "numpy": _Style("array", "np.ndarray", "import numpy as np\n", "np.array", *_OF_ARRAYS),
 }
 _NUMBER_STYLE = _Style("number", "float", "", "", *_OF_NUMBERS)

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
@@ -93,7 +93,7 @@ class Checks:
         )
 
     def facts(
-        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Sequence[Case]
+        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
     ) -> Iterator[CaseFact]:
         """Run these cases in this order, each when its fact is asked for."""
         items = {_case(stage, item).id: item for item in self._items[stage.slug]}

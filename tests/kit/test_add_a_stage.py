@@ -99,6 +99,7 @@ def test_a_stage_goes_from_nothing_to_a_graded_class(copy: Path, tmp_path: Path)
     assert changed == {"course.toml"}
 
     assert re.search(rf"^ok +{SLUG}\b.* 3 of 3 mistakes caught, 3 named$", done.stdout, re.M)
+    assert re.search(rf"^ +{SLUG} +(\d+) +\1 +0 +0$", done.stdout, re.M), done.stdout
     notebook = (tmp_path / "nb" / "source" / "mean" / "mean.ipynb").read_text(encoding="utf-8")
     assert "def head_mean" in notebook and r"grade_here(\"head_mean\")" in notebook
     assert SLUG in (tmp_path / "heads.ipynb").read_text(encoding="utf-8")

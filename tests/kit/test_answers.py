@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader.engine import with_calls
 from grader.judge.verdict import judge_stage
@@ -42,6 +43,7 @@ def verdicts(request: pytest.FixtureRequest) -> dict[Path, StageResult]:
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == Path(__file__)
     ]
+    torch.set_num_threads(1)  # as the engine does: two processes take turns here
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
         return with_checks(
             COURSE, COURSE.stages, lambda checks: dict(_graded(asked, interpreter, checks))

@@ -81,6 +81,14 @@ def test_a_course_is_told_with_one_command_to_try(
     assert main(["--course", "origami", "--submission", "origami/solutions"]) == 0
 
 
+def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "--course", "origami", "--title", "Fold paper"])
+    assert main(["verify", "--mutants", "--course", "origami"]) == 0
+    assert "finds no mutant" not in capsys.readouterr().out
+
+
 def test_every_fault_of_the_command_has_its_own_line(
     birds: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
