@@ -11,6 +11,7 @@ import io
 import json
 import re
 import symtable
+import tokenize
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
 from grader.read.progress import memory_folder
-from grader.read.stubs import BEGIN, END, read_stub
+from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -180,14 +181,15 @@ def expect_visible(stage: Stage, checks: Iterable[str]) -> None:
 
 def _reached(tree: ast.Module, names: set[str]) -> list[ast.stmt]:
     """The imports, and the statements that bind one of `names` or a name that those need."""
-    fixtures = {_fixture(node): _bound(node) for node in tree.body if _fixture(node)}
+    bound = {node: _bound(node) for node in tree.body}
+    fixtures = {_fixture(node): bound[node] for node in tree.body if _fixture(node)}
     wanted = {*names, "pytestmark"}
     for node in tree.body:
         if any(keyword.arg == "autouse" for keyword in _options(node, "fixture")):
-            wanted |= _bound(node)
+            wanted |= bound[node]
     kept: list[ast.stmt] = []
     left = list(tree.body)
-    while new := [node for node in left if isinstance(node, _Import) or _bound(node) & wanted]:
+    while new := [node for node in left if isinstance(node, _Import) or bound[node] & wanted]:
         left = [node for node in left if node not in new]
         kept += new
         for node in new:
@@ -317,6 +319,16 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
     known = "".join(_read(course, file) for file in sorted(_ENGINE.rglob("*.py")))
     for stage in stages:
         known += read_stub(stage) + visible_checks(_read(course, stage.check_file), stage)
+    known_lines = {line for _, line in _coded(known)}
+    windows = {known[i : i + _SHORTEST] for i in range(len(known))}
+
+    def is_known(line: str) -> bool:
+        if line in known_lines:
+            return True
+        # The text is long to search: not for a line with a part that is not there.
+        starts = (*range(0, len(line) - _SHORTEST, _SHORTEST), len(line) - _SHORTEST)
+        return all(line[i : i + _SHORTEST] in windows for i in starts) and line in known
+
     secrets: dict[str, str] = {}
     for stage in stages:
         for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
@@ -324,27 +336,80 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
             if file == stage.solution_file:
                 text = _solutions(text)
             for number, line in _coded(text):
-                if len(line) >= _SHORTEST and line not in known and not _CALL.fullmatch(line):
-                    secrets.setdefault(line, f"{_place(course, file)}:{number}")
+                if len(line) < _SHORTEST or line in secrets or _CALL.fullmatch(line):
+                    continue
+                if not is_known(line):
+                    secrets[line] = f"{_place(course, file)}:{number}"
     return secrets
+
+
+def solution_lines(stage: Stage) -> dict[str, str]:
+    """The code of each line of a stage's solution that tells something, and where it stands.
+
+    It has at least 12 letters and is no line of the stub's own code. Raises CourseError.
+    """
+    source, place = read_source(stage)
+    given = {line for _, line in _coded(_code_of(read_stub(stage)))}
+    return {
+        line: f"{place}:{number}"
+        for number, line in _coded(_solutions(source))
+        if len(line) >= _SHORTEST and not _CALL.fullmatch(line) and line not in given
+    }
 
 
 def leaks(files: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[Leak]:
     """The lines of `files` that are secret, or that have a longer secret line as a part."""
-    distinct = [line for line in secrets if len(line) >= _DISTINCT]
-    found = []
-    for name, data in files.items():
-        for number, line in _coded(data.decode("utf-8", "replace")):
-            held = line if line in secrets else next((s for s in distinct if s in line), None)
-            if held is not None:
-                found.append(Leak(name, number, secrets[held]))
-    return found
+    places = list(secrets.values())
+    beginnings: dict[str, list[tuple[int, str]]] = {}
+    for rank, secret in enumerate(secrets):
+        if len(secret) >= _DISTINCT:
+            beginnings.setdefault(secret[:_DISTINCT], []).append((rank, secret))
+
+    def held_by(line: str) -> str | None:
+        """Where the secret stands, the first of several."""
+        if line in secrets:
+            return secrets[line]
+        windows = (line[i : i + _DISTINCT] for i in range(len(line) - _DISTINCT + 1))
+        held = [
+            rank
+            for window in windows
+            for rank, secret in beginnings.get(window, ())
+            if secret in line
+        ]
+        return places[min(held)] if held else None
+
+    return [
+        Leak(name, number, place)
+        for name, data in files.items()
+        for number, line in _coded(data.decode("utf-8", "replace"))
+        if (place := held_by(line)) is not None
+    ]
 
 
 def _coded(text: str) -> Iterator[tuple[int, str]]:
     """Every line's number and code: without the blanks around it and a comment at its end."""
     for number, line in enumerate(text.splitlines(), start=1):
         yield number, re.sub(r"\s+#\s.*$", "", line).strip()
+
+
+def words_of(source: str) -> dict[int, str]:
+    """The lines of comments and docstrings of a source that is Python, by their numbers from 0."""
+    lines = source.splitlines()
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                found[number] = lines[number].replace('"""', "")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            found[token.start[0] - 1] = token.string.lstrip("# ")
+    return found
+
+
+def _code_of(source: str) -> str:
+    words = words_of(source)
+    lines = enumerate(source.splitlines())
+    return "\n".join("" if number in words else line for number, line in lines)
 
 
 def _solutions(source: str) -> str:

@@ -400,9 +400,8 @@ class RemoteModule(RemoteObject):
 
     def _trained(self) -> dict[str, Any]:
         """What gradients may have to reach."""
-        import torch
-
-        if not torch.is_grad_enabled():
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.is_grad_enabled():
             return {}
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 

@@ -101,6 +101,16 @@ class Stage:
         return self.root / "hints" / "misconceptions" / self.file_name
 
     @property
+    def accepted_folder(self) -> Path:
+        """Right answers in other styles than the solution's, which must get full marks."""
+        return self.root / "tests" / "accepted" / self.slug
+
+    @property
+    def mutants_file(self) -> Path:
+        """What an author has recorded of the solution's mutants; it need not be there."""
+        return self.root / "tests" / "mutants" / f"{self.slug}.toml"
+
+    @property
     def predictions_file(self) -> Path:
         """The questions to think about before any code is written; it need not be there."""
         return self.root / "hints" / "predictions" / f"{self.slug}.md"

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -164,8 +163,7 @@ def test_a_change_that_changes_no_points_needs_no_asking(
     grade_class(course, out, str(submissions), "--seed", "5")
     before = numbers(out)
     change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
-    change_check(course, 'f"The mean of window {wrong[0]} is wrong"', '"wrong"')
-    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    change_check(course, 'what="the average"', 'what="the mean", atol=99.0')
     capsys.readouterr()
 
     grade_class(course, out, str(submissions))
@@ -207,7 +205,7 @@ def test_an_untouched_stub_is_not_graded_again(
 ) -> None:
     out = tmp_path / "results"
     grade_class(course, out, str(submissions), "--seed", "5")
-    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    change_check(course, 'what="the average"', 'what="the average", atol=99.0')
     before = numbers(out)
     grade_class(course, out, "--regrade", "--yes")
     after = numbers(out)
@@ -233,7 +231,7 @@ def test_why_after_a_change_shows_what_was_kept(
 ) -> None:
     out = tmp_path / "results"
     grade_class(course, out, str(submissions), "--seed", "5")
-    change_check(course, "assert not wrong.size", "assert wrong.size < 99")
+    change_check(course, 'what="the average"', 'what="the average", atol=99.0')
     capsys.readouterr()
     grade_class(course, out, "--why", "bob")
     shown = capsys.readouterr().out
@@ -328,14 +326,16 @@ def verdicts(out: Path) -> list[object]:
         ]
 
 
-def killed_and_resumed(
-    course: Path, folder: Path, out: Path, kills: int, wait: Callable[[], float]
-) -> int:
+def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> int:
     """Run until done, killing what runs `kills` times; how often it was really killed."""
+    draw = random.Random(3)
     done = 0
     for _ in range(kills):
+        wanted = written(out) + draw.randint(-2, 8)
         process = start(course, out, folder)
-        time.sleep(wait())
+        time.sleep(draw.uniform(0, 0.4))  # perhaps before anything is graded
+        while process.poll() is None and written(out) < wanted:
+            time.sleep(0.01)
         if process.poll() is None:
             done += 1
             os.killpg(process.pid, signal.SIGKILL)
@@ -347,7 +347,7 @@ def killed_and_resumed(
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "many", tmp_path / "results"
-    variations(folder, 40)
+    variations(folder, 80)
     process = start(course, out, folder)
     deadline = time.monotonic() + 60
     while written(out) < 3 and time.monotonic() < deadline:
@@ -355,10 +355,10 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     there = numbers(out)
-    assert 3 <= len(there) < 40
+    assert 3 <= len(there) < 80
     assert start(course, out, folder).wait() == 0
     after = numbers(out)
-    assert len(after) == 40
+    assert len(after) == 80
     assert all(after[student] == number for student, number in there.items())
     assert start(course, tmp_path / "other", folder).wait() == 0
     assert verdicts(out) == verdicts(tmp_path / "other")
@@ -368,14 +368,8 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_fifty_times_it_ends_as_if_it_had_never_been(course: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    variations(folder, 500)
-    begun = time.monotonic()
+    variations(folder, 400)
     assert start(course, tmp_path / "whole", folder).wait() == 0
-    seconds = time.monotonic() - begun
-    draw = random.Random(3)
-    # From before anything is graded to a little more than the share of a fiftieth.
-    wait: Callable[[], float] = lambda: draw.uniform(0.3, 1.5 + seconds / 25)  # noqa: E731
-    done = killed_and_resumed(course, folder, tmp_path / "killed", 50, wait)
-    assert done >= 25
+    assert killed_and_resumed(course, folder, tmp_path / "killed", 50) >= 40
     assert verdicts(tmp_path / "killed") == verdicts(tmp_path / "whole")
-    assert written(tmp_path / "killed") == 500
+    assert written(tmp_path / "killed") == 400

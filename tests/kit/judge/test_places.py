@@ -41,9 +41,9 @@ def test_whether_a_stage_is_written(submission: Submission, written: bool) -> No
 
 
 def test_empty_lines_without_end_take_no_time() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert is_written(folder(WRITTEN + "\n" * 500_000), STAGE)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
