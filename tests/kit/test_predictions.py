@@ -695,7 +695,7 @@ def sum_of_what_is_left() -> Worked:
 
 
 @answers("write_the_tests", 3, "the mask of the first", "one sequence")
-def tests_that_can_fail() -> Worked:
+def masks_that_are_another() -> Worked:
     masks = torch.rand(1, 1, 1, 4) > 0.5
     return float((masks[:1].expand_as(masks) != masks).sum())
 
