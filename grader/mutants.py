@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -27,7 +26,7 @@ from grader.read.mutations import mutants_of
 from grader.read.stubs import read_source
 from grader.run.answers import LocalAnswers
 from grader.run.facts import Case, CaseFact, Ending
-from grader.run.forks import Bounds, Lost, in_forks
+from grader.run.forks import Bounds, Lost, in_forks, uninterrupted
 from grader.run.remote import StageUnderCheck
 from grader.run.solutions import solution_files
 from grader.run.worker.loader import Loader
@@ -157,7 +156,7 @@ class _Trials:
         self._progress(self._stage.slug, 0, len(self._mutants))
         self._mistakes = read_misconceptions(self._stage)
         with _in_place(self._course, self._stage) as self._find:
-            with _uninterrupted():
+            with uninterrupted():  # code under check would take Ctrl-C for its own
                 self._learn_from(self._find)
             if self._problems:
                 return
@@ -359,13 +358,3 @@ def _in_place(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
         yield lambda name: getattr(module, name)
     finally:
         loader.remove()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits: code under check would take it for its own."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
