@@ -178,11 +178,11 @@ def are_close(
 def comparisons() -> Iterator[list[Comparison]]:
     """Keep what is compared within the block: how far off each answer is, in tolerances."""
     noted: list[Comparison] = []
-    token = _NOTED.set(noted)
+    before = _NOTED.set(noted)
     try:
         yield noted
     finally:
-        _NOTED.reset(token)
+        _NOTED.reset(before)
 
 
 def expect_gradients_close(
@@ -409,9 +409,7 @@ def _compare(
     )
 
 
-def _note(
-    got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False
-) -> None:
+def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
     """Remember a comparison, if somebody wants to know."""
     noted = _NOTED.get()
     if noted is None:

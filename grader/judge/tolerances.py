@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.run.facts import StageFacts
+from grader.run.facts import Ending, StageFacts
 from grader.types.proof import Comparison, ToleranceProof
 
 MOST_USED = 0.5  # of a tolerance, by a right answer
@@ -30,9 +30,10 @@ class Spot:
 Shares = Mapping[Spot, Comparison]
 
 
-def shares(facts: StageFacts) -> dict[Spot, Comparison]:
-    """The comparison of each spot that was furthest off."""
-    return largest((fact.case.check, each) for fact in facts.cases for each in fact.compared)
+def shares(facts: StageFacts, *, passed: bool = False) -> dict[Spot, Comparison]:
+    """The comparison of each spot that was furthest off; with `passed`, of cases that passed."""
+    cases = [fact for fact in facts.cases if not passed or fact.ending is Ending.PASSED]
+    return largest((fact.case.check, each) for fact in cases for each in fact.compared)
 
 
 def largest(found: Iterable[tuple[str, Comparison]]) -> dict[Spot, Comparison]:

@@ -400,9 +400,9 @@ def words_of(source: str) -> dict[int, str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 found[number] = lines[number].replace('"""', "")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            found[token.start[0] - 1] = token.string.lstrip("# ")
+    for part in tokenize.generate_tokens(io.StringIO(source).readline):
+        if part.type == tokenize.COMMENT:
+            found[part.start[0] - 1] = part.string.lstrip("# ")
     return found
 
 
