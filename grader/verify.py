@@ -106,6 +106,7 @@ class _Draft:
         self.seeds = 0
         self.right: list[Shares] = []
         self.wrong: dict[str, Shares] = {}
+        self.faint: set[str] = set()
         if fault:
             self.problems.append(fault)
             return
@@ -121,7 +122,7 @@ class _Draft:
         from grader.judge.tolerances import largest, tolerance_problems, tolerance_proofs
 
         right = largest((spot.check, one) for own in self.right for spot, one in own.items())
-        tolerances = tuple(tolerance_proofs(right, self.wrong))
+        tolerances = tuple(tolerance_proofs(right, self.wrong, self.faint))
         problems = [*self.problems, *tolerance_problems(tolerances)]
         return StageProof(
             self.stage.slug,
@@ -389,13 +390,15 @@ class _Runs:
     ) -> None:
         """Run the checks against a misconception, here: it is the author's own code."""
         from grader.judge.diagnosis import explanations, named
-        from grader.judge.tolerances import shares
+        from grader.judge.tolerances import is_clear, shares
 
         def find(name: str) -> Any:
             return mistake.implementation if name == mistake.replaces else solution(name)
 
         facts = self._local(find, self._seeds[0])
         self._draft.wrong[mistake.id] = shares(facts)
+        if not is_clear(facts):
+            self._draft.faint.add(mistake.id)
         failed = [f for f in facts.cases if f.ending in (Ending.WRONG, Ending.RAISED)]
         failed = [fact for fact in failed if fact.case.check not in self._failing]
         for fact in failed:

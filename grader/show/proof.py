@@ -88,7 +88,8 @@ def _table(
     if page.plain:
         for row in rows:
             first, *others = row
-            told = ", ".join(f"{title} {cell}" for title, cell in zip(titles[1:], others, strict=True))
+            pairs = zip(titles[1:], others, strict=True)
+            told = ", ".join(f"{title} {cell}" for title, cell in pairs)
             yield from page.sentence(Text(f"{first}: {told}"))
         return
     for number, row in enumerate([titles, *rows]):

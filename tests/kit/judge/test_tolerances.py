@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from grader.judge.tolerances import shares, tolerance_problems, tolerance_proofs
+from grader.judge.tolerances import is_clear, shares, tolerance_problems, tolerance_proofs
 from grader.run.facts import Case, CaseFact, Ending, StageFacts
 from grader.types.proof import Comparison, ToleranceProof
 
@@ -21,8 +22,10 @@ def close(share: float, tolerance: str = "0.1, 0", is_usual: bool = False) -> Co
 
 
 def room(right: float, *wrong: float, is_usual: bool = False) -> ToleranceProof:
-    known = {f"m{n}": shares(facts(close(share))) for n, share in enumerate(wrong)}
-    [proof] = tolerance_proofs(shares(facts(close(right, is_usual=is_usual))), known)
+    known = {f"m{n}": facts(close(s), ending=Ending.WRONG) for n, s in enumerate(wrong)}
+    faint = {id for id, own in known.items() if not is_clear(own)}
+    by_id = {id: shares(own) for id, own in known.items()}
+    [proof] = tolerance_proofs(shares(facts(close(right, is_usual=is_usual))), by_id, faint)
     return proof
 
 
@@ -54,8 +57,8 @@ def test_the_nearest_wrong_one_exceeds_the_tolerance_by_finite_numbers() -> None
     "proof, told",
     [
         (room(0.51, 9.0), "is tight: right answers take 51% of it"),
-        (room(0.1, 1.5), "is wide: m0 is off by only 1.5 of it"),
-        (room(0.0001), "is wide: right answers take 0.0001 of it, and no misconception exceeds it"),
+        (room(0.1, 9.0, 1.5), "is wide: m1 is hardly beyond it, and nothing else tells it"),
+        (room(0.0001), "is wide: right answers take 0.0001 of it, and no misconception is well"),
         (room(0.0001, math.inf), "is wide: right answers take 0.0001 of it"),
     ],
 )
@@ -67,3 +70,11 @@ def test_too_little_room_is_a_problem(proof: ToleranceProof, told: str) -> None:
 @pytest.mark.parametrize("proof", [room(0.5, 2.0), room(0.01), room(0.0, is_usual=True)])
 def test_room_on_both_sides_is_none(proof: ToleranceProof) -> None:
     assert list(tolerance_problems([proof])) == []
+
+
+def test_what_another_check_tells_clearly_may_come_near() -> None:
+    near = CaseFact(Case("s.c[0]", "s.c"), Ending.WRONG, compared=(close(1.2),))
+    shape = CaseFact(Case("s.d[0]", "s.d"), Ending.WRONG)
+    assert not is_clear(StageFacts("s", (), (near,)))
+    assert is_clear(StageFacts("s", (), (near, shape)))
+    assert is_clear(StageFacts("s", (), (near, replace(near, compared=(close(2.0),)))))
