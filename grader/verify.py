@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -462,7 +463,7 @@ class _Runs:
         from grader.run.remote import StageUnderCheck
 
         under_check = StageUnderCheck(self._stage, LocalAnswers(find))
-        with redirect_stdout(io.StringIO()):  # what an answer prints is its own affair
+        with _silence():  # what an answer prints is its own affair
             return self._checks.run(self._stage, under_check, seed, "cpu")
 
     def _graded(self, submission: Submission, seed: int) -> Any:
@@ -484,6 +485,24 @@ class _Runs:
     def _step(self) -> None:
         self._done += 1
         self._progress(self._stage.slug, self._done, self._total)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Let nothing be printed in the block, by libraries in C neither."""
+    sys.stdout.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
 
 
 def _first_line(fact: CaseFact) -> str:

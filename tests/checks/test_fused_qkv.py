@@ -365,6 +365,15 @@ def test_start(submission: Any) -> None:
         f"  expected  a standard deviation of {third:.4f}, give or take 3 %\n"
         f"  got       {spread:.4f}"
     )
+    # Each row has a weight beyond nn.Linear's own start, which ends at 1 / sqrt(D): that a Xavier
+    # row of 192 has none happens once in 10^14 times.
+    for name in ("w_qkv.weight", "w_o.weight"):
+        left = (start[name].abs() <= D**-0.5).all(dim=1).nonzero().flatten().tolist()
+        assert not left, (
+            f"Not all rows of {name} start as Xavier says, for D={D}\n"
+            f"  expected  in each row some weights beyond {D**-0.5:.4f}\n"
+            f"  got       none in {len(left)} of the rows, such as row {left[0]}"
+        )
     for one, other in ("qk", "kv", "qv"):
         assert not torch.equal(parts[one], parts[other]), (
             f"Two parts of w_qkv start with the same weights\n  first   {one}\n  second  {other}"

@@ -543,6 +543,10 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device) -> None:
     results = mha(query, key, value)
     output, weights = nearer_results(results, state, H, query, key, value)
     expect_close(results[0], output, axes=OUTPUT, what="the output after eval()")
+    plain = module(submission, state, H, bias=False)
+    plain.train()
+    what = "the output in training with the default dropout"
+    expect_close(plain(query, key, value)[0], output, axes=OUTPUT, what=what)
     mha.train()
     dropped, _ = mha(query, key, value)
     expect_sizes(dropped, "the output", B=B, Tq=Tq, D=D)

@@ -181,6 +181,8 @@ def test_a_new_stage_runs_as_it_is(tmp_path: Path, preload: str) -> None:
     assert with_engine(alone, alone.stages, "cpu", statuses) == list(submissions.values())
     (tmp_path / "tests/accepted/nest/nest.py").rename(tmp_path / "tests/accepted/nest/added_up.py")
     [proof] = verify(alone, alone.stages, seeds=(1,)).stages
+    assert {tmp_path / todo.file for todo in proof.todos} == {*files} - {stage.exercise_file}
+    assert [*proof.problems] == ["tests/accepted/nest/: holds 1 right answers: write 3"]
     assert len(proof.misconceptions) == 2
     assert all(mistake.named == mistake.id for mistake in proof.misconceptions)
 
