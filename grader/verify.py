@@ -405,7 +405,8 @@ class _Runs:
         for fact in failed:
             if fact.place:
                 place = self._place(fact.place)
-                self._unsaid.setdefault(fact.case.check, f"{place}: for {mistake.id}")
+                said = f"{place}: {_error_of(fact)} (for {mistake.id})"
+                self._unsaid.setdefault(fact.case.check, said)
         explained = explanations(facts, known, solution, self._replays)
         names = {diagnosis.id for diagnosis in named(facts, known, explained).values()}
         own = explained.found.get(mistake.id)
@@ -427,7 +428,7 @@ class _Runs:
         for check, failures in self._failing.items():
             draft.problems.append(self._told_of(check, failures))
         for check, said in self._unsaid.items():
-            draft.problems.append(f"{said}: {check} fails without a word for the learner")
+            draft.problems.append(f"{said}: {check} has no words for the learner")
         for planned in self._checks.planned[stage.slug]:
             catches = tuple(m.id for m in draft.misconceptions if planned.id in m.caught_by)
             seconds = self._seconds[planned.id] / len(self._seeds)
