@@ -178,11 +178,11 @@ def are_close(
 def comparisons() -> Iterator[list[Comparison]]:
     """Keep what is compared within the block: how far off each answer is, in tolerances."""
     noted: list[Comparison] = []
-    token = _NOTED.set(noted)
+    before = _NOTED.set(noted)
     try:
         yield noted
     finally:
-        _NOTED.reset(token)
+        _NOTED.reset(before)
 
 
 def expect_gradients_close(

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.misconceptions import Misconception
 from grader.read.author_files import (
     accepted_files,
-    fault_of,
     file_problems,
     given_away,
     missing_files,
     place_of,
     strays,
 )
+from grader.read.faults import fault_of
 from grader.read.hints import read_hints
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_stub
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
     from grader.run.session import Checks
 
 SEEDS = tuple(range(1, 51))
-WORKER_SEEDS = SEEDS[:3]  # of which the solution runs where a learner's code does, too
-ACCEPTED_SEEDS = SEEDS[:3]
+_FEW = 3  # seeds: for the solution in the worker, and for each accepted answer
 FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
 _FINE = (Ending.PASSED, Ending.SKIPPED)
 # Of a misconception that ends so wherever it fails: its author has mistyped something.
@@ -56,10 +56,12 @@ def verify(
     course: Course,
     stages: Sequence[Stage],
     progress: Progress = lambda slug, done, total: None,
+    seeds: Sequence[int] = SEEDS,
 ) -> CourseProof:
     """The proofs of these stages; `progress` is told the stage, and how much of it is done.
 
-    What is wrong with an author's files is part of them. Raises KeyboardInterrupt.
+    The solutions are run with all `seeds`, the accepted answers with the first few of them. What
+    is wrong with an author's files is part of the proofs. Raises KeyboardInterrupt.
     """
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         for name in course.preload:
@@ -75,7 +77,7 @@ def verify(
         def body(checks: Checks) -> None:
             for draft in drafts:
                 if draft.can_run:
-                    _Runs(course, draft, interpreter, checks, files, progress).prove()
+                    _Runs(course, draft, interpreter, checks, files, seeds, progress).prove()
 
         _with_checks(course, drafts, body)
     whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
@@ -105,6 +107,7 @@ class _Draft:
         self.seeds = 0
         self.right: list[Shares] = []
         self.wrong: dict[str, Shares] = {}
+        self.faint: set[str] = set()
         if fault:
             self.problems.append(fault)
             return
@@ -120,7 +123,7 @@ class _Draft:
         from grader.judge.tolerances import largest, tolerance_problems, tolerance_proofs
 
         right = largest((spot.check, one) for own in self.right for spot, one in own.items())
-        tolerances = tuple(tolerance_proofs(right, self.wrong))
+        tolerances = tuple(tolerance_proofs(right, self.wrong, self.faint))
         problems = [*self.problems, *tolerance_problems(tolerances)]
         return StageProof(
             self.stage.slug,
@@ -176,6 +179,8 @@ def _with_checks(course: Course, drafts: Sequence[_Draft], body: Callable[[Check
         body(checks)
 
     ready = [draft.stage for draft in drafts if draft.can_run]
+    if not ready:
+        return
     try:
         with_checks(course, ready, begun, measures=True)
     except CourseError:
@@ -185,8 +190,16 @@ def _with_checks(course: Course, drafts: Sequence[_Draft], body: Callable[[Check
             if draft.can_run:
                 fault = _collection_fault(course, draft.stage)
                 draft.can_run = not fault
-                draft.problems += fault
-        with_checks(course, [d.stage for d in drafts if d.can_run], body, measures=True)
+                draft.problems += [said for said in fault if not _is_known(said, draft)]
+        ready = [draft.stage for draft in drafts if draft.can_run]
+        if ready:
+            with_checks(course, ready, body, measures=True)
+
+
+def _is_known(fault: str, draft: _Draft) -> bool:
+    """Whether it is only what is known of a check's title."""
+    untitled = any(problem.endswith("has no docstring, its title") for problem in draft.problems)
+    return untitled and fault.endswith("a docstring, its title")
 
 
 def _collection_fault(course: Course, stage: Stage) -> list[str]:
@@ -216,6 +229,7 @@ class _Runs:
         interpreter: Interpreter,
         checks: Checks,
         files: Mapping[str, bytes],
+        seeds: Sequence[int],
         progress: Progress,
     ) -> None:
         from grader.judge.diagnosis import Replays
@@ -226,6 +240,7 @@ class _Runs:
         self._interpreter = interpreter
         self._checks = checks
         self._files = files
+        self._seeds, self._few = seeds, seeds[:_FEW]
         self._progress = progress
         self._replays = Replays()
         self._done = self._total = 0
@@ -245,10 +260,10 @@ class _Runs:
             draft.problems.append(f"the checks are worth {total:g} points, not {stage.points:g}")
         known = self._known_misconceptions()
         answers = accepted_files(stage)
-        self._total = len(SEEDS) + len(WORKER_SEEDS) + len(known) + len(answers)
+        self._total = len(self._seeds) + len(self._few) + len(known) + len(answers)
         self._checks.forget()
         with at_hand(self._files, stage) as solution:
-            self._solution(solution, WORKER_SEEDS)
+            self._solution(solution, self._few)
             self._in_the_worker()
             for mistake in known:
                 self._misconception(mistake, known, solution)
@@ -256,7 +271,7 @@ class _Runs:
             self._accepted(file)
         self._checks.forget()
         with at_hand(self._files, stage) as solution:
-            self._solution(solution, SEEDS[len(WORKER_SEEDS) :])
+            self._solution(solution, self._seeds[_FEW:])
         self._conclude()
 
     def _known_misconceptions(self) -> Sequence[Misconception]:
@@ -283,7 +298,7 @@ class _Runs:
 
         for seed in seeds:
             facts = self._local(solution, seed)
-            self._draft.right.append(shares(facts))
+            self._draft.right.append(shares(facts, passed=True))
             self._draft.seeds += 1
             for fact in facts.cases:
                 self._seconds[fact.case.check] += fact.seconds
@@ -296,7 +311,7 @@ class _Runs:
     def _in_the_worker(self) -> None:
         """What only the worker shows: the solution and the stub, as a learner's code is run."""
         draft, course = self._draft, self._course
-        for seed in WORKER_SEEDS:
+        for seed in self._few:
             result = self._graded(Submission("solutions", dict(self._files)), seed)
             for check in result.checks:
                 fine = check.outcome in (Outcome.PASSED, Outcome.SKIPPED)
@@ -311,7 +326,7 @@ class _Runs:
                     stubs[stage.file_name] = read_stub(stage).encode()
                 except CourseError:  # told where that stage is verified
                     stubs[stage.file_name] = self._files[stage.file_name]
-        result = self._graded(Submission("stubs", stubs), SEEDS[0])
+        result = self._graded(Submission("stubs", stubs), self._seeds[0])
         if result.status is not Status.NOT_STARTED or result.score != 0:
             passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
             state = f"the untouched stub is '{result.status.value}'"
@@ -323,7 +338,9 @@ class _Runs:
         """What is forbidden is called, in a way that only the worker can see: it has to."""
         from grader.run.calling import calls_all
 
-        seen = {call.name for call in self._remote(calls_all(self._stage), SEEDS[0]).forbidden}
+        seen = {
+            call.name for call in self._remote(calls_all(self._stage), self._seeds[0]).forbidden
+        }
         return [
             f"forbidden: a call of {name} is not seen; is that its name, and its library there?"
             for name in self._stage.forbidden
@@ -346,9 +363,9 @@ class _Runs:
             with at_hand(files, stage) as find:
                 for entry in stage.entry_points:
                     find(entry.name)
-                for seed in ACCEPTED_SEEDS:
+                for seed in self._few:
                     facts = self._local(find, seed)
-                    self._draft.right.append(shares(facts))
+                    self._draft.right.append(shares(facts, passed=True))
                     for fact in facts.cases:
                         if fact.ending not in _FINE and fact.case.check not in self._failing:
                             lost.setdefault(f"fails {fact.case.check}: {_first_line(fact)}", seed)
@@ -374,18 +391,22 @@ class _Runs:
     ) -> None:
         """Run the checks against a misconception, here: it is the author's own code."""
         from grader.judge.diagnosis import explanations, named
-        from grader.judge.tolerances import shares
+        from grader.judge.tolerances import is_clear, shares
 
         def find(name: str) -> Any:
             return mistake.implementation if name == mistake.replaces else solution(name)
 
-        facts = self._local(find, SEEDS[0])
+        facts = self._local(find, self._seeds[0])
         self._draft.wrong[mistake.id] = shares(facts)
+        if not is_clear(facts):
+            self._draft.faint.add(mistake.id)
         failed = [f for f in facts.cases if f.ending in (Ending.WRONG, Ending.RAISED)]
         failed = [fact for fact in failed if fact.case.check not in self._failing]
         for fact in failed:
             if fact.place:
-                self._unsaid.setdefault(fact.case.check, f"{fact.place}: for {mistake.id}")
+                place = self._place(fact.place)
+                said = f"{place}: {_error_of(fact)} (for {mistake.id})"
+                self._unsaid.setdefault(fact.case.check, said)
         explained = explanations(facts, known, solution, self._replays)
         names = {diagnosis.id for diagnosis in named(facts, known, explained).values()}
         own = explained.found.get(mistake.id)
@@ -395,7 +416,8 @@ class _Runs:
         caught_by = tuple(dict.fromkeys(fact.case.check for fact in failed))
         proof = MisconceptionProof(mistake.id, caught_by, name, same)
         self._draft.misconceptions.append(proof)
-        self._draft.problems += _misconception_problems(proof, failed)
+        if caught_by or not self._failing:  # else a check that would catch it may be broken
+            self._draft.problems += _misconception_problems(proof, failed)
         self._step()
 
     # --- all of it -------------------------------------------------------------------------------
@@ -406,10 +428,10 @@ class _Runs:
         for check, failures in self._failing.items():
             draft.problems.append(self._told_of(check, failures))
         for check, said in self._unsaid.items():
-            draft.problems.append(f"{said}: {check} fails without a word for the learner")
+            draft.problems.append(f"{said}: {check} has no words for the learner")
         for planned in self._checks.planned[stage.slug]:
             catches = tuple(m.id for m in draft.misconceptions if planned.id in m.caught_by)
-            seconds = self._seconds[planned.id] / len(SEEDS)
+            seconds = self._seconds[planned.id] / len(self._seeds)
             draft.checks.append(CheckProof(planned.id, planned.title, catches, seconds))
             unproven = not catches and planned.id not in self._failing
             if unproven and planned.id not in self._skipped:
@@ -426,19 +448,23 @@ class _Runs:
         """Why a check refuses the solution: its own fault, or that of one of the two."""
         seed, fact = failures[0]
         seeds = len({seed for seed, _ in failures})
-        under = f"seed {seed}" if seeds == 1 else f"{seeds} of {len(SEEDS)} seeds, first {seed}"
+        under = (
+            f"seed {seed}" if seeds == 1 else f"{seeds} of {len(self._seeds)} seeds, first {seed}"
+        )
         if fact.place:
-            place = Path(fact.place.rpartition(":")[0]).relative_to(self._stage.root).as_posix()
-            line = fact.place.rpartition(":")[2]
-            return f"{place}:{line}: {_error_of(fact)} (in {check}, {under})"
+            return f"{self._place(fact.place)}: {_error_of(fact)} (in {check}, {under})"
         return f"{under}: the solution fails {check}: {_first_line(fact)}"
+
+    def _place(self, place: str) -> str:
+        """A line of the check's file, by the file's path in the course."""
+        return f"{place_of(self._stage, self._stage.check_file)}:{place.rpartition(':')[2]}"
 
     def _local(self, find: Callable[[str], Any], seed: int) -> StageFacts:
         from grader.run.answers import LocalAnswers
         from grader.run.remote import StageUnderCheck
 
         under_check = StageUnderCheck(self._stage, LocalAnswers(find))
-        with redirect_stdout(io.StringIO()):  # what an answer prints is its own affair
+        with _silence():  # what an answer prints is its own affair
             return self._checks.run(self._stage, under_check, seed, "cpu")
 
     def _graded(self, submission: Submission, seed: int) -> Any:
@@ -460,6 +486,24 @@ class _Runs:
     def _step(self) -> None:
         self._done += 1
         self._progress(self._stage.slug, self._done, self._total)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Let nothing be printed in the block, by libraries in C neither."""
+    sys.stdout.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
 
 
 def _first_line(fact: CaseFact) -> str:

@@ -7,14 +7,14 @@ to come out well beyond it. A NaN, a shape or an error says nothing about a tole
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.run.facts import StageFacts
+from grader.run.facts import Ending, StageFacts
 from grader.types.proof import Comparison, ToleranceProof
 
 MOST_USED = 0.5  # of a tolerance, by a right answer
-LEAST_BEYOND = 2.0  # tolerances, of a wrong answer that nothing else in the check gives away
+LEAST_BEYOND = 2.0  # tolerances, of a wrong answer that nothing else gives away
 HARDLY_USED = 0.001  # where no wrong answer comes near: is it there for nothing?
 
 
@@ -30,9 +30,10 @@ class Spot:
 Shares = Mapping[Spot, Comparison]
 
 
-def shares(facts: StageFacts) -> dict[Spot, Comparison]:
-    """The comparison of each spot that was furthest off."""
-    return largest((fact.case.check, each) for fact in facts.cases for each in fact.compared)
+def shares(facts: StageFacts, *, passed: bool = False) -> dict[Spot, Comparison]:
+    """The comparison of each spot that was furthest off; with `passed`, of cases that passed."""
+    cases = [fact for fact in facts.cases if not passed or fact.ending is Ending.PASSED]
+    return largest((fact.case.check, each) for fact in cases for each in fact.compared)
 
 
 def largest(found: Iterable[tuple[str, Comparison]]) -> dict[Spot, Comparison]:
@@ -45,8 +46,20 @@ def largest(found: Iterable[tuple[str, Comparison]]) -> dict[Spot, Comparison]:
     return most
 
 
-def tolerance_proofs(right: Shares, wrong: Mapping[str, Shares]) -> Iterator[ToleranceProof]:
-    """The room of every tolerance that right answers meet; `wrong` is by misconception."""
+def is_clear(facts: StageFacts) -> bool:
+    """Whether some check fails by more than a little, or for another reason than a tolerance."""
+    failed = [fact for fact in facts.cases if fact.ending in (Ending.WRONG, Ending.RAISED)]
+    most = [max((one.share for one in fact.compared), default=0.0) for fact in failed]
+    return any(not 1 < share < LEAST_BEYOND for share in most)
+
+
+def tolerance_proofs(
+    right: Shares, wrong: Mapping[str, Shares], faint: Collection[str]
+) -> Iterator[ToleranceProof]:
+    """The room of every tolerance that right answers meet.
+
+    `wrong` is by misconception, and the `faint` are those that no check tells clearly.
+    """
     for spot, used in right.items():
         beyond = {
             id: own[spot].share
@@ -61,6 +74,8 @@ def tolerance_proofs(right: Shares, wrong: Mapping[str, Shares]) -> Iterator[Tol
             used.share,
             None if nearest is None else beyond[nearest],
             nearest,
+            max(beyond.values(), default=0.0) >= LEAST_BEYOND,
+            tuple(id for id in beyond if id in faint),
         )
 
 
@@ -70,10 +85,10 @@ def tolerance_problems(proofs: Iterable[ToleranceProof]) -> Iterator[str]:
         where = f"{proof.check}: the tolerance {proof.tolerance}"
         if proof.right > MOST_USED:
             yield f"{where} is tight: right answers take {proof.right:.0%} of it"
-        if proof.wrong is not None and proof.wrong < LEAST_BEYOND:
-            yield f"{where} is wide: {proof.nearest} is off by only {proof.wrong:.2g} of it"
-        if proof.wrong is None and proof.right < HARDLY_USED and not proof.is_usual:
+        for id in proof.faint:
+            yield f"{where} is wide: {id} is hardly beyond it, and nothing else tells it"
+        if proof.right < HARDLY_USED and not proof.is_exceeded and not proof.is_usual:
             yield (
                 f"{where} is wide: right answers take {proof.right:.1g} of it, and no "
-                "misconception exceeds it"
+                "misconception is well beyond it"
             )

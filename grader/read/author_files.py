@@ -6,7 +6,7 @@ Nothing here runs any of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,8 +84,8 @@ def _stub_problems(stage: Stage) -> list[str]:
     stub = read_stub(stage)
     problems = []
     if stage.exercise_file.is_file():
-        present = stage.exercise_file.read_text(encoding="utf-8")
-        if present != stub:
+        present = stage.exercise_file.read_bytes()
+        if present.decode(errors="replace").replace("\r\n", "\n") != stub:
             place = place_of(stage, stage.exercise_file)
             problems.append(f"{place}: is not in step with the solution: run grade stubs")
     secrets = solution_lines(stage)
@@ -160,25 +160,6 @@ def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) 
             continue
         place = path.relative_to(course.root).as_posix()
         yield f"{place}{'/' if path.is_dir() else ''}: belongs to no stage: rename or remove it"
-
-
-def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
-    """An error of an author's file in a line: where, and what.
-
-    `places` says how to call a file, by the name that the interpreter has for it; the last of them
-    that the error went through is named.
-    """
-    place, said = "", str(error)
-    traceback = error.__traceback__
-    while traceback is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if name in places:
-            place = f"{places[name]}:{traceback.tb_lineno}: "
-        traceback = traceback.tb_next
-    if isinstance(error, SyntaxError) and error.filename is not None and error.filename in places:
-        place, said = f"{places[error.filename]}:{error.lineno}: ", error.msg
-    first = said.strip().partition("\n")[0]
-    return f"{place}{type(error).__name__}{': ' if first else ''}{first}"
 
 
 def given_away(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:

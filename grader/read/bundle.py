@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
+from grader.read.faults import fault_of
 from grader.read.progress import memory_folder
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
@@ -141,7 +142,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise CourseError(f"{place}: is not Python: {error}") from None
+        raise CourseError(fault_of(error, {"<unknown>": place})) from None
     checks = [
         node.name.removeprefix(_CHECK)
         for node in tree.body
@@ -400,9 +401,9 @@ def words_of(source: str) -> dict[int, str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 found[number] = lines[number].replace('"""', "")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            found[token.start[0] - 1] = token.string.lstrip("# ")
+    for part in tokenize.tokenize(io.BytesIO(source.encode()).readline):
+        if part.type == tokenize.COMMENT:
+            found[part.start[0] - 1] = part.string.lstrip("# ")
     return found
 
 

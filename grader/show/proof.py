@@ -58,9 +58,9 @@ def _stage(page: Page, stage: StageProof) -> Iterator[Text]:
     if stage.tolerances:
         yield Text()
         yield from page.sentence(Text(f"{stage.slug}: tolerances", _HEAD))
-        heads = ("check", "tolerance", "right", "nearest wrong")
+        titles = ("check", "tolerance", "right", "nearest wrong")
         rows = [_tolerance(stage, each) for each in stage.tolerances]
-        yield from _table(page, heads, (25, 16, 7, 28), rows)
+        yield from _table(page, titles, (25, 16, 7, 28), rows)
 
 
 def _mistake(stage: StageProof, mistake: MisconceptionProof) -> tuple[str, ...]:
@@ -83,15 +83,16 @@ def _times(share: float) -> str:
 
 
 def _table(
-    page: Page, heads: Sequence[str], widths: Sequence[int], rows: Sequence[Sequence[str]]
+    page: Page, titles: Sequence[str], widths: Sequence[int], rows: Sequence[Sequence[str]]
 ) -> Iterator[Text]:
     if page.plain:
         for row in rows:
             first, *others = row
-            told = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=True))
+            pairs = zip(titles[1:], others, strict=True)
+            told = ", ".join(f"{title} {cell}" for title, cell in pairs)
             yield from page.sentence(Text(f"{first}: {told}"))
         return
-    for number, row in enumerate([heads, *rows]):
+    for number, row in enumerate([titles, *rows]):
         cells = [page.column(cell, width) for cell, width in zip(row[:-1], widths, strict=False)]
         room = max(8, page.width - MARGIN - sum(widths[:-1]) - len(cells))
         line = " ".join([*cells, page.word(row[-1], room)])
@@ -131,8 +132,8 @@ def _sum(page: Page, stage: StageProof) -> Iterator[Text]:
     if page.plain:
         yield from page.sentence(Text(f"{stage.slug}: {state}: {line}"))
     else:
-        head = Text(f"{state:<7}{stage.slug:<22} ", "" if stage.is_sound else _BAD)
-        yield from page.wrap(Text(line), MARGIN, head)
+        title = Text(f"{state:<7}{stage.slug:<22} ", "" if stage.is_sound else _BAD)
+        yield from page.wrap(Text(line), MARGIN, title)
 
 
 def _slowest(page: Page, proof: CourseProof) -> Iterator[Text]:

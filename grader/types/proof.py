@@ -25,7 +25,8 @@ class ToleranceProof:
     """The room of one tolerance of a check, on both sides; shares are parts of the tolerance.
 
     `right` is the largest that a right answer takes. `wrong` is that of the misconception that
-    comes `nearest` to passing, None if none differs by finite numbers.
+    comes `nearest` to passing, None if none differs by finite numbers. It `is_exceeded` if one is
+    well beyond it; of the `faint` ones nothing else tells, and they are not.
     """
 
     check: str
@@ -34,6 +35,8 @@ class ToleranceProof:
     right: float
     wrong: float | None
     nearest: str | None
+    is_exceeded: bool = False
+    faint: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

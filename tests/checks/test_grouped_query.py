@@ -494,7 +494,7 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device) -> None:
 def judge_dropout(seen: Tensor, twin: Tensor, weights: Tensor, p: float) -> None:
     """Expect the weights, read off twice as [B, H, Tq, Tk], each dropped or divided by 1 - p."""
     off = seen.abs() < 1e-6
-    wrong = ~are_close(seen, weights / (1 - p), rtol=1e-3, atol=1e-6, where=~off)
+    wrong = ~are_close(seen, weights / (1 - p), rtol=1e-4, atol=1e-6, where=~off)
     if wrong.any():
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(f"{axis}={at}" for axis, at in zip(WEIGHTS.split(), where, strict=True))
@@ -504,7 +504,7 @@ def judge_dropout(seen: Tensor, twin: Tensor, weights: Tensor, p: float) -> None
             f"  expected  0 if dropped or {weight / (1 - p):.6g} if kept, for {weight:.6g}\n"
             f"  got       {seen[where].item():.6g}, read off the output"
         )
-    assert are_close(seen, twin, rtol=1e-3, atol=1e-6).all(), (
+    assert are_close(seen, twin, rtol=1e-4, atol=1e-6).all(), (
         "Dropout falls on something else than the attention weights\n"
         "  expected  a weight that is dropped for all features of its value\n"
         "  got       a weight that is dropped for some features and kept for others"

@@ -59,12 +59,12 @@ def reference(
 #     0.81  weights rounded before they meet the values
 #     1.8   scores rounded once the maximum is off them
 # and 0.64 for float32 inputs. Scores that were rounded themselves reach 28 where they spread over
-# some tens, and 500 or more where float16 overflows. So twice the bound refuses none of the right
-# ones and lets none of the wrong ones pass.
+# some tens, and 500 or more where float16 overflows. So with three times the bound the right ones
+# stay well within it, and none of the wrong ones passes.
 def room(dtype: torch.dtype, sizes: Tensor, scores: Tensor) -> Tensor:
     """How far from the exact result an answer may be, whatever it rounds on its way."""
     precision = max(torch.finfo(dtype).eps, 2**-19)
-    return 2 * sizes * (precision + 4 * scores.abs().max() * 2**-23)
+    return 3 * sizes * (precision + 4 * scores.abs().max() * 2**-23)
 
 
 def expect_result(

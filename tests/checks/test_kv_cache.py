@@ -349,6 +349,8 @@ def test_cache_unchanged(submission: Any, rand: Rand, P: int, N: int) -> None:
     attention = module(submission, state, H)
     _, first = attention(rand(B=B, T=P, D=D))
     k, v = pair(first)
+    for name, part in (("keys", k), ("values", v)):
+        expect_sizes(part, f"the cached {name}", B=B, H=H, T=P, d_k=D // H)
     kept = k.clone(), v.clone()
     for which in ("first", "second"):
         x = rand(B=B, T=N, D=D)
