@@ -339,7 +339,7 @@ def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | N
 
 
 def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    default_rtol, default_atol = TOLERANCES.get(str(dtype).removeprefix("torch."), EXACT)
+    default_rtol, default_atol = TOLERANCES.get(_name(dtype), EXACT)
     return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
 
 
@@ -394,7 +394,9 @@ def _compare(
     else:
         close = numpy.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
         if tolerance != EXACT:
-            _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close")
+            usual = TOLERANCES.get(_name(actual.dtype), EXACT)
+            is_usual = rtol <= usual[0] and atol <= usual[1]
+            _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close", is_usual)
     if close.all():
         return
     where = _first(~close)
@@ -407,7 +409,9 @@ def _compare(
     )
 
 
-def _note(got: Any, want: Any, room: Any, told: str, kind: str) -> None:
+def _note(
+    got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False
+) -> None:
     """Remember a comparison, if somebody wants to know."""
     noted = _NOTED.get()
     if noted is None:
@@ -418,7 +422,12 @@ def _note(got: Any, want: Any, room: Any, told: str, kind: str) -> None:
         off = numpy.where(got == want, 0.0, abs(got - want))
         share = numpy.where(off == 0.0, 0.0, off / room)
     largest = float(share.max(initial=0.0))  # which is NaN if one is
-    noted.append(Comparison(kind, told, largest if numpy.isfinite(largest) else float("inf")))
+    finite = largest if numpy.isfinite(largest) else float("inf")
+    noted.append(Comparison(kind, told, finite, is_usual))
+
+
+def _name(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _told(rtol: float, atol: float) -> str:

@@ -183,13 +183,15 @@ class _Trials:
         """Run the solution, to know what the checks ask and how long each case takes."""
         slug = self._stage.slug
         every = [case for check in self._checks.planned[slug] for case in check.cases]
+        failing: dict[str, None] = {}
         before = time.process_time()
         for fact in self._facts(find, every):
             if fact.ending is Ending.PASSED:
                 self._cases[fact.case.id] = fact.case
             elif fact.ending is not Ending.SKIPPED:
-                what = f"the solution fails {fact.case.check}: see grade verify {slug}"
-                self._problems.append(what)
+                failing.setdefault(fact.case.check)
+        for check in failing:
+            self._problems.append(f"the solution fails {check}: see grade verify {slug}")
         seconds = max(_LEAST_SECONDS, _SLOWER * (time.process_time() - before))
         self._bounds = Bounds(seconds, self._course.limits.memory_mb << 20)
         for fact in self._facts(find, list(self._cases.values())):  # what is lazy is loaded now

@@ -57,6 +57,7 @@ def tolerance_proofs(right: Shares, wrong: Mapping[str, Shares]) -> Iterator[Tol
         yield ToleranceProof(
             spot.check,
             used.tolerance,
+            used.is_usual,
             used.share,
             None if nearest is None else beyond[nearest],
             nearest,
@@ -71,7 +72,7 @@ def tolerance_problems(proofs: Iterable[ToleranceProof]) -> Iterator[str]:
             yield f"{where} is tight: right answers take {proof.right:.0%} of it"
         if proof.wrong is not None and proof.wrong < LEAST_BEYOND:
             yield f"{where} is wide: {proof.nearest} is off by only {proof.wrong:.2g} of it"
-        if proof.wrong is None and proof.right < HARDLY_USED:
+        if proof.wrong is None and proof.right < HARDLY_USED and not proof.is_usual:
             yield (
                 f"{where} is wide: right answers take {proof.right:.1g} of it, and no "
                 "misconception exceeds it"

@@ -71,7 +71,11 @@ def _mistake(stage: StageProof, mistake: MisconceptionProof) -> tuple[str, ...]:
 def _tolerance(stage: StageProof, proof: ToleranceProof) -> tuple[str, ...]:
     check = proof.check.removeprefix(f"{stage.slug}.")
     wrong = "-" if proof.wrong is None else f"{_times(proof.wrong)} {proof.nearest}"
-    return check, proof.tolerance, f"{100 * proof.right:.2g}%", wrong
+    return check, proof.tolerance, _percent(proof.right), wrong
+
+
+def _percent(share: float) -> str:
+    return "<0.01%" if 0 < share < 1e-4 else f"{100 * share:.2g}%"
 
 
 def _times(share: float) -> str:

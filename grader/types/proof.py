@@ -10,12 +10,14 @@ class Comparison:
     """One comparison of an answer with what is expected, as a check made it.
 
     `share` is the largest difference in parts of the tolerance: up to 1 it passes; infinite where
-    no finite number tells it. `kind` is how it was compared, `tolerance` how much was allowed.
+    no finite number tells it. `kind` is how it was compared, `tolerance` how much was allowed,
+    which `is_usual` if it is no more than a dtype has where the author says nothing.
     """
 
     kind: str
     tolerance: str
     share: float
+    is_usual: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class ToleranceProof:
 
     check: str
     tolerance: str
+    is_usual: bool
     right: float
     wrong: float | None
     nearest: str | None
