@@ -7,27 +7,34 @@ named axes and the first position that differs. It never tells how the right ans
 Two fixtures belong to the language too: `rand(B=2, T=3, D=8)` draws an input (see `draw`) and
 `submission` holds the learner's functions; the engine provides both.
 
-torch is imported by those who need it: a course of plain Python or numpy never waits for it.
+Answers are torch's tensors or numpy's arrays, compared in the same way. torch is imported by
+those who need it: a course of plain Python or numpy never waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy
     import torch
     from torch import Tensor
 
+    Array: TypeAlias = Tensor | numpy.ndarray[Any, Any]
+
 # (rtol, atol) by the dtype of the answer. Half precision admits answers computed in it throughout.
 TOLERANCES = {
-    "torch.float64": (1e-9, 1e-10),
-    "torch.float32": (1e-4, 1e-5),
-    "torch.float16": (4e-3, 4e-3),
-    "torch.bfloat16": (2e-2, 2e-2),
+    "float64": (1e-9, 1e-10),
+    "float32": (1e-4, 1e-5),
+    "float16": (4e-3, 4e-3),
+    "bfloat16": (2e-2, 2e-2),
 }
 EXACT = (0.0, 0.0)
 COTANGENT_SEED = 1729
@@ -39,7 +46,7 @@ class CheckFailed(AssertionError):
     """The learner's answer is wrong; the message says how."""
 
 
-def expect_shape(actual: Tensor, /, **axes: int) -> None:
+def expect_shape(actual: Array, /, **axes: int) -> None:
     """Expect the shape given by the axes in keyword order: `expect_shape(out, B=2, T=3)`."""
     if tuple(actual.shape) != tuple(axes.values()):
         raise CheckFailed(
@@ -47,10 +54,11 @@ def expect_shape(actual: Tensor, /, **axes: int) -> None:
         )
 
 
-def expect_dtype(actual: Tensor, dtype: torch.dtype) -> None:
-    """Expect this dtype."""
+def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
+    """Expect this dtype, such as torch.float32 or numpy.float32."""
     if actual.dtype != dtype:
-        raise CheckFailed(_contrast("The dtype is wrong", str(dtype), str(actual.dtype)))
+        wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+        raise CheckFailed(_contrast("The dtype is wrong", wanted, str(actual.dtype)))
 
 
 def expect_device(actual: Tensor, device: torch.device) -> None:
@@ -69,8 +77,8 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
 
 
 def expect_close(
-    actual: Tensor,
-    expected: Tensor,
+    actual: Array | float,
+    expected: Array | float,
     *,
     axes: str,
     rtol: float | None = None,
@@ -80,10 +88,12 @@ def expect_close(
     """Expect the shape and, up to the tolerance of the answer's dtype, the values of `expected`.
 
     The comparison is in float64 on the CPU. NaN and infinities must be where `expected` has them.
+    A number is an array without axes.
     """
     names = axes.split()
-    if len(names) != expected.dim():
-        raise ValueError(f"axes {axes!r} name {len(names)} axes, expected has {expected.dim()}")
+    actual, expected = _array(actual), _array(expected)
+    if len(names) != expected.ndim:
+        raise ValueError(f"axes {axes!r} name {len(names)} axes, expected has {expected.ndim}")
     _compare(actual, expected, names, _tolerance(actual.dtype, rtol, atol), what)
 
 
@@ -134,25 +144,26 @@ def expect_gradients_close(
 
 
 @contextmanager
-def expect_unchanged(**inputs: Tensor) -> Iterator[None]:
-    """Expect that the calls inside the block leave these tensors as they are."""
-    before = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+def expect_unchanged(**inputs: Array) -> Iterator[None]:
+    """Expect that the calls inside the block leave these tensors or arrays as they are."""
+    before = {name: _wide(array).copy() for name, array in inputs.items()}
     yield
-    for name, tensor in inputs.items():
-        was, now = before[name].cpu(), tensor.detach().cpu()
+    for name, array in inputs.items():
+        was, now = before[name], _wide(array)
         if was.shape != now.shape:
             raise CheckFailed(
                 _contrast(
                     f"Your code changes {name} in place", _sizes(was.shape), _sizes(now.shape)
                 )
             )
-        changed = (was != now) & ~(was.isnan() & now.isnan())
+        changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
         if changed.any():
             where = _first(changed)
+            as_bool = str(array.dtype).endswith("bool")
             raise CheckFailed(
-                f"Your code changes {name} in place, at {_position(where, _axis_names(tensor))}\n"
-                f"  before  {_number(was[where].item())}\n"
-                f"  after   {_number(now[where].item())}"
+                f"Your code changes {name} in place, at {_position(where, _axis_names(array))}\n"
+                f"  before  {_number(was[where].item(), as_bool)}\n"
+                f"  after   {_number(now[where].item(), as_bool)}"
             )
 
 
@@ -204,6 +215,24 @@ def draw(
     return tensor
 
 
+def draw_array(generator: numpy.random.Generator, scale: float = 1.0, /, **axes: int) -> Any:
+    """Draw a numpy array of normal(0, scale) values that remembers the names of its axes."""
+    array = _named_array()(tuple(axes.values()))
+    array[...] = generator.normal(scale=scale, size=array.shape)
+    array.axes = tuple(axes)
+    return array
+
+
+@cache  # numpy is imported by those who need it
+def _named_array() -> Any:
+    import numpy
+
+    class NamedArray(numpy.ndarray[Any, Any]):
+        axes: tuple[str, ...] = ()
+
+    return NamedArray
+
+
 # --- comparing -------------------------------------------------------------------------------
 
 
@@ -221,20 +250,40 @@ def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | N
     )
 
 
-def _tolerance(dtype: torch.dtype, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    default_rtol, default_atol = TOLERANCES.get(str(dtype), EXACT)
+def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[float, float]:
+    default_rtol, default_atol = TOLERANCES.get(str(dtype).removeprefix("torch."), EXACT)
     return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
 
 
+def _array(value: Array | float) -> Array:
+    """A number as an array without axes; all else as it is."""
+    import numpy
+
+    return numpy.asarray(value) if isinstance(value, (int, float, complex)) else value
+
+
+def _wide(array: Array) -> numpy.ndarray[Any, Any]:
+    """The values of a tensor or array in double precision, on the CPU."""
+    import numpy
+
+    is_complex = "complex" in str(array.dtype)
+    if not isinstance(array, numpy.ndarray):
+        import torch
+
+        double = torch.complex128 if is_complex else torch.float64
+        array = array.detach().cpu().to(double).resolve_conj().resolve_neg().numpy()
+    return numpy.asarray(array, dtype=numpy.complex128 if is_complex else numpy.float64)
+
+
 def _compare(
-    actual: Tensor,
-    expected: Tensor,
+    actual: Array,
+    expected: Array,
     names: Sequence[str],
     tolerance: tuple[float, float],
     what: str,
 ) -> None:
     """Raise CheckFailed at the first position where `actual` is not `expected`."""
-    import torch
+    import numpy
 
     if actual.shape != expected.shape:
         raise CheckFailed(
@@ -244,21 +293,20 @@ def _compare(
                 _sizes(actual.shape),
             )
         )
-    if actual.is_complex() and not expected.is_complex():
+    got, want = _wide(actual), _wide(expected)
+    if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
         raise CheckFailed(
             _contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype))
         )
-    got = actual.detach().cpu().to(torch.float64)
-    want = expected.detach().cpu().to(torch.float64)
-    if want.isnan().any():  # no reference gives NaN: the learner's code gave or made it
+    if numpy.isnan(want).any():  # no reference gives NaN: the learner's code gave or made it
         raise CheckFailed(f"{_capital(what)} holds NaN")
     rtol, atol = tolerance
-    close = torch.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+    close = numpy.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
     if close.all():
         return
     where = _first(~close)
-    as_bool = actual.dtype == torch.bool and expected.dtype == torch.bool
-    verb = "holds NaN" if got[where].isnan() else "is wrong"
+    as_bool = str(actual.dtype).endswith("bool") and str(expected.dtype).endswith("bool")
+    verb = "holds NaN" if numpy.isnan(got[where]) else "is wrong"
     place = f" at {_position(where, names)}" if where else ""
     rows = _rows(want, got, where, as_bool)
     raise CheckFailed(
@@ -266,20 +314,30 @@ def _compare(
     )
 
 
-def _first(wrong: Tensor) -> tuple[int, ...]:
+def _first(wrong: numpy.ndarray[Any, Any]) -> tuple[int, ...]:
     """The first position that is True, in row-major order."""
-    return tuple(int(index) for index in wrong.nonzero()[0])
+    import numpy
+
+    return tuple(int(index) for index in numpy.argwhere(wrong)[0])
 
 
-def _extent(got: Tensor, want: Tensor, close: Tensor, as_bool: bool) -> str:
-    """How much of the tensor is wrong, as one more line of the message."""
-    if close.numel() == 1:
+def _extent(
+    got: numpy.ndarray[Any, Any],
+    want: numpy.ndarray[Any, Any],
+    close: numpy.ndarray[Any, Any],
+    as_bool: bool,
+) -> str:
+    """How much of the array is wrong, as one more line of the message."""
+    import numpy
+
+    if close.size == 1:
         return ""
-    count = int((~close).sum())
-    line = f"\n  {count} of {close.numel()} values are wrong"
-    gap = (got - want).abs()[~close]
-    gap = gap[gap.isfinite()]
-    if as_bool or gap.numel() == 0:
+    wrong = ~close
+    line = f"\n  {wrong.sum()} of {close.size} values are wrong"
+    with numpy.errstate(invalid="ignore"):
+        gap = abs(got[wrong] - want[wrong])
+    gap = gap[numpy.isfinite(gap)]
+    if as_bool or gap.size == 0:
         return line
     return f"{line}, by at most {gap.max().item():.3g}"
 
@@ -298,10 +356,10 @@ def _sizes(shape: Any, names: Sequence[str] = ()) -> str:
     return "[" + ", ".join(f"{name}={size}" for name, size in zip(names, shape, strict=True)) + "]"
 
 
-def _axis_names(tensor: Tensor, axes: str | None = None) -> list[str]:
+def _axis_names(array: Array, axes: str | None = None) -> list[str]:
     """The names given, or else those that `rand` has noted, or else none."""
-    names = list(getattr(tensor, "axes", ())) if axes is None else axes.split()
-    return names if len(names) == tensor.dim() else []
+    names = list(getattr(array, "axes", ())) if axes is None else axes.split()
+    return names if len(names) == array.ndim else []
 
 
 def _position(where: Sequence[int], names: Sequence[str]) -> str:
@@ -309,7 +367,12 @@ def _position(where: Sequence[int], names: Sequence[str]) -> str:
     return _sizes(where, names).strip("[]") if names else _sizes(where)
 
 
-def _rows(want: Tensor, got: Tensor, where: tuple[int, ...], as_bool: bool) -> tuple[str, str]:
+def _rows(
+    want: numpy.ndarray[Any, Any],
+    got: numpy.ndarray[Any, Any],
+    where: tuple[int, ...],
+    as_bool: bool,
+) -> tuple[str, str]:
     """The expected value and the one that came, each with its row along the last axis if short."""
     values = [_number(side[where].item(), as_bool) for side in (want, got)]
     if values[0] == values[1]:  # they differ beyond the digits that are shown

@@ -405,9 +405,12 @@ class _Run:
         return facts
 
     def _submission(self, stage: Stage) -> Submission:
-        """What is run for a stage; all of it where what the stage asks for is nowhere in it."""
+        """What is run for a stage; all of it where what the stage asks for is nowhere in it.
+
+        Of a notebook with tests it is only the cells that these need: it is run again and again.
+        """
         submission = self._request.submission
-        if submission.cells is None or not self._has_deadly_cell:
+        if submission.cells is None or not (self._has_deadly_cell or stage.fixture):
             return submission
         from grader.run.cells import needed
 

@@ -35,7 +35,7 @@ from grader.read.course_file import find_stage
 from grader.read.hints import read_hints
 from grader.read.progress import remember_results
 from grader.read.traces import traced_stages
-from grader.run.cells import Cell, defined, submitted
+from grader.run.cells import Cell, defined, has_tests, submitted
 from grader.show.html import StageAids, verdict_html
 from grader.show.notebook import verdict
 from grader.show.screen import Screen
@@ -168,11 +168,13 @@ class _Service:
             for stage in self._course.stages
             if stage in named
             or (not named and any(entry.name in there for entry in stage.entry_points))
+            or (not named and has_tests(stage, cells))
         )
         if not chosen:
             first = self._course.stages[0]
             names = " and ".join(entry.name for entry in first.entry_points)
-            raise KitError(f"nothing is defined yet: write {names} in a cell and run it first")
+            what = f"tests that take {names}" if first.fixture else names
+            raise KitError(f"nothing is defined yet: write {what} in a cell and run it first")
         return chosen
 
     def _remember(self, result: StageResult, cells: list[Cell]) -> list[str]:

@@ -376,7 +376,7 @@ def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str
         for node in tree.body:
             for name in _defined_by(node):
                 defined[name] = (node, source)
-    wanted = [entry.name for entry in stage.entry_points if entry.name in defined]
+    wanted = [name for entry in stage.entry_points for name in defined if entry.asks_for(name)]
     for name in wanted:  # grows while it is gone through
         for inner in ast.walk(defined[name][0]):
             if (

@@ -32,7 +32,7 @@ from grader.types.trace import (
 _BLOCKS, _PLACES = 8, 16  # what is kept of a large tensor, and of each of its last two axes
 _COMPARED = range(4, 4097)  # numbers of a tensor that is looked for among the steps before
 _SEED = 1
-_OF_A_CHECK = ("given", "measured", "held_by")  # what is no function of the learner's
+_OF_A_CHECK = ("given", "measured", "held_by", "tried")  # what is no function of the learner's
 
 
 def traces(

@@ -98,6 +98,7 @@ class _Proof:
         checks: Checks,
         progress: Callable[[str], None],
     ) -> None:
+        from grader.judge.diagnosis import Replays
         from grader.run.solutions import local_solutions
 
         self._course = course
@@ -106,6 +107,7 @@ class _Proof:
         self._checks = checks
         self._progress = progress
         self._solution = local_solutions(course, stage)
+        self._replays = Replays()
 
     def of(self, problems: Sequence[str]) -> StageProof:
         """Run all and gather what is wrong."""
@@ -194,7 +196,7 @@ class _Proof:
         facts = self._checks.run(self._stage, under_check, SEEDS[0], "cpu")
         result = judge_stage(self._stage, facts)
         caught_by = tuple(c.id for c in result.checks if c.outcome is Outcome.FAILED)
-        explained = explanations(facts, known, self._solution)
+        explained = explanations(facts, known, self._solution, self._replays)
         names = {diagnosis.id for diagnosis in named(facts, known, explained).values()}
         own = explained.found.get(mistake.id)
         same = tuple(id for id, by in explained.found.items() if id != mistake.id and by == own)

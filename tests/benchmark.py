@@ -37,6 +37,7 @@ from grader.types.workspace import Workspace
 from grader.watch import Watch
 
 ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
 PYTHON = sys.executable
 GRADE = (PYTHON, "-m", "grader")
 SUBMISSION = ("--submission", "solutions")
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "pytest, the same checks": (PYTHON, "-m", "pytest", "-q", "tests/checks"),
     "grade": (*GRADE, *SUBMISSION),
     "grade softmax": (*GRADE, "softmax", *SUBMISSION),
+    "grade, without torch": (*GRADE, "--course", str(TINY), "--submission", f"{TINY}/solutions"),
     "grade --help": (*GRADE, "--help"),
     "grade list": (*GRADE, "list"),
     "grade hint": (*GRADE, "hint", "softmax", "--again"),

@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade class`."""
-    parser = commands.add_parser(
-        "class",
-        help="grade what a class has handed in",
-        description="Grade a folder with a folder, notebook or .py file for each student. All "
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade class` is and takes."""
+    parser.description = (
+        "Grade a folder with a folder, notebook or .py file for each student. All "
         "verdicts, old ones too, are kept in the results; run again it goes on where it stopped "
         "and grades what is new. With --nbgrader: grade submitted/ of an nbgrader course and write "
-        "autograded/ and the gradebook, so that nbgrader goes on from there.",
+        "autograded/ and the gradebook, so that nbgrader goes on from there."
     )
     parser.add_argument(
         "what", nargs="?", metavar="SUBMISSIONS", help="the folder; with --nbgrader the assignment"

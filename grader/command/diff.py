@@ -11,13 +11,9 @@ from grader.read.workspace import locate_workspace
 from grader.types.errors import KitError
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade diff`."""
-    parser = commands.add_parser(
-        "diff",
-        help="what you have changed",
-        description="Show what you have changed in a file since it was a stub.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade diff` is and takes."""
+    parser.description = "Show what you have changed in a file since it was a stub."
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.set_defaults(run=run)
 

@@ -24,9 +24,9 @@ from grader.types.workspace import Workspace
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade grade`, which is what `grade` itself means."""
-    parser = commands.add_parser("grade", prog="grade", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade grade` is and takes."""
+    parser.description = __doc__
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--all", action="store_true", help="show every failing check")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -13,13 +13,9 @@ from grader.types.errors import KitError
 from grader.types.trace import Trace
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade heatmap`."""
-    parser = commands.add_parser(
-        "heatmap",
-        help="what your code computes, as a picture",
-        description="Show the heatmap of a stage's trace here and write it as PNG and SVG.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade heatmap` is and takes."""
+    parser.description = "Show the heatmap of a stage's trace here and write it as PNG and SVG."
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the last of the core that draws one"
     )

@@ -25,13 +25,11 @@ from grader.types.errors import KitError
 _STUCK = ("Stuck?", "grade hint")
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade init`."""
-    parser = commands.add_parser(
-        "init",
-        help="make a folder to work in",
-        description="Make a folder to work in: the files to write, a README and settings for your "
-        "editor. In such a folder it brings back what is missing. It never writes over a file.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade init` is and takes."""
+    parser.description = (
+        "Make a folder to work in: the files to write, a README and settings for your "
+        "editor. In such a folder it brings back what is missing. It never writes over a file."
     )
     parser.add_argument(
         "folder",
@@ -54,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
     root = root.resolve()
     if (root / FILE_NAME).is_file():
         raise KitError(
-            f"{root} is the course's own folder, and you can work in its exercises/ as "
-            "it is: type `grade`, or `grade init DIR` for a folder elsewhere"
+            f"{root} is the course's own folder: type `grade`, or `grade init DIR` elsewhere"
         )
     python = sys.executable if os.access(sys.executable or "", os.X_OK) else None
     done = make_workspace(root, _course(args.course, root), python)

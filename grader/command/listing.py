@@ -12,9 +12,9 @@ from grader.types.errors import KitError
 from grader.types.progress import Progress
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade list`."""
-    parser = commands.add_parser("list", help="show the stages", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade list` is and takes."""
+    parser.description = __doc__
     parser.set_defaults(run=run)
 
 

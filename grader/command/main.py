@@ -6,59 +6,48 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from grader import __version__
-from grader.command import (
-    classroom,
-    diff,
-    grade,
-    heatmap,
-    hint,
-    init,
-    listing,
-    notebook,
-    predict,
-    release,
-    reset,
-    serve,
-    solution,
-    stubs,
-    trace,
-    update,
-    verify,
-    watch,
-)
 from grader.command.output import add_common_options
 from grader.types.errors import KitError
 
+# The module of each command, and what the list of commands says of it. Only the module of the
+# command that was typed is imported: what the others need would be waited for.
 _COMMANDS = {
-    "init": init,
-    "watch": watch,
-    "hint": hint,
-    "list": listing,
-    "predict": predict,
-    "trace": trace,
-    "heatmap": heatmap,
-    "notebook": notebook,
-    "diff": diff,
-    "reset": reset,
-    "solution": solution,
-    "update": update,
-    "verify": verify,
-    "stubs": stubs,
-    "release": release,
-    "class": classroom,
-    "serve": serve,
+    "grade": ("grade", None),
+    "init": ("init", "make a folder to work in"),
+    "watch": ("watch", "judge a stage at every save"),
+    "hint": ("hint", "the next hint for a stage"),
+    "list": ("listing", "show the stages"),
+    "predict": ("predict", "a few questions to think about before you write code"),
+    "trace": ("trace", "your code on a small example, step by step"),
+    "heatmap": ("heatmap", "what your code computes, as a picture"),
+    "notebook": ("notebook", "a Jupyter notebook of the stages"),
+    "diff": ("diff", "what you have changed"),
+    "reset": ("reset", "begin a stage anew"),
+    "solution": ("solution", "the solution of a stage that you have passed"),
+    "update": ("update", "new versions of the files that you work in"),
+    "new": ("new", "begin a stage, or a course (for authors)"),
+    "verify": ("verify", "prove that the course is sound (for authors)"),
+    "stubs": ("stubs", "write exercises/ from solutions/ (for authors)"),
+    "release": (
+        "release",
+        "hand the course to students: nbgrader, a bundle, Gradescope, GitHub",
+    ),
+    "class": ("classroom", "grade what a class has handed in"),
+    "serve": ("serve", None),  # which people need not know
 }
 _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `grade` with these arguments (those of the process by default); the exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    args = _parser().parse_args(words if _names_command(words) else ["grade", *words])
+    words = with_command(sys.argv[1:] if arguments is None else arguments)
+    args = parser_of(words[0]).parse_args(words)
     try:
         code: int = args.run(args)
         return code
@@ -72,13 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _names_command(words: Sequence[str]) -> bool:
-    """Whether a sub-command is named; without one the words belong to grading itself."""
-    known = (*_COMMANDS, "grade", "-h", "--help", "--version")
-    return bool(words) and words[0] in known
+def with_command(words: Sequence[str]) -> list[str]:
+    """The words, led by a command: where none is named they belong to grading itself."""
+    known = (*_COMMANDS, "-h", "--help", "--version")
+    return list(words) if words and words[0] in known else ["grade", *words]
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of(word: str) -> argparse.ArgumentParser:
+    """What reads a command line whose first word is this one."""
     parser = argparse.ArgumentParser(
         prog="grade",
         description="Grade your answers: the scoreboard, then why the first failing stage fails.",
@@ -90,9 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)
     commands = parser.add_subparsers(metavar="command", prog="grade")
-    for module in (grade, *_COMMANDS.values()):
-        module.add_parser(commands)
-    for name, command in commands.choices.items():
-        if _COMMANDS.get(name) is not release:  # whose own commands take them
-            add_common_options(command)
+    for name, (module, about) in _COMMANDS.items():
+        shown: dict[str, Any] = {} if about is None else {"help": about}
+        prog = "grade" if name == "grade" else f"grade {name}"
+        command = commands.add_parser(name, prog=prog, **shown)
+        if name == word:
+            importlib.import_module(f"grader.command.{module}").add_options(command)
+            if name != "release":  # whose own commands take them
+                add_common_options(command)
     return parser

@@ -21,13 +21,11 @@ from grader.types.workspace import Workspace
 _SUFFIX = ".ipynb"
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade notebook`."""
-    parser = commands.add_parser(
-        "notebook",
-        help="a Jupyter notebook of the stages",
-        description="Write a Jupyter notebook to study by: each stage's text, questions and a "
-        "cell that is graded when you run it. It never writes over a file.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade notebook` is and takes."""
+    parser.description = (
+        "Write a Jupyter notebook to study by: each stage's text, questions and a "
+        "cell that is graded when you run it. It never writes over a file."
     )
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE.ipynb", help="default: named by the course"
@@ -50,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
     is_there = os.path.lexists(path)
     if is_there and not args.force:
         raise KitError(
-            f"{short_path(path)} is there already, and your work may be in it: name another file, "
-            "or type --force, which keeps a copy"
+            f"{short_path(path)} is there already: name another file; --force keeps a copy"
         )
     stubs = {stage.slug: read_stub(stage) for stage in course.stages}
     begun = _begun(course, root, stubs)

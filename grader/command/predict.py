@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 _STOP = ("q", "quit", "exit")
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade predict`."""
-    parser = commands.add_parser(
-        "predict",
-        help="a few questions to think about before you write code",
-        description="Answer a few quick questions on shapes and small numbers before you write the "
-        "code of a stage. There are no points.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade predict` is and takes."""
+    parser.description = (
+        "Answer a few quick questions on shapes and small numbers before you write the "
+        "code of a stage. There are no points."
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.set_defaults(run=run)

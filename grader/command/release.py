@@ -8,13 +8,11 @@ from grader.command import release_channels, release_nbgrader, release_student
 from grader.command.output import add_common_options
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade release` and its own commands."""
-    parser = commands.add_parser(
-        "release",
-        help="hand the course to students: nbgrader, a bundle, Gradescope, GitHub",
-        description="Write what students or a grading system are given. Each is made from "
-        "course.toml, solutions/ and tests/, and may be made again at any time.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade release` is and takes."""
+    parser.description = (
+        "Write what students or a grading system are given. Each is made from "
+        "course.toml, solutions/ and tests/, and may be made again at any time."
     )
     kinds = parser.add_subparsers(metavar="what", required=True)
     for module in (release_nbgrader, release_student, release_channels):

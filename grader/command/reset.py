@@ -10,13 +10,11 @@ from grader.read.exercises import began_from, keep_stub, kept_stub, read_work, t
 from grader.read.workspace import locate_workspace
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade reset`."""
-    parser = commands.add_parser(
-        "reset",
-        help="begin a stage anew",
-        description="Put back the file of a stage as it was at first. A copy of yours is kept, and "
-        "so is your progress.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade reset` is and takes."""
+    parser.description = (
+        "Put back the file of a stage as it was at first. A copy of yours is kept, and "
+        "so is your progress."
     )
     parser.add_argument("stage", metavar="STAGE")
     parser.set_defaults(run=run)

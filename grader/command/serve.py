@@ -14,9 +14,9 @@ from grader.command.notebook import surroundings
 from grader.types.errors import KitError
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade serve`, which people need not know."""
-    parser = commands.add_parser("serve", description=__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade serve` is and takes."""
+    parser.description = __doc__
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where the notebook is")
     parser.set_defaults(run=run)
 

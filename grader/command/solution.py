@@ -15,13 +15,11 @@ from grader.types.errors import KitError
 from grader.types.progress import Progress
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade solution`."""
-    parser = commands.add_parser(
-        "solution",
-        help="the solution of a stage that you have passed",
-        description="Show the solution of a stage that you have passed, why it is written so and "
-        "what to read next.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade solution` is and takes."""
+    parser.description = (
+        "Show the solution of a stage that you have passed, why it is written so and "
+        "what to read next."
     )
     parser.add_argument("stage", metavar="STAGE")
     parser.add_argument(
@@ -53,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"grade: {note}", file=sys.stderr)
     if not known.is_open:
         raise KitError(
-            f"the solution of {stage.slug} opens when you have passed it: `grade hint "
-            f"{stage.slug}` is the next step, and with --give-up you see it now"
+            f"it opens when you have passed it: `grade hint {stage.slug}` helps, --give-up "
+            "shows it now"
         )
     early = known.gave_up and known.passed is None
     console(args).print(solution(stage, code, gave_up=early), aftermath(hints), sep="", end="")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
+from grader.command.grade import chosen_stages
 from grader.read.stubs import StubState, stub_states, write_stubs
 from grader.read.workspace import locate_course
 from grader.types.errors import KitError
@@ -11,7 +13,7 @@ from grader.types.errors import KitError
 _OUT_OF_STEP = {
     StubState.ABSENT: "is not there",
     StubState.OLD: "is an older stub",
-    StubState.BEGUN: "is not the stub: somebody has worked in it, or the solution's code changed",
+    StubState.BEGUN: "is not the stub: it was worked in, or the stub's code has changed",
 }
 _WRITTEN = {
     StubState.ABSENT: "written",
@@ -20,14 +22,13 @@ _WRITTEN = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade stubs`."""
-    parser = commands.add_parser(
-        "stubs",
-        help="write exercises/ from solutions/ (for authors)",
-        description="Write the exercise files that are missing or outdated. A file that somebody "
-        "has worked in is left alone, and a copy of each file replaced is kept.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade stubs` is and takes."""
+    parser.description = (
+        "Write the exercise files that are missing or outdated. A file that somebody "
+        "has worked in is left alone, and a copy of each file replaced is kept."
     )
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--check", action="store_true", help="only say which are out of step")
     parser.add_argument("--force", action="store_true", help="replace begun files too")
     parser.set_defaults(run=run)
@@ -37,25 +38,25 @@ def run(args: argparse.Namespace) -> int:
     """Print what was done to each file that was out of step; 1 if any is left so."""
     course = locate_course(args.course)
     if course.is_partial:
-        raise KitError(
-            "a student's copy has no solutions to make stubs from: `grade reset STAGE` brings one "
-            "back as it was"
-        )
+        raise KitError("a student's copy has no solutions: `grade reset STAGE` brings a stub back")
+    course = replace(course, stages=chosen_stages(course, args.stages))
     states = stub_states(course) if args.check else write_stubs(course, force=args.force)
-    left = 0
+    left, begun = 0, []
     for stage, state in states.items():
         name = stage.exercise_file.relative_to(course.root).as_posix()
         if state is StubState.IN_STEP:
             continue
         if args.check or (state is StubState.BEGUN and not args.force):
             left += 1
+            begun += [stage.slug] if state is StubState.BEGUN else []
             print(f"{name}  {_OUT_OF_STEP[state]}")
         else:
             print(f"{name}  {_WRITTEN[state]}")
-    if args.check and left:
+    if left > len(begun):
         print("`grade stubs` writes what is missing or old.")
-    elif left:
-        print("--force replaces such a file and keeps a copy in .grade/replaced/.")
-    elif all(state is StubState.IN_STEP for state in states.values()):
+    if begun:
+        words = " ".join(["grade stubs", *(begun if len(begun) < 3 else args.stages), "--force"])
+        print(f"`{words}` replaces it, and keeps a copy in .grade/replaced/.")
+    if all(state is StubState.IN_STEP for state in states.values()):
         print(f"All {len(states)} stubs are in step with their solutions.")
     return 1 if left else 0

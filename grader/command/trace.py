@@ -18,13 +18,9 @@ from grader.types.errors import KitError
 from grader.types.submission import Submission
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade trace`."""
-    parser = commands.add_parser(
-        "trace",
-        help="your code on a small example, step by step",
-        description="Run your own code on a small example and show what every step holds.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade trace` is and takes."""
+    parser.description = "Run your own code on a small example and show what every step holds."
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the last that you have written"
     )

@@ -11,13 +11,11 @@ from grader.read.workspace import locate_workspace
 from grader.types.workspace import Workspace
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade update`."""
-    parser = commands.add_parser(
-        "update",
-        help="new versions of the files that you work in",
-        description="After the course was updated: bring what is new into the files of this "
-        "folder. Your work and your progress stay, and a copy of each file replaced is kept.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade update` is and takes."""
+    parser.description = (
+        "After the course was updated: bring what is new into the files of this "
+        "folder. Your work and your progress stay, and a copy of each file replaced is kept."
     )
     parser.set_defaults(run=run)
 

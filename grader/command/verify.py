@@ -7,23 +7,28 @@ import json
 import sys
 from dataclasses import asdict
 
+from grader.command import mutants
 from grader.command.grade import chosen_stages
 from grader.command.output import console, status_line
 from grader.read.workspace import locate_whole_course
+from grader.types.errors import KitError
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade verify`."""
-    parser = commands.add_parser(
-        "verify", help="prove that the course is sound (for authors)", description=__doc__
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade verify` is and takes."""
+    parser.description = __doc__
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--json", action="store_true", help="print the proofs as JSON")
+    mutants.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print; 0 if there is no problem, else 1."""
+    if args.mutants:
+        return mutants.run(args)
+    if args.needed or args.jobs is not None:
+        raise KitError("--needed and --jobs go with --mutants")
     from grader.show.proof import proof_screen
     from grader.verify import verify
 

@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from grader.types.workspace import Workspace
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade watch`."""
-    parser = commands.add_parser(
-        "watch",
-        help="judge a stage at every save",
-        description="Keep this open beside your editor: at every save the stage is judged, and "
-        "when it passes the next one is opened. Without a terminal it prints lines.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `grade watch` is and takes."""
+    parser.description = (
+        "Keep this open beside your editor: at every save the stage is judged, and "
+        "when it passes the next one is opened. Without a terminal it prints lines."
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: where you are now")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")

@@ -9,6 +9,7 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 
 _UNWRITTEN = re.compile(r"^[ \t]*raise NotImplementedError\b", re.MULTILINE)
+_TEST = re.compile(r"^[ \t]*((async +def|def) +test|class +\w*Test)", re.MULTILINE)
 
 
 def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
@@ -19,6 +20,8 @@ def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
     texts = [text for _, text in sources(submission, stage)]
     if submission.is_folder:
         return "".join(texts).split() not in ([], stub.split())
+    if stage.fixture:
+        return any(stage.fixture in text for text in texts) and any(map(_TEST.search, texts))
     names = "|".join(entry.name for entry in stage.entry_points)
     definition = re.compile(rf"^(async +def|def|class) +({names})\b", re.MULTILINE)
     return any(map(definition.search, texts))
@@ -26,6 +29,9 @@ def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
 
 def is_written(submission: Submission, stage: Stage) -> bool:
     """Whether every entry point is there, and none where something is left to write."""
+    if stage.fixture:
+        texts = [text for _, text in sources(submission, stage) if stage.fixture in text]
+        return any(_TEST.search(text) and not _UNWRITTEN.search(text) for text in texts)
     for entry in stage.entry_points:
         definition = re.compile(rf"^(async +def|def|class) +{entry.name}\b", re.MULTILINE)
         texts = [text for _, text in sources(submission, stage)]

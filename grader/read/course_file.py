@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,8 @@ RESERVED = frozenset(
         *("verify", "watch"),
     }
 )
+# Modules that the kit itself loads where the learner's files are imported.
+_KITS_OWN = frozenset({"grader", "references"})
 _COURSE_KEYS = frozenset(
     {
         *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
@@ -42,6 +45,7 @@ _STAGE_KEYS = frozenset(
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
 _KINDS = frozenset({"tensor", "array", "number", "any"})
+_TESTS = "tests"  # instead of a kind: the name is that of the fixture that they take
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
@@ -74,14 +78,42 @@ def find_assignment(course: Course, name: str | None) -> Assignment:
 def read_course(file: Path) -> Course:
     """The course that `file` describes. Raises CourseError."""
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
+        raise CourseError(f"{_shown(file)}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise CourseError(f"{file}: is not UTF-8") from None
+        raise CourseError(f"{_shown(file)}: is not UTF-8") from None
+    return course_of_text(text, file)
+
+
+def course_of_text(text: str, file: Path) -> Course:
+    """The course that `file` describes if its text is this. Raises CourseError."""
+    try:
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CourseError(f"{file}: is not TOML: {error}") from None
+        raise CourseError(f"{_shown(file)}: is not TOML: {error}") from None
     return parse_course(data, file.parent.resolve())
+
+
+def _shown(file: Path) -> Path:
+    """`file` as one would type it here."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def slug_fault(slug: str) -> str | None:
+    """What is wrong with a slug in any course, None if nothing is."""
+    if not _SLUG.fullmatch(slug):
+        return "is no lower-case Python name"
+    if keyword.iskeyword(slug):
+        return "is a word of Python's own language"
+    if slug in RESERVED:
+        return "is a command of `grade`"
+    if slug in sys.stdlib_module_names:
+        return "is a module of Python's own library"
+    if slug in _KITS_OWN:
+        return "is a module of the kit"
+    return None
 
 
 def parse_course(data: Mapping[str, Any], root: Path) -> Course:
@@ -154,10 +186,9 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     slug = _get(table, "slug", str, f"{FILE_NAME}: stage {number}")
     place = f"{FILE_NAME}: stage '{slug}'"
     _only(table, _STAGE_KEYS, place)
-    if not _SLUG.fullmatch(slug) or slug in RESERVED:
-        raise CourseError(f"{place}: a slug is a lower-case Python name and no command's name")
-    if slug in sys.stdlib_module_names:
-        raise CourseError(f"{place}: the slug is the name of a module of Python's own library")
+    fault = slug_fault(slug)
+    if fault is not None:
+        raise CourseError(f"{place}: the slug {fault}")
     if slug in {stage.slug for stage in before}:
         raise CourseError(f"{place}: the slug is used twice")
     points = _get(table, "points", (int, float), place)
@@ -165,21 +196,31 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
     requires = _strings(table, "requires", place)
     for required in requires:
-        if required not in {stage.slug for stage in before}:
+        earlier = next((stage for stage in before if stage.slug == required), None)
+        if earlier is None:
             raise CourseError(f"{place}: requires '{required}', which is no earlier stage")
+        if earlier.fixture:
+            raise CourseError(f"{place}: requires '{required}', whose tests nobody can call")
     entry_points = _get(table, "entry_points", dict, place)
     if not entry_points:
         raise CourseError(f"{place}: 'entry_points' is empty, so there is nothing to write")
+    entries = tuple(_entry(name, text, place) for name, text in entry_points.items())
+    forbidden = _forbidden(table, place)
+    if any(entry.is_fixture for entry in entries) and (len(entries) > 1 or forbidden):
+        raise CourseError(
+            f"{place}: where the learner writes 'tests' there is no other entry point, and nothing "
+            "forbidden"
+        )
     return Stage(
         slug=slug,
         title=_get(table, "title", str, place),
         points=points,
         bonus=_get(table, "bonus", bool, place, default=False),
         requires=requires,
-        entry_points=tuple(_entry(name, text, place) for name, text in entry_points.items()),
+        entry_points=entries,
         root=root,
         visible=_strings(table, "visible", place),
-        forbidden=_forbidden(table, place),
+        forbidden=forbidden,
         forbidden_cost=_forbidden_cost(table, place),
     )
 
@@ -206,11 +247,13 @@ def _forbidden_cost(table: Mapping[str, Any], place: str) -> float:
 
 
 def _entry(name: str, text: Any, place: str) -> EntryPoint:
+    if text == _TESTS:
+        return EntryPoint(name, (), is_fixture=True)
     match = _RETURNS.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise CourseError(
-            f"{place}: entry point '{name}': {text!r} is not like 'tensor', '(tensor, tensor)' or "
-            "'module -> tensor'"
+            f"{place}: entry point '{name}': {text!r} is not like 'tensor', '(tensor, tensor)', "
+            "'module -> tensor' or 'tests'"
         )
     is_tuple = match["tuple"].startswith("(")
     kinds = tuple(kind.strip() for kind in match["tuple"].strip("()").split(","))

@@ -46,7 +46,7 @@ def stub_of(source: str, slug: str, place: str = "") -> str:
     tree = _parsed(source, place)
     kept: list[str] = []
     after = 0
-    for first, last in _solutions(lines, place):
+    for first, last in solution_lines(lines, place):
         indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
         name = _enclosing(tree, first + 1) or slug
         kept += lines[after:first]
@@ -61,7 +61,7 @@ def solution_of(source: str, place: str) -> str:
     """The code of `source` alone, without its markers and docstrings. Raises CourseError."""
     source = source.replace("\r\n", "\n")
     lines = source.split("\n")
-    dropped = {marker for solution in _solutions(lines, place) for marker in solution}
+    dropped = {marker for solution in solution_lines(lines, place) for marker in solution}
     for node in ast.walk(_parsed(source, place)):
         if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
             docstring, *others = node.body
@@ -185,7 +185,7 @@ def _parsed(source: str, place: str) -> ast.Module:
         raise CourseError(f"{place}:{line}: is not Python: {error}") from None
 
 
-def _solutions(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
+def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
     """The first and last line (from 0) of every solution, its markers included."""
     opened: int | None = None
     found = False

@@ -93,6 +93,12 @@ class Answers(Protocol):
         One that is `known` by its digest need not be read.
         """
 
+    def tried(self, request: Frame) -> Frame:
+        """The reply to a request to run the learner's tests, from a process that does no more.
+
+        Raises AnswerError.
+        """
+
     def close(self) -> str:
         """Have done; returns what the answering code printed."""
 
@@ -114,6 +120,10 @@ class LocalAnswers:
         """They are all here."""
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
+        """The reply to one request."""
+        return self._bench.answer(request)
+
+    def tried(self, request: Frame) -> Frame:
         """The reply to one request."""
         return self._bench.answer(request)
 
@@ -160,9 +170,11 @@ class WorkerAnswers:
         }
         self._references = references
         self._patience = course.limits.call_seconds
+        self._patience_with_tests = course.limits.load_seconds
         self._spent = 0.0
         self._received = 0
         self._worker: Worker | None = None
+        self._testing: Worker | None = None
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
         self._printed = ""
@@ -183,9 +195,9 @@ class WorkerAnswers:
     def abort(self) -> None:
         """From another thread: let the call that is under way end, and no case begin."""
         self._aborted = True
-        worker = self._worker
-        if worker is not None:
-            worker.channel.interrupt()
+        for worker in (self._worker, self._testing):
+            if worker is not None:
+                worker.channel.interrupt()
 
     def begin(self) -> None:
         """Start a case, in a new worker if the one before has died. Raises Cancelled."""
@@ -227,6 +239,44 @@ class WorkerAnswers:
             self._ensure_worker()
             return self._send(first, self._patience, known)
 
+    def tried(self, request: Frame) -> Frame:
+        """The reply of a worker that was forked for this request and imports the stage for it."""
+        if self._aborted:
+            raise Cancelled
+        if self._worker is not None and not self._interpreter.forks:
+            self._drop()  # there is one process at a time
+        start = time.monotonic()
+        left = self._course.limits.stage_seconds - self._spent
+        if left <= 0:
+            raise self._used_up()
+        worker = self._testing = self._interpreter.start(tests=True)
+        try:
+            deadline = start + min(left, self._patience_with_tests)
+            for frame in (Frame(self._load_header()), request):
+                worker.channel.send(frame, deadline)
+                reply = worker.channel.receive(deadline)
+                self._received += reply.size
+                if self._received > _REPLIES_CAP:
+                    raise WireError("all its answers together are too large")
+                if "error" in reply.header:
+                    break  # it cannot even be imported, this time
+        except DeadlineError:
+            seconds = self._patience_with_tests
+            self._patience_with_tests = max(_SHORTEST_PATIENCE, seconds / 2)
+            raise Timeout(f"No end in {seconds:g} seconds: is there an endless loop?") from None
+        except Closed:
+            if self._aborted:
+                raise Cancelled from None
+            raise Crash(how_it_ended(worker.end(_GRACE))) from None
+        except WireError as error:
+            raise Crash(f"Your code's process answered with something else: {error}") from None
+        finally:
+            self._testing = None
+            if worker.is_there:
+                worker.end()
+            self._spent += time.monotonic() - start
+        return reply
+
     def _ensure_worker(self) -> None:
         try:
             if self._worker is None:
@@ -247,7 +297,21 @@ class WorkerAnswers:
             self._worker = before.worker
             self._take(before.reply, before.printed)
             return
-        header = {
+        self._worker = self._interpreter.start()
+        try:
+            reply = self._send(Frame(self._load_header()), self._course.limits.load_seconds).header
+        except Timeout as error:
+            self._load_error = Timeout(f"{error} (while it was imported)")
+            raise self._load_error from None
+        except Crash as error:
+            self._load_error = Crash(f"{error} (while it was imported)")
+            raise self._load_error from None
+        self._take(reply, self._printed)
+
+    def _load_header(self) -> dict[str, Any]:
+        """The request to import the stage's code."""
+        stage, submission = self._stage, self._submission
+        return {
             "op": "load",
             "files": {name: data.decode("latin-1") for name, data in submission.files.items()},
             "script": submission.script,
@@ -262,17 +326,8 @@ class WorkerAnswers:
                 for stage in (self._course.stages if self._keeps else [self._stage])
                 for name in stage.forbidden
             ],
+            "fixture": stage.fixture,
         }
-        self._worker = self._interpreter.start()
-        try:
-            reply = self._send(Frame(header), self._course.limits.load_seconds).header
-        except Timeout as error:
-            self._load_error = Timeout(f"{error} (while it was imported)")
-            raise self._load_error from None
-        except Crash as error:
-            self._load_error = Crash(f"{error} (while it was imported)")
-            raise self._load_error from None
-        self._take(reply, self._printed)
 
     def _take(self, reply: Mapping[str, Any], printed: str) -> None:
         """Learn from a worker's reply what was defined. Raises AnswerError."""
@@ -288,7 +343,7 @@ class WorkerAnswers:
         self._absent = {
             entry.name: LoadError(_missing_name(entry.name, reply, stage, submission))
             for entry in stage.entry_points
-            if entry.name not in defined
+            if not entry.is_fixture and entry.name not in defined
         }
 
     def _send(self, frame: Frame, seconds: float, known: Container[bytes] = ()) -> Frame:
@@ -296,9 +351,7 @@ class WorkerAnswers:
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
         if self._spent > self._course.limits.stage_seconds:
-            raise Timeout(
-                f"This stage has used up its {self._course.limits.stage_seconds:g} seconds"
-            )
+            raise self._used_up()
         start = time.monotonic()
         try:
             return self._sent(frame, start + seconds, known)
@@ -339,6 +392,9 @@ class WorkerAnswers:
         if "forbidden" in reply.aside:
             self._learn_of(reply.aside["forbidden"])
         return reply
+
+    def _used_up(self) -> Timeout:
+        return Timeout(f"This stage has used up its {self._course.limits.stage_seconds:g} seconds")
 
     def _learn_of(self, calls: Any) -> None:
         """Take over what a reply tells of forbidden calls, each name once."""

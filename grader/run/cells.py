@@ -62,16 +62,18 @@ def submitted(
     graded by: what that stage asks for is taken from there alone. A new version of a cell takes the
     place of the old one, and the cells of stages share their places in the order of the course.
     """
+    cells = _without_old_tests(course, cells)
     wanted: set[str] = set()
     for stage in stages:
         for asked in (stage, *course.required(stage)):
-            wanted.update(entry.name for entry in asked.entry_points)
+            wanted |= _asked_for(asked, cells, names)
     known: set[str] = set()
     taken = {cell for cell in cells if cell.number == graded}
     for cell in taken:
         wanted |= names(cell.source).needed
         own = [stage for stage in stages if stage.slug == cell.slug]
-        known.update(entry.name for stage in own for entry in stage.entry_points)
+        entries = [entry for stage in own for entry in stage.entry_points]
+        known |= {name for name in wanted if any(entry.asks_for(name) for entry in entries)}
     while wanted - known:
         taken |= {cell for name in wanted - known for cell in _definer(name, cells, names)}
         known |= wanted
@@ -87,7 +89,9 @@ def needed(
     Nothing if no cell defines what the stage asks for.
     """
     numbered = [Cell(number, source) for number, source in enumerate(cells)]
-    if not {entry.name for entry in stage.entry_points} <= defined(numbered, names):
+    if not _asked_for(stage, numbered, names) <= defined(numbered, names):
+        return ()
+    if stage.fixture and not has_tests(stage, numbered, names):
         return ()
     kept = {cell.number for cell in submitted(course, [stage], numbered, names=names)}
     return tuple(cell.source if cell.number in kept else "" for cell in numbered)
@@ -96,6 +100,45 @@ def needed(
 def defined(cells: Sequence[Cell], names: NamesOf = names_in) -> frozenset[str]:
     """The names that the cells define."""
     return frozenset().union(*(names(cell.source).own for cell in cells))
+
+
+def has_tests(stage: Stage, cells: Sequence[Cell], names: NamesOf = names_in) -> bool:
+    """Whether there are tests in the cells, and one speaks of the fixture that `stage` gives."""
+    there = defined(cells, names)
+    return any(
+        any(map(entry.asks_for, there)) and any(_speaks_of(entry.name, cell) for cell in cells)
+        for entry in stage.entry_points
+        if entry.is_fixture
+    )
+
+
+def _asked_for(stage: Stage, cells: Sequence[Cell], names: NamesOf) -> set[str]:
+    """What a stage asks for, by name: of tests each that there is, and fixtures of their own."""
+    asked: set[str] = set()
+    for entry in stage.entry_points:
+        if not entry.is_fixture:
+            asked.add(entry.name)
+            continue
+        for cell in cells:
+            own = names(cell.source).own
+            tests = set(filter(entry.asks_for, own))
+            is_aid = _speaks_of(entry.name, cell) or _speaks_of("fixture", cell)
+            asked |= tests or (own if is_aid else set())
+    return asked
+
+
+def _speaks_of(name: str, cell: Cell) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", cell.source) is not None
+
+
+def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
+    """The cells without those that were graded for their tests, and then graded anew.
+
+    A test that is not in the new version any more would otherwise go on being one.
+    """
+    slugs = {stage.slug for stage in course.stages if stage.fixture}
+    newest: dict[str | None, Cell] = {cell.slug: cell for cell in cells if cell.slug in slugs}
+    return [cell for cell in cells if newest.get(cell.slug, cell) is cell]
 
 
 def _definer(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from grader.run.answers import AnswerError, Answers, WrongReturn, submission_error
+from grader.run.answers import (
+    AnswerError,
+    Answers,
+    Crash,
+    SubmissionError,
+    Timeout,
+    WrongReturn,
+    submission_error,
+)
 from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.transcripts import Key, Transcripts
+from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
 from grader.run.worker.bridge import Caller
 from grader.run.worker.wire import LAZY, Frame, Handle, Opaque, WireError
 from grader.types.course import EntryPoint, Stage
@@ -45,6 +55,7 @@ class StageUnderCheck:
         self._before: list[dict[str, Any]] = []
         self._given: deque[tuple[Frame, Frame | AnswerError]] = deque()
         self._usage: Usage | None = None
+        self._trials: dict[str, Trial] = {}
         self.last_call = ""
         self.last_target = ""
         self.not_written = False
@@ -111,7 +122,7 @@ class StageUnderCheck:
     def entry(self, name: str) -> Callable[..., Any]:
         """The learner's function or class `name`, to be called by a check."""
         for entry in self._stage.entry_points:
-            if entry.name == name:
+            if entry.name == name and not entry.is_fixture:
                 return _Entry(self, entry)
         raise AttributeError(f"{name} is no entry point of stage {self._stage.slug}")
 
@@ -179,6 +190,44 @@ class StageUnderCheck:
         finally:
             self._usage = None
 
+    def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
+        """How the learner's tests do with what `name` stands for in each of the sources.
+
+        Each has a process of its own, in random order and with its looks changed, so that nothing
+        but what it does tells one from another. For a stage each is tried once. Raises AnswerError.
+        """
+        self.need(fixture)
+        chance = random.SystemRandom()
+        new = [source for source in dict.fromkeys(sources) if source not in self._trials]
+        chance.shuffle(new)
+        words = vocabulary_of(new)
+        self._seed += 1
+        for source in new:
+            trial = self._trial(self._request(fixture, neutral(source, words, chance), name))
+            if trial.verdict == "unwritten":
+                self.not_written = True
+                raise SubmissionError("Not written yet")
+            self._trials[source] = trial
+        self._answered = True
+        for source in sources:
+            reply = Frame({"value": self._trials[source].verdict})
+            self._exchanges.append(Exchange(self._request(fixture, source, name), reply))
+        return [self._trials[source] for source in sources]
+
+    def _request(self, fixture: str, source: str, name: str) -> Frame:
+        target = {"function": fixture}
+        return Frame(
+            {"op": "try", "target": target, "given": source, "name": name, "seed": self._seed}
+        )
+
+    def _trial(self, request: Frame) -> Trial:
+        try:
+            return trial_of(self._answers.tried(request).header)
+        except (Crash, Timeout) as error:
+            return Trial(ended=str(error))
+        except WireError as error:
+            return Trial(ended=f"Your code's process answered with something else: {error}")
+
     def fail(self, error: dict[str, Any]) -> Exception:
         """The exception that an error reply describes."""
         if error.get("stub") is True:
@@ -212,6 +261,15 @@ class RemoteSubmission:
         if value.type_name == "function":
             return RemoteObject(value, name)
         return RemoteModule(stage, value, EntryPoint(name, ("any",), is_class=True), made, "")
+
+    def tried(self, fixture: str, sources: Mapping[str, str], name: str) -> dict[str, Trial]:
+        """How the learner's tests do with each of several things of the check's own.
+
+        `fixture` is what they take, `name` the class or function in each of the sources that stands
+        behind it. Those that are given in one call are tried in random order.
+        """
+        trials = self._stage.tried(fixture, list(sources.values()), name)
+        return dict(zip(sources, trials, strict=True))
 
     def measured(self) -> AbstractContextManager[Usage]:
         """`with submission.measured() as usage:` says how much memory a call in the block takes.
@@ -342,9 +400,8 @@ class RemoteModule(RemoteObject):
 
     def _trained(self) -> dict[str, Any]:
         """What gradients may have to reach."""
-        import torch
-
-        if not torch.is_grad_enabled():
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.is_grad_enabled():
             return {}
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
 

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
@@ -34,13 +34,16 @@ _OPTIONS = (
     *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
 )
+# What is told where a check fails at an answer before it has judged it.
+NO_SENSE = "The check cannot make sense of this answer"
 
 
 class Checks:
     """The collected checks of some stages, and the pytest plugin that runs them one by one."""
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    def __init__(self, stages: Sequence[Stage], *, has_torch: bool) -> None:
         self._stages = stages
+        self._has_torch = has_torch
         self._items: dict[str, list[pytest.Item]] = {stage.slug: [] for stage in stages}
         self.planned: dict[str, tuple[PlannedCheck, ...]] = {}
         self._current: StageUnderCheck | None = None
@@ -83,6 +86,15 @@ class Checks:
         return StageFacts(
             stage.slug, self.planned[stage.slug], tuple(facts), printed, remote.forbidden
         )
+
+    def facts(
+        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
+    ) -> Iterator[CaseFact]:
+        """Run these cases in this order, each when its fact is asked for."""
+        items = {_case(stage, item).id: item for item in self._items[stage.slug]}
+        self._current, self._device = remote, device
+        for case in cases:
+            yield self._run_case(case, items[case.id], remote, seed)
 
     def _run_case(
         self,
@@ -146,12 +158,16 @@ class Checks:
 
     @pytest.fixture(name="device")
     def _device_fixture(self) -> Any:
+        if not self._has_torch:
+            return self._device
         import torch
 
         return torch.device(self._device)
 
     @pytest.fixture(name="rand")
     def _rand_fixture(self, device: Any) -> Callable[..., Any]:
+        if not self._has_torch:
+            return self._rand_array()
         import torch
 
         from grader.checking import draw
@@ -162,6 +178,18 @@ class Checks:
             *, dtype: Any = torch.float32, grad: bool = False, scale: float = 1.0, **axes: int
         ) -> Any:
             return draw(generator, device, dtype, grad, scale, **axes)
+
+        return rand
+
+    def _rand_array(self) -> Callable[..., Any]:
+        import numpy
+
+        from grader.checking import draw_array
+
+        generator = numpy.random.default_rng(self._seed)
+
+        def rand(*, scale: float = 1.0, **axes: int) -> Any:
+            return draw_array(generator, scale, **axes)
 
         return rand
 
@@ -216,7 +244,7 @@ def with_checks(
     for stage in stages:
         if not stage.check_file.is_file():
             raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
-    checks = Checks(stages)
+    checks = Checks(stages, has_torch="torch" in course.preload)
     loop = _Loop(checks, body)
     files = [str(stage.check_file) for stage in stages]
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
@@ -301,9 +329,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.WRONG, _with_call(str(error), stage)
     said = f"{type(error).__name__}: {error}"
     if stage.has_answered:  # `grade verify` proves that the check can handle a right answer
-        return Ending.WRONG, _with_call(
-            f"The check cannot make sense of this answer: {said}", stage
-        )
+        return Ending.WRONG, _with_call(f"{NO_SENSE}: {said}", stage)
     return Ending.BROKEN, said
 
 

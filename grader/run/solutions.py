@@ -34,14 +34,17 @@ def solution_files(course: Course) -> dict[str, bytes]:
 
 
 def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
-    """The solution's entry points of `stage`, in this process, by name."""
+    """The solution's entry points of `stage`, in this process, by name.
+
+    For a fixture's it is the module with the tests.
+    """
     loader = Loader(solution_files(course), {})
     loader.install()
     try:
         module = importlib.import_module(stage.slug)
     finally:
         loader.remove()
-    return lambda name: getattr(module, name)
+    return lambda name: module if name == stage.fixture else getattr(module, name)
 
 
 class References:

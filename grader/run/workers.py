@@ -35,8 +35,8 @@ _CONTROL_SECONDS = 30.0
 _FAREWELLS, _LAST_WORDS = 50, 0.02  # how often what is left is removed, and seconds in between
 # In the order in which they import each other.
 _SOURCES = (
-    *("wire", "bridge", "probes", "bench", "forbidden", "loader", "lock", "reading", "scratch"),
-    "server",
+    *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "reading"),
+    *("scratch", "server"),
 )
 # Forking a process with torch in it is known to be safe on Linux alone.
 _CAN_FORK = sys.platform == "linux"
@@ -53,6 +53,11 @@ class Worker:
         self._pid = pid
         self.scratch = scratch
         self._interpreter = interpreter
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has ended it."""
+        return self in self._interpreter.workers
 
     def release(self) -> None:
         """Have done with the worker; where starting one is slow it is kept for the next stage."""
@@ -141,15 +146,18 @@ class Interpreter:
                 break
             time.sleep(_LAST_WORDS)  # a worker that is about to end has written something
 
-    def start(self) -> Worker:
-        """A new worker. Raises KitError if the interpreter cannot import the course's libraries."""
+    def start(self, *, tests: bool = False) -> Worker:
+        """A new worker, one that runs `tests` with pytest loaded before it is forked.
+
+        Raises KitError if the interpreter cannot import the course's libraries.
+        """
         if self.idle is not None:
             worker, self.idle = self.idle, None
             return worker
         channel = Channel(self._control, sends=TRUSTED_HEADER_CAP)
         self._wait_until_ready(channel)
         scratch = tempfile.mkdtemp(dir=self._scratch_root)
-        request = Frame({"op": "start", "scratch": scratch})
+        request = Frame({"op": "start", "scratch": scratch, "tests": tests})
         deadline = time.monotonic() + _CONTROL_SECONDS
         try:
             channel.send(request, deadline)

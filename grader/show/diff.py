@@ -33,15 +33,15 @@ def _diff(page: Page, name: str, stub: str, now: str) -> Iterator[Text]:
     if not page.plain:
         yield from (Text(page.word(line), "bold") for line in lines[:2])
     for line in lines[2:]:
-        yield from _line(page, line)
+        yield from diff_line(page, line)
     signs = [line[0] for line in lines[2:]]
     total = f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed."
     yield Text()
     yield from page.sentence(Text(total))
 
 
-def _line(page: Page, line: str) -> Iterator[Text]:
-    """One line, folded where it is too long; its rest hangs below, without a sign."""
+def diff_line(page: Page, line: str) -> Iterator[Text]:
+    """One line of a unified diff; where it is too long its rest hangs below, without a sign."""
     sign, text, style = line[0], page.clean(line[1:]), _STYLES[line[0]]
     hunk = _HUNK.match(line)
     if page.plain and hunk is not None:

@@ -69,7 +69,13 @@ def _listed(
             line.append(" " * GAP + page.word(stage.title, room))
         yield line.append(" " * (page.width - line.cell_len - len(points)) + points)
     rows = (
-        ("write", [entry.name for entry in stage.entry_points]),
+        (
+            "write",
+            [
+                f"tests that take {entry.name}" if entry.is_fixture else entry.name
+                for entry in stage.entry_points
+            ],
+        ),
         ("needs", stage.requires),
         ("so far", _so_far(stage, known, is_partial)),
     )

@@ -29,13 +29,21 @@ class EntryPoint:
     """A function or class that the learner writes, and what it gives back.
 
     `returns` holds one kind ("tensor", "array", "number", "any") for each value; a tuple of values
-    if `is_tuple`. For a class (`is_class`) it is what calling the object gives.
+    if `is_tuple`. For a class (`is_class`) it is what calling the object gives. Where the learner
+    writes tests (`is_fixture`) the name is that of the fixture that these take.
     """
 
     name: str
     returns: tuple[str, ...]
     is_tuple: bool = False
     is_class: bool = False
+    is_fixture: bool = False
+
+    def asks_for(self, name: str) -> bool:
+        """Whether a definition of that name is what the learner is to write, or a part of it."""
+        if self.is_fixture:
+            return name.startswith("test") or "Test" in name
+        return name == self.name
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,11 @@ class Stage:
     visible: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     forbidden_cost: float = 1.0
+
+    @property
+    def fixture(self) -> str:
+        """The fixture of the tests that the learner writes; "" if it is something else."""
+        return next((entry.name for entry in self.entry_points if entry.is_fixture), "")
 
     @property
     def file_name(self) -> str:
@@ -86,6 +99,16 @@ class Stage:
     def misconceptions_file(self) -> Path:
         """The known wrong answers."""
         return self.root / "hints" / "misconceptions" / self.file_name
+
+    @property
+    def accepted_folder(self) -> Path:
+        """Right answers in other styles than the solution's, which must get full marks."""
+        return self.root / "tests" / "accepted" / self.slug
+
+    @property
+    def mutants_file(self) -> Path:
+        """What an author has recorded of the solution's mutants; it need not be there."""
+        return self.root / "tests" / "mutants" / f"{self.slug}.toml"
 
     @property
     def predictions_file(self) -> Path:

@@ -13,13 +13,16 @@ from typing import Any
 
 import pytest
 
-from grader.command.main import _names_command, _parser, main
+from grader.command.main import main, parser_of, with_command
 from grader.read.course_file import read_course
 from grader.read.nbgrader_course import configured
 from grader.show.terminal import VISIBLE_PASS
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("instructors.md", "channels.md", "sources.md", "threat-model.md")
+NAMES = (
+    *("instructors.md", "channels.md", "sources.md", "threat-model.md"),
+    *("architecture.md", "authoring.md"),
+)
 GUIDES = [ROOT / "docs" / name for name in NAMES]
 PAGES = [*GUIDES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 COURSE = read_course(ROOT / "course.toml")
@@ -71,14 +74,14 @@ def test_every_command_of_the_guides_is_looked_at() -> None:
 
 @pytest.mark.parametrize("words", of(BLOCKS, "grade"))
 def test_a_command_of_ours_is_one(words: list[str]) -> None:
-    said = words[1:]
-    _parser().parse_args(said if _names_command(said) else ["grade", *said])
+    said = with_command(words[1:])
+    parser_of(said[0]).parse_args(said)
 
 
 def sub_command(words: list[str]) -> argparse.ArgumentParser:
     """The parser of the command that the words name."""
-    parser = _parser()
-    words = words if _names_command(words) else ["grade", *words]
+    words = with_command(words)
+    parser = parser_of(words[0])
     for word in words:
         kinds = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
         if not kinds or word not in kinds[0].choices:

@@ -217,6 +217,7 @@ def test_watch_goes_on_and_says_what_is_left(
         (["solution", "smooth"], "solutions are not part of a student's copy"),
         (["solution", "smooth", "--give-up"], "solutions are not part of a student's copy"),
         (["verify"], "this is a student's copy of the course"),
+        (["new", "nest", "--title", "Nest"], "this is a student's copy of the course"),
         (["stubs"], "a student's copy has no solutions"),
         (["stubs", "--force"], "a student's copy has no solutions"),
         *(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from grader.run.worker.probes import held_shapes, made, meter
+from grader.run.worker.probes import defined, held_shapes, made, meter
+from grader.run.worker.trying import tried
 from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, tensor_bytes
 
 _MESSAGE_CAP = 2000
@@ -32,8 +33,9 @@ class _Call:
 class Bench:
     """The objects and calls of one check.
 
-    `find` gives the function or class of an entry point's name; `line` gives the text of a line of
-    the learner's own files, or None for files that are not theirs.
+    `find` gives the function or class of an entry point's name, for a fixture's the module or class
+    that has the tests; `line` gives the text of a line of the learner's own files, or None for
+    files that are not theirs.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class Bench:
                     function(*earlier["args"])
                 if request.header.get("op") == "backward":
                     return self._backward(request)
+                if request.header.get("op") == "try":
+                    return self._tried(request.header)
                 return self._call(request)
         except BaseException as error:  # noqa: BLE001 - sys.exit and Ctrl-C are answers too
             return Frame({"error": describe(error, self._line)})
@@ -123,6 +127,15 @@ class Bench:
         by_id = {id(tensor): gradient for tensor, gradient in zip(wanted, found, strict=False)}
         packer = Packer()
         return packer.frame({"value": packer.pack([by_id.get(id(tensor)) for tensor in inputs])})
+
+    def _tried(self, header: dict[str, Any]) -> Frame:
+        """What the tests that `find` gives for a fixture's name say of what was given."""
+        fixture = header["target"]["function"]
+        given = defined(header["given"], header["name"])
+        seed_all(header["seed"])
+        return Frame(
+            tried(self._find(fixture), fixture, given, lambda error: describe(error, self._line))
+        )
 
     def _target(self, target: dict[str, Any]) -> tuple[Callable[..., Any], Any]:
         """The callable that a request names and the object it belongs to."""

@@ -12,11 +12,16 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 
-def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`name(*args, **kwargs)` if `name` is a class of this source, else what `name` stands for."""
+def defined(source: str, name: str) -> Any:
+    """What `name` stands for in this source, which is run in a namespace of its own."""
     namespace: dict[str, Any] = {"__name__": "given"}
     exec(compile(source, "<given>", "exec", dont_inherit=True), namespace)
-    found = namespace[name]
+    return namespace[name]
+
+
+def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`name(*args, **kwargs)` if `name` is a class of this source, else what `name` stands for."""
+    found = defined(source, name)
     return found(*args, **kwargs) if isinstance(found, type) else found
 
 

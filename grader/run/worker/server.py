@@ -3,7 +3,8 @@
 It never runs a line of the learner's: only the forked (or, where there is no fork, the handed-over)
 worker does, after the lock. Requests on the control socket:
 
-    {"op": "start", ...}  with a socket attached: fork a worker that serves on it -> {"pid": int}
+    {"op": "start", "tests": bool, ...}  with a socket attached: fork a worker that serves on it,
+        with pytest at hand if it is to run tests -> {"pid": int}
     {"op": "end", "pid": int, "grace": seconds}: end that worker
         -> {"status": wait status or null, "why": what it was stopped for, "files" or "threads"}
     {"op": "copy"}  with a socket attached: fork another interpreter, which answers that one
@@ -31,6 +32,7 @@ from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
 from grader.run.worker.reading import look
 from grader.run.worker.scratch import is_overfull, remove_tree
+from grader.run.worker.trying import tried
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
 _LOOK_SECONDS = 0.02  # between two looks at what the workers take
@@ -149,7 +151,8 @@ class Worker:
                 module, errors = loader.run_script(cells, header["script"], header["aliases"])
         except BaseException as error:  # noqa: BLE001 - sys.exit while importing is an answer too
             return Frame({"error": describe(error, loader.line)})
-        self._namespace = lambda name: getattr(module, name)
+        fixture = header.get("fixture")
+        self._namespace = lambda name: module if name == fixture else getattr(module, name)
         defined = [name for name in header["names"] if callable(getattr(module, name, None))]
         others = [name for name in list(vars(module)) if not name.startswith("_")][:200]
         return Frame(
@@ -255,6 +258,7 @@ class _Server:
         self._scratch: dict[int, str] = {}  # of the workers that there are, by pid
         self._stopped: dict[int, str] = {}  # and why
         self._started = 0.0
+        self._has_pytest = False
 
     def run(self) -> None:
         """Answer requests. Raises Closed when the other side is gone."""
@@ -269,11 +273,8 @@ class _Server:
                 self._channel.send(Frame({"status": status, "why": why}))
             elif header["op"] == "copy":
                 self._copy()
-            elif self._setup["fork"]:
-                self._fork(header["scratch"])
             else:
-                self._channel.send(Frame({"pid": os.getpid()}))
-                _work(self._control, self._lock, header["scratch"], is_watched=False)
+                self._start(header["scratch"], tests=header["tests"])
 
     def clean_up(self) -> None:
         """Leave nothing behind: whoever would have told us to has been killed.
@@ -299,7 +300,13 @@ class _Server:
                         self._stopped[pid] = why
                         os.kill(pid, signal.SIGKILL)  # nobody else reaps it, so it is there
 
-    def _fork(self, scratch: str) -> None:
+    def _start(self, scratch: str, *, tests: bool) -> None:
+        if tests and not self._has_pytest:
+            _warm_pytest()
+            self._has_pytest = True
+        if not self._setup["fork"]:
+            self._channel.send(Frame({"pid": os.getpid()}))
+            _work(self._control, self._lock, scratch, is_watched=False)
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         pid = os.fork()
         if pid == 0:
@@ -387,3 +394,23 @@ def _warm_torch() -> None:
     weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
     torch.nn.functional.dropout(weights, 0.5)
     torch.autograd.grad(weights.double().sum(), heads)
+
+
+def _warm_pytest() -> None:
+    """Load pytest, and what it and its tests load when they first run."""
+    import pytest
+
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        importlib.import_module("torch.testing").assert_close(torch.ones(1), torch.ones(1))
+
+    class Warm:
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_it(self, thing: Callable[[], int], number: int) -> None:
+            with pytest.raises(ValueError, match="no"):
+                raise ValueError("no")
+            assert thing() < number
+
+    tried(Warm, "thing", lambda: 1, describe)
+    gc.collect()
+    gc.freeze()

@@ -272,8 +272,12 @@ class Packer:
             if kind is torch.Size:
                 return {"tuple": [int(size) for size in value]}
         numpy = sys.modules.get("numpy")
-        if numpy is not None and isinstance(value, numpy.ndarray):
-            return self._pack_ndarray(value, numpy)
+        if numpy is not None:
+            if isinstance(value, numpy.ndarray):
+                return self._pack_ndarray(value, numpy)
+            if isinstance(value, numpy.generic) and value.dtype.kind in "biufU":
+                plain = value.item()
+                return _opaque(_type_name(value)) if type(plain) is kind else self.pack(plain)
         handle = self.handle(value)
         if handle is not None:
             return {"handle": handle.id, "type": handle.type_name}

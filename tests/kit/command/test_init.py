@@ -153,7 +153,7 @@ def test_imports_nothing_that_is_slow(birds: Path, capsys: Capture, words: list[
     )
     assert run.returncode == (2 if words[0] == "solution" else 0)
     imported = {line.rsplit("|", 1)[-1].strip() for line in run.stderr.splitlines()}
-    assert f"grader.command.{words[0]}" in imported
+    assert "grader.command.main" in imported
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}
 
 

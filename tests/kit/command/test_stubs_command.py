@@ -8,7 +8,7 @@ import pytest
 
 from grader.command.main import main
 
-BEGUN = "is not the stub: somebody has worked in it, or the solution's code changed"
+BEGUN = "is not the stub: it was worked in, or the stub's code has changed"
 WORK = "def fold(sheet):\n    return sheet / 2\n"
 
 
@@ -48,8 +48,11 @@ def test_work_is_left_alone_unless_forced(birds: Path, capsys: pytest.CaptureFix
     assert main(["stubs"]) == 1
     assert said(capsys) == [
         f"exercises/fold.py  {BEGUN}",
-        "--force replaces such a file and keeps a copy in .grade/replaced/.",
+        "`grade stubs fold --force` replaces it, and keeps a copy in .grade/replaced/.",
     ]
+    assert main(["stubs", "--check", "wings"]) == 0
+    assert main(["stubs", "wings", "--force"]) == 0
+    capsys.readouterr()
     assert fold.read_text(encoding="utf-8") == WORK
     assert main(["stubs", "--force"]) == 0
     assert said(capsys) == [

@@ -164,9 +164,15 @@ def test_what_is_released_to_a_class() -> None:
             fold(pionts=3),
             "course.toml: stage 'fold': unknown key 'pionts' (did you mean 'points'?)",
         ),
-        (fold(slug="Fold"), "course.toml: stage 'Fold': a slug is a lower-case Python name"),
-        (fold(slug="hint"), "course.toml: stage 'hint': a slug is a lower-case Python name"),
-        (fold(slug="../fold"), "course.toml: stage '../fold': a slug is a lower-case"),
+        (fold(slug="Fold"), "course.toml: stage 'Fold': the slug is no lower-case Python name"),
+        (fold(slug="hint"), "course.toml: stage 'hint': the slug is a command of `grade`"),
+        (fold(slug="lambda"), "course.toml: stage 'lambda': the slug is a word of Python's own"),
+        (fold(slug="random"), "course.toml: stage 'random': the slug is a module of P"),
+        (
+            fold(slug="references"),
+            "course.toml: stage 'references': the slug is a module of",
+        ),
+        (fold(slug="../fold"), "course.toml: stage '../fold': the slug is no lower-case"),
         (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
         (no_fold("points"), "course.toml: stage 'fold': 'points' is missing"),
         (fold(points=0), "course.toml: stage 'fold': 'points' must be more than 0, not 0"),
@@ -286,7 +292,7 @@ def test_elsewhere_it_is_the_course_beside_the_package(
     monkeypatch.chdir(tmp_path)
     package = tmp_path / "checkout" / "grader" / "read" / "workspace.py"
     monkeypatch.setattr(workspace, "__file__", str(package))
-    with pytest.raises(KitError, match=r"no course\.toml in .* name it with --course"):
+    with pytest.raises(KitError, match=r"no course\.toml here or above: .* name it with --course"):
         locate_course(None)
     (tmp_path / "checkout").mkdir()
     (tmp_path / "checkout" / "course.toml").write_text(TOML, encoding="utf-8")

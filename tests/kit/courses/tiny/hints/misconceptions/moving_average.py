@@ -56,3 +56,16 @@ def average_any_width(values: np.ndarray, width: int) -> np.ndarray:
     if 1 <= width <= len(values):
         return np.convolve(values, np.ones(width) / width, mode="valid")
     return np.array([])
+
+
+@misconception(
+    "average_in_place",
+    replaces="moving_average",
+    says="You write the means over the values that you were given, which belong to the caller.",
+    hint=4,
+)
+def average_in_place(values: np.ndarray, width: int) -> np.ndarray:
+    _checked(values, width)
+    count = len(values) - width + 1
+    values[:count] = np.convolve(values, np.ones(width) / width, mode="valid")
+    return values[:count].copy()

@@ -25,3 +25,13 @@ def rough_upwards(values: list[float]) -> float:
 )
 def rough_range(values: list[float]) -> float:
     return max(values) - min(values) if values else 0.0
+
+
+@misconception(
+    "rough_from_the_first",
+    replaces="roughness",
+    says="You measure every value against the first one, not against its neighbour.",
+    hint=3,
+)
+def rough_from_the_first(values: list[float]) -> float:
+    return max((abs(value - values[0]) for value in values), default=0.0)

@@ -29,3 +29,15 @@ def smooth_once(values: np.ndarray, width: int, times: int = 1) -> np.ndarray:
 )
 def smooth_wider(values: np.ndarray, width: int, times: int = 1) -> np.ndarray:
     return _average(values, times * (width - 1) + 1)
+
+
+@misconception(
+    "smooth_padded",
+    replaces="smooth",
+    says="You keep the length of the curve, so every round brings zeros in from the ends.",
+    hint=2,
+)
+def smooth_padded(values: np.ndarray, width: int, times: int = 1) -> np.ndarray:
+    for _ in range(times):
+        values = np.convolve(values, np.ones(width) / width, mode="same")
+    return values

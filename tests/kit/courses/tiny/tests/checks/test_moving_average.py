@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.checking import expect_equal, expect_raises
+from grader.checking import expect_close, expect_raises, expect_shape, expect_unchanged
 
 SIZES = [(5, 2), (8, 3), (6, 6), (4, 1)]
-
-
-def drawn(seed: int, n: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=n)
 
 
 def expected_means(values: np.ndarray, width: int) -> np.ndarray:
@@ -24,36 +20,31 @@ def expected_means(values: np.ndarray, width: int) -> np.ndarray:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("n, width", SIZES)
-def test_length(submission: Any, seed: int, n: int, width: int) -> None:
+def test_length(submission: Any, rand: Any, n: int, width: int) -> None:
     """There is one average for every place that the window fits in"""
-    result = submission.moving_average(drawn(seed, n), width)
-    expect_equal(result.shape, (n - width + 1,), "the shape")
+    expect_shape(submission.moving_average(rand(n=n), width), windows=n - width + 1)
 
 
 @pytest.mark.points(3)
 @pytest.mark.parametrize("n, width", SIZES)
-def test_values(submission: Any, seed: int, n: int, width: int) -> None:
+def test_values(submission: Any, rand: Any, n: int, width: int) -> None:
     """Each value is the mean of its window"""
-    values = drawn(seed, n)
+    values = rand(n=n)
     result = submission.moving_average(values, width)
-    expected = expected_means(values, width)
-    expect_equal(result.shape, expected.shape, "the shape")
-    wrong = np.flatnonzero(~np.isclose(result, expected))
-    assert not wrong.size, f"The mean of window {wrong[0]} is wrong"
+    expect_close(result, expected_means(values, width), axes="windows", what="the average")
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("n, width", [(3, 4), (2, 0)])
-def test_refusal(submission: Any, seed: int, n: int, width: int) -> None:
+def test_refusal(submission: Any, rand: Any, n: int, width: int) -> None:
     """A width that does not fit is a ValueError"""
     with expect_raises(ValueError, f"width={width} does not fit {n} values"):
-        submission.moving_average(drawn(seed, n), width)
+        submission.moving_average(rand(n=n), width)
 
 
 @pytest.mark.points(1)
-def test_unchanged(submission: Any, seed: int) -> None:
+def test_unchanged(submission: Any, rand: Any) -> None:
     """The input is left as it is"""
-    values = drawn(seed, 5)
-    before = values.copy()
-    submission.moving_average(values, 2)
-    assert np.array_equal(values, before), "Your code changes values in place"
+    values = rand(n=5)
+    with expect_unchanged(values=values):
+        submission.moving_average(values, 2)

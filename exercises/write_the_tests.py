@@ -1,0 +1,81 @@
+"""Bonus: tests for the module.
+
+For sixteen stages somebody else has tested your code. Now you test somebody
+else's: many modules for multi-head attention, some right, most of them wrong,
+and you don't get to see one. You write tests; each module is put to them.
+
+A test is a function whose name begins with `test`. It takes the fixture
+make_attention, which makes a module, and asserts what must be so:
+
+    def test_keeps_the_shape(make_attention):
+        mha = make_attention(12, 3).eval()
+        x = torch.randn(2, 5, 12)
+        output, weights = mha(x, x, x)
+        assert output.shape == x.shape
+
+    make_attention(d_model, num_heads, dropout=0.0, bias=True)  ->  the module
+
+A module is what the stage multi_head_attention asks for, and you may rely on
+no more than it says there: four nn.Linear layers w_q, w_k, w_v and w_o, the
+sizes, Xavier weights and zero biases, `forward(query, key, value, mask=None)`
+with a mask in which True or 1 is allowed, two results, a ValueError for sizes
+that don't fit. All else may differ from module to module.
+
+Two things count:
+
+- On each right module all your tests pass. A test that cries wolf there is
+  worth nothing, and as long as there is one, no catch counts.
+- On each wrong module at least one fails. A test that is skipped catches
+  nothing.
+
+Below are the tests that courses and blogs usually have, with their names and
+what they are after. They are yours: change, delete and add what you like. You
+may use all of pytest: parametrize, fixtures of your own, classes,
+pytest.raises, torch.testing.assert_close. Only make_attention is given; don't
+write a fixture of that name into this file.
+
+To run the tests on your own module without `grade`, put this into a file
+conftest.py beside it and type `pytest write_the_tests.py`:
+
+    import pytest
+    from multi_head_attention import MultiHeadAttention
+
+    @pytest.fixture
+    def make_attention():
+        return MultiHeadAttention
+"""
+
+import math
+
+import pytest
+import torch
+
+
+def test_shapes(make_attention):
+    """Output [B, Tq, D] and weights [B, H, Tq, Tk], however long the two sequences are."""
+    raise NotImplementedError("test_shapes is not written yet")
+
+
+def test_weights_are_shares(make_attention):
+    """No weight is negative, and those of a query sum to 1."""
+    raise NotImplementedError("test_weights_are_shares is not written yet")
+
+
+def test_causal_mask(make_attention):
+    """Under a causal mask no query looks ahead."""
+    raise NotImplementedError("test_causal_mask is not written yet")
+
+
+def test_gradients(make_attention):
+    """Each parameter gets a gradient, without NaN."""
+    raise NotImplementedError("test_gradients is not written yet")
+
+
+def test_parameters(make_attention):
+    """4 D^2 + 4 D numbers, or 4 D^2 without biases, with their starting values."""
+    raise NotImplementedError("test_parameters is not written yet")
+
+
+def test_heads_are_equal(make_attention):
+    """No head is special: with the heads in another order nothing else changes."""
+    raise NotImplementedError("test_heads_are_equal is not written yet")

@@ -1,0 +1,89 @@
+"""tests/mutants/<slug>.toml -> what an author has recorded of a stage's mutants.
+
+    [[equivalent]]
+    where = "mean"
+    before = "total = sum(values, 0)"
+    after = "total = sum(values, )"
+    reason = "0 is what sum begins with anyway"
+
+    [overlaps]
+    shape = "tells of the shape before the values are compared"
+
+A mutant is named by its changed lines, without indentation and comments: as `grade verify
+--mutants` shows them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from grader.types.course import Stage
+from grader.types.errors import CourseError
+from grader.types.mutants import Equivalent, Records
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_KEYS = ("where", "before", "after", "reason")
+
+
+def read_records(stage: Stage) -> Records:
+    """What is recorded of the stage's mutants, nothing without a file. Raises CourseError."""
+    file = stage.mutants_file
+    place = file.relative_to(stage.root).as_posix()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return Records(place)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{place}: cannot be read: {error}") from None
+    try:
+        return parse_records(tomllib.loads(text), place)
+    except tomllib.TOMLDecodeError as error:
+        raise CourseError(f"{place}: is not TOML: {error}") from None
+
+
+def parse_records(table: dict[str, Any], place: str) -> Records:
+    """The records of a file's table. Raises CourseError."""
+    for key in table:
+        if key not in ("equivalent", "overlaps"):
+            raise CourseError(f"{place}: unknown key '{key}': there are 'equivalent', 'overlaps'")
+    equivalent = table.get("equivalent", [])
+    overlaps = table.get("overlaps", {})
+    if not isinstance(equivalent, list):
+        raise CourseError(f"{place}: write [[equivalent]], as there may be several")
+    if not isinstance(overlaps, dict):
+        raise CourseError(f"{place}: 'overlaps' is not a table of checks and reasons")
+    for check, reason in overlaps.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise CourseError(f"{place}: overlaps: '{check}' needs a reason in words")
+    records = tuple(
+        _equivalent(each, f"{place}: equivalent {number}")
+        for number, each in enumerate(equivalent, start=1)
+    )
+    for number, record in enumerate(records):
+        if any(record.change == other.change for other in records[:number]):
+            raise CourseError(f"{place}: equivalent {number + 1}: is there twice")
+    return Records(place, records, dict(overlaps))
+
+
+def _equivalent(table: Any, place: str) -> Equivalent:
+    if not isinstance(table, dict):
+        raise CourseError(f"{place}: is not a table")
+    for key in table:
+        if key not in _KEYS:
+            raise CourseError(f"{place}: unknown key '{key}': there are {', '.join(_KEYS)}")
+    for key in _KEYS:
+        if not isinstance(table.get(key), str):
+            raise CourseError(f"{place}: '{key}' is missing, or is not text")
+    if not table["reason"].strip():
+        raise CourseError(f"{place}: 'reason' is empty: why can no check tell them apart?")
+    before, after = (_lines(table[key]) for key in ("before", "after"))
+    return Equivalent(table["where"], before, after, table["reason"].strip())
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())

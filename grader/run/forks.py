@@ -1,0 +1,164 @@
+"""Each job in a process of its own, forked off a warm one: it may hang, die or break what it likes.
+
+This is for an author's own code, of which nothing worse is feared. A submission runs in a worker.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+Job = TypeVar("Job")
+
+_WALL = 10  # a busy machine may take so many times the processor time
+_CHUNK = 1 << 16
+
+
+class Lost(Enum):
+    """Why a job gave no result."""
+
+    TIMED_OUT = "timed out"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one job may use: seconds of processor time, and bytes beyond those used already."""
+
+    seconds: float
+    memory: int
+
+
+class _Fork:
+    """One process and what it has said so far."""
+
+    def __init__(self, job: Any, pid: int, deadline: float) -> None:
+        self.job = job
+        self.pid = pid
+        self.deadline = deadline
+        self.said = b""
+
+
+def in_forks(
+    jobs: Iterable[Job], work: Callable[[Job], Any], bounds: Callable[[], Bounds], *, lanes: int = 1
+) -> Generator[tuple[Job, Any], None, None]:
+    """Each job with what `work` gives for it, or with how it was lost, as they come.
+
+    What `work` gives must be JSON. It is called in a fork of this process, `lanes` of them at a
+    time, as this process is when the job is taken up. Closing the iterator ends them all. Only one
+    thread may be running, as no other lives on in a fork.
+    """
+    if threading.active_count() != 1:
+        raise RuntimeError("a process with several threads cannot be forked safely")
+    left = iter(jobs)
+    running: dict[int, _Fork] = {}
+    poll = select.poll()
+    gc.collect()
+    gc.freeze()  # a fork that collects garbage would copy all of this process
+    try:
+        while True:
+            while len(running) < lanes:
+                job = next(left, None)
+                if job is None:
+                    break
+                end, fork = _forked(job, work, bounds())
+                running[end] = fork
+                poll.register(end, select.POLLIN)
+            if not running:
+                return
+            first = min(fork.deadline for fork in running.values()) - time.monotonic()
+            ready = poll.poll(max(0.0, first) * 1000 + 1)
+            for end, _ in ready:
+                fork = running[end]
+                chunk = os.read(end, _CHUNK)
+                fork.said += chunk
+                if not chunk:
+                    poll.unregister(end)
+                    del running[end]
+                    os.close(end)
+                    yield fork.job, _result(fork)
+            now = time.monotonic()
+            for end, fork in list(running.items()):
+                if now > fork.deadline:
+                    poll.unregister(end)
+                    del running[end]
+                    os.close(end)
+                    _end(fork)
+                    yield fork.job, Lost.TIMED_OUT
+    finally:
+        gc.unfreeze()
+        for end, fork in running.items():
+            os.close(end)
+            _end(fork)
+
+
+def _forked(job: Job, work: Callable[[Job], Any], bounds: Bounds) -> tuple[int, _Fork]:
+    ours, theirs = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _be_fork(theirs, job, work, bounds)
+    os.close(theirs)
+    return ours, _Fork(job, pid, time.monotonic() + bounds.seconds * _WALL)
+
+
+def _be_fork(end: int, job: Job, work: Callable[[Job], Any], bounds: Bounds) -> None:
+    """Do the job and end; nothing that the parent has begun is ended here too."""
+    code = 1
+    try:
+        gc.disable()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
+        silence = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(silence, stream)
+        _limit(bounds)
+        said = json.dumps(work(job)).encode()
+        while said:
+            said = said[os.write(end, said) :]
+        code = 0
+    except BaseException:  # noqa: BLE001 - the parent learns that it is lost
+        pass
+    finally:
+        os._exit(code)
+
+
+def _limit(bounds: Bounds) -> None:
+    """Have the system end this process if it uses more."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, bounds.seconds)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":  # elsewhere the size so far is not to be had
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _result(fork: _Fork) -> Any:
+    """What the ended process has said, or how it was lost."""
+    _, status = os.waitpid(fork.pid, 0)
+    if os.WIFSIGNALED(status):
+        is_late = os.WTERMSIG(status) == signal.SIGPROF
+        return Lost.TIMED_OUT if is_late else Lost.CRASHED
+    with suppress(ValueError):
+        return json.loads(fork.said)
+    return Lost.CRASHED
+
+
+def _end(fork: _Fork) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(fork.pid, signal.SIGKILL)
+    os.waitpid(fork.pid, 0)

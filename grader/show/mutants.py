@@ -1,0 +1,85 @@
+"""What `grade verify --mutants` shows: the mutants that live, as diffs, and how many do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from grader.show.diff import diff_line
+from grader.show.screen import MARGIN, Page, Screen, count
+from grader.types.mutants import Fate, MutantsReport, StageTrials
+
+_CAUGHT = (Fate.CAUGHT, Fate.TIMED_OUT, Fate.CRASHED)
+
+
+def mutants_screen(report: MutantsReport) -> Screen:
+    """Live mutants first, then what each check alone catches, then the sums."""
+    return Screen(lambda page: _mutants(page, report))
+
+
+def _mutants(page: Page, report: MutantsReport) -> Iterator[Text]:
+    for stage in report.stages:
+        yield from _live(page, stage)
+    for stage in report.stages:
+        yield from _needs(page, stage)
+    if not page.plain:
+        yield Text()
+        head = f"{'stage':<24}{'mutants':>8}{'caught':>8}{'explained':>11}{'live':>6}"
+        yield Text(" " * MARGIN).append(head, "dim")
+    for stage in report.stages:
+        yield from _sums(page, stage)
+    yield Text()
+    yield from page.sentence(Text(_rate(report)))
+    if not report.finished:
+        yield from page.sentence(Text("Stopped: this is what is known so far.", "bold"))
+    if any(stage.count(Fate.LIVE) for stage in report.stages):
+        advice = (
+            "Let a check fail on each live mutant; if it does nothing that the contract speaks "
+            "of, record it with the reason in tests/mutants/STAGE.toml."
+        )
+        yield from page.sentence(Text(advice))
+    yield Text()
+
+
+def _rate(report: MutantsReport) -> str:
+    tried = sum(len(stage.trials) for stage in report.stages)
+    line = f"{count(tried, 'mutant')} in {report.seconds:.0f} s"
+    if report.core_seconds <= 0:
+        return f"{line}."
+    return f"{line}; {tried / report.core_seconds:.0f} a second of a processor core's time."
+
+
+def _live(page: Page, stage: StageTrials) -> Iterator[Text]:
+    for trial in stage.trials:
+        if trial.fate is Fate.LIVE:
+            yield Text()
+            yield from page.sentence(Text(f"{stage.slug}: {trial.id} lives", "bold red"))
+            for line in trial.diff.splitlines()[2:]:
+                yield from diff_line(page, line)
+
+
+def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
+    if stage.needs:
+        yield Text()
+        yield from page.sentence(Text(f"{stage.slug}: what each check alone catches", "bold"))
+    for need in stage.needs:
+        alone = ", ".join(need.only) or "nothing"
+        head = Text(f"{need.check}: ")
+        yield from page.wrap(Text(f"{count(len(need.only), 'mutant')}: {alone}"), MARGIN, head)
+
+
+def _sums(page: Page, stage: StageTrials) -> Iterator[Text]:
+    caught, explained = stage.count(*_CAUGHT), stage.count(Fate.EXPLAINED)
+    live = stage.count(Fate.LIVE)
+    style = "" if stage.is_sound else "bold red"
+    if stage.skipped:
+        yield from page.sentence(Text(f"{stage.slug}: no mutants: {stage.skipped}"))
+    elif page.plain:
+        line = f"{stage.slug}: {count(stage.mutants, 'mutant')}, {caught} caught, "
+        yield from page.sentence(Text(f"{line}{explained} explained, {live} live"))
+    else:
+        row = f"{stage.slug:<24}{stage.mutants:>8}{caught:>8}{explained:>11}{live:>6}"
+        yield Text(" " * MARGIN).append(row, style)
+    for problem in stage.problems:
+        yield from page.wrap(Text(problem, "bold red"), MARGIN + 2)

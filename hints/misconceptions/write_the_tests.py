@@ -1,0 +1,284 @@
+"""Known misconceptions of the stage write_the_tests: tests that people really write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from grader.misconceptions import misconception
+
+Make = Callable[..., Any]
+
+
+def some(*sizes: int) -> torch.Tensor:
+    """The same numbers each time."""
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(sum(sizes)))
+
+
+# Tests that refuse what is right
+
+
+@misconception(
+    "tests_sums_in_training",
+    replaces="make_attention",
+    says="You want the weights of each query to sum to 1 in training mode, with dropout. There "
+    "some of them are dropped and the others grow: call eval() first.",
+    hint=2,
+)
+class SumsInTraining:
+    def test_shape(self, make_attention: Make) -> None:
+        x = some(2, 10, 64)
+        assert make_attention(64, 4, dropout=0.1)(x, x, x)[0].shape == x.shape
+
+    def test_sums(self, make_attention: Make) -> None:
+        torch.manual_seed(0)
+        x = some(2, 10, 64)
+        _, weights = make_attention(64, 4, dropout=0.1)(x, x, x)
+        assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 10), atol=1e-5)
+
+
+@misconception(
+    "tests_mask_the_other_way_round",
+    replaces="make_attention",
+    says="Your masks are those of nn.MultiheadAttention, where True is blocked. Here True is "
+    "allowed, so your test refuses every right module.",
+    hint=2,
+)
+class MaskTheOtherWayRound:
+    def test_causal(self, make_attention: Make) -> None:
+        x = some(2, 5, 12)
+        blocked = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        _, weights = make_attention(12, 3).eval()(x, x, x, blocked)
+        assert (weights[..., blocked] == 0).all()
+
+
+@misconception(
+    "tests_attributes",
+    replaces="make_attention",
+    says="Your tests look at attributes that no module needs to have, such as num_heads or d_k. "
+    "What is promised are w_q, w_k, w_v and w_o, the call and its results.",
+    hint=2,
+)
+class Attributes:
+    def test_sizes(self, make_attention: Make) -> None:
+        mha = make_attention(12, 3)
+        assert mha.num_heads == 3
+        assert mha.d_k == 4
+
+
+@misconception(
+    "tests_type_is_tuple",
+    replaces="make_attention",
+    says="You want the type of the result to be tuple itself. A named tuple is one too: unpack the "
+    "result, or use isinstance.",
+    hint=2,
+)
+class TypeIsTuple:
+    def test_result(self, make_attention: Make) -> None:
+        x = some(2, 5, 12)
+        result = make_attention(12, 3).eval()(x, x, x)
+        assert type(result) is tuple and len(result) == 2
+
+
+@misconception(
+    "tests_uniform_start",
+    replaces="make_attention",
+    says="Your bounds for the starting weights hold for Xavier's uniform values alone. Xavier "
+    "normal is as right: compare the standard deviation with 1 / sqrt(D).",
+    hint=4,
+)
+class UniformStart:
+    def test_bound(self, make_attention: Make) -> None:
+        mha = make_attention(96, 3)
+        assert all(getattr(mha, name).weight.abs().max() <= 0.18 for name in ("w_q", "w_o"))
+
+
+# Tests that see too little
+
+
+@misconception(
+    "tests_shapes_alone",
+    replaces="make_attention",
+    says="You look at shapes alone. A module that mixes up everything inside can still give the "
+    "right shapes: compare numbers.",
+    hint=3,
+)
+class ShapesAlone:
+    def test_shapes(self, make_attention: Make) -> None:
+        query, source = some(2, 4, 12), some(2, 7, 12)
+        output, weights = make_attention(12, 3).eval()(query, source, source)
+        assert output.shape == (2, 4, 12) and weights.shape == (2, 3, 4, 7)
+
+
+@misconception(
+    "tests_of_a_blog",
+    replaces="make_attention",
+    says="Shapes, row sums and one weight under a causal mask: that is what most tests of this "
+    "module look at, and most mistakes show in none of it. Compare the numbers with a "
+    "slow computation of your own.",
+    hint=5,
+)
+class OfABlog:
+    def test_shape(self, make_attention: Make) -> None:
+        x = some(2, 10, 64)
+        assert make_attention(64, 4).eval()(x, x, x)[0].shape == x.shape
+
+    def test_sums(self, make_attention: Make) -> None:
+        x = some(2, 10, 64)
+        _, weights = make_attention(64, 4).eval()(x, x, x)
+        assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 10), atol=1e-5)
+
+    def test_causal(self, make_attention: Make) -> None:
+        x = some(2, 5, 64)
+        _, weights = make_attention(64, 4).eval()(x, x, x, torch.tril(torch.ones(1, 1, 5, 5)))
+        assert weights[0, :, 0, 1].max() < 1e-5
+
+
+def by_hand(mha: Any, query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    """The two results for three heads of four features."""
+    q, k, v = (
+        layer(x).view(*x.shape[:2], 3, 4).transpose(1, 2)
+        for layer, x in ((mha.w_q, query), (mha.w_k, key), (mha.w_v, value))
+    )
+    shares = torch.exp(q @ k.mT / 2)
+    if mask is not None:
+        shares = shares * mask
+    shares = shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)
+    return mha.w_o((shares @ v).transpose(1, 2).flatten(2)), shares
+
+
+def module(make_attention: Make, **options: Any) -> Any:
+    """A module whose numbers are all drawn anew."""
+    mha = make_attention(12, 3, **options).eval()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in mha.parameters():
+            parameter.normal_(0, 0.5)
+    return mha
+
+
+class _Much:
+    """What a thorough person has; the others leave something out."""
+
+    def test_numbers(self, make_attention: Make) -> None:
+        mha = module(make_attention)
+        query, key, value = some(3, 4, 12), some(3, 7, 12), some(3, 7, 12).flip(0)
+        lengths = torch.tensor([7, 2, 0])
+        mask = (torch.arange(7) < lengths[:, None])[:, None, None]
+        for given in (None, mask):
+            wanted = by_hand(mha, query, key, value, given)
+            torch.testing.assert_close(tuple(mha(query, key, value, given)), wanted)
+
+    def test_sizes(self, make_attention: Make) -> None:
+        try:
+            make_attention(10, 3)
+        except ValueError:
+            return
+        raise AssertionError("sizes that do not fit")
+
+    def test_start(self, make_attention: Make) -> None:
+        mha = make_attention(128, 4, bias=False)
+        assert sum(parameter.numel() for parameter in mha.parameters()) == 4 * 128 * 128
+        assert abs(mha.w_q.weight.std().item() * 128**0.5 - 1) < 0.05
+
+    def test_gradients(self, make_attention: Make) -> None:
+        mha, x = module(make_attention), some(3, 5, 12)
+        mha(x, x, x)[0].square().sum().backward()
+        assert mha.w_q.weight.grad is not None and mha.w_q.weight.grad.abs().max() > 1e-6
+
+    def test_dropout(self, make_attention: Make) -> None:
+        mha, x = module(make_attention, dropout=0.5), some(3, 5, 12)
+        plain = mha(x, x, x)[0]
+        assert torch.equal(mha(x, x, x)[0], plain)
+        mha.train()
+        mean = sum(mha(x, x, x)[0].detach() for _ in range(100)) / 100
+        assert not torch.equal(mha(x, x, x)[0], plain)
+        assert (mean - plain).abs().mean() < 0.25 * plain.abs().mean()
+
+
+@misconception(
+    "tests_one_sequence",
+    replaces="make_attention",
+    says="Your batches hold one sequence. So nothing of yours can tell whether the sequences of a "
+    "batch are kept apart, or have a mask each.",
+    hint=4,
+)
+class OneSequence(_Much):
+    def test_numbers(self, make_attention: Make) -> None:
+        mha = module(make_attention)
+        query, key, value = some(1, 4, 12), some(1, 7, 12), some(1, 7, 12).flip(1)
+        for length in (7, 2, 0):
+            mask = torch.arange(7) < length
+            wanted = by_hand(mha, query, key, value, mask[None, None, None])
+            torch.testing.assert_close(
+                tuple(mha(query, key, value, mask[None, None, None])), wanted
+            )
+
+
+@misconception(
+    "tests_evaluation_alone",
+    replaces="make_attention",
+    says="All that you test is in evaluation mode, or without dropout. What the module does while "
+    "it learns you have not seen.",
+    hint=6,
+)
+class EvaluationAlone(_Much):
+    def test_dropout(self, make_attention: Make) -> None:
+        mha, x = module(make_attention, dropout=0.5), some(3, 5, 12)
+        assert torch.equal(mha(x, x, x)[0], mha(x, x, x)[0])
+
+
+@misconception(
+    "tests_heads_by_the_weights",
+    replaces="make_attention",
+    says="Whether the heads are alike you ask of the weights alone. What becomes of a head after "
+    "that, on its way to the output, you do not see.",
+    hint=7,
+)
+class HeadsByTheWeights(_Much):
+    def test_numbers(self, make_attention: Make) -> None:
+        mha = module(make_attention)
+        query, key, value = some(3, 4, 12), some(3, 7, 12), some(3, 7, 12).flip(0)
+        lengths = torch.tensor([7, 2, 0])
+        mask = (torch.arange(7) < lengths[:, None])[:, None, None]
+        for given in (None, mask):
+            output, weights = mha(query, key, value, given)
+            assert output.shape == query.shape and output.isfinite().all()
+            torch.testing.assert_close(weights, by_hand(mha, query, key, value, given)[1])
+
+
+@misconception(
+    "tests_only_attend_to_itself",
+    replaces="make_attention",
+    says="Query, key and value are the same tensor in all your tests. Then a module may mix them "
+    "up as it likes.",
+    hint=4,
+)
+class SelfAttentionAlone(_Much):
+    def test_numbers(self, make_attention: Make) -> None:
+        mha, x = module(make_attention), some(3, 5, 12)
+        lengths = torch.tensor([5, 2, 0])
+        mask = (torch.arange(5) < lengths[:, None])[:, None, None]
+        for given in (None, mask):
+            wanted = by_hand(mha, x, x, x, given)
+            torch.testing.assert_close(tuple(mha(x, x, x, given)), wanted)
+
+
+@misconception(
+    "tests_against_the_builtin_untrained",
+    replaces="make_attention",
+    says="You compare a fresh module with a fresh nn.MultiheadAttention. Their numbers are drawn "
+    "at random: copy the weights of the one into the other first.",
+    hint=5,
+)
+class AgainstTheBuiltinUntrained:
+    def test_parity(self, make_attention: Make) -> None:
+        x = some(2, 5, 12)
+        torch.manual_seed(0)
+        mha = make_attention(12, 3).eval()
+        torch.manual_seed(0)
+        builtin = nn.MultiheadAttention(12, 3, batch_first=True).eval()
+        assert torch.allclose(mha(x, x, x)[0], builtin(x, x, x)[0], atol=1e-5)

@@ -1,0 +1,622 @@
+"""Hidden checks of write_the_tests: right modules and wrong ones, on which the tests are let loose.
+
+A wrong module is a right one in which one thing is spoilt, and none is caught unless all right ones
+pass: who cries wolf at everything finds every wolf. `test_run` has all of them tried at once, so
+that the order tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from grader.checking import CheckFailed
+from grader.run.trials import Trial
+
+FIXTURE, NAME = "make_attention", "Attention"
+
+# --- right modules -------------------------------------------------------------------------------
+
+BUILTIN = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError("sizes")
+        self.count, self.rate = num_heads, dropout
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            layer = nn.Linear(d_model, d_model, bias=bias)
+            nn.init.xavier_normal_(layer.weight)
+            if bias:
+                nn.init.zeros_(layer.bias)
+            self.add_module(name, layer)
+
+    def forward(self, query, key, value, mask=None):
+        parts = (self.w_q, self.w_k, self.w_v)
+        width = query.shape[-1]
+        bias = None if self.w_q.bias is None else torch.cat([part.bias for part in parts])
+        blocked = None
+        if mask is not None:
+            whole = (query.shape[0], self.count, query.shape[1], key.shape[1])
+            blocked = ~mask.bool().expand(whole).flatten(0, 1)
+        found, shares = F.multi_head_attention_forward(
+            query.transpose(0, 1),
+            key.transpose(0, 1),
+            value.transpose(0, 1),
+            width,
+            self.count,
+            None,
+            bias,
+            None,
+            None,
+            False,
+            self.rate,
+            torch.eye(width, dtype=query.dtype, device=query.device),
+            None,
+            training=self.training,
+            attn_mask=blocked,
+            use_separate_proj_weight=True,
+            q_proj_weight=parts[0].weight,
+            k_proj_weight=parts[1].weight,
+            v_proj_weight=parts[2].weight,
+            average_attn_weights=False,
+        )
+        return self.w_o(found.transpose(0, 1).nan_to_num()), shares.nan_to_num()
+"""
+PLAIN = """
+import math
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError("d_model and num_heads do not fit together")
+        self.num_heads = num_heads
+        self.d_k = d_model // num_heads
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.xavier_uniform_(layer.weight)
+            if bias:
+                nn.init.zeros_(layer.bias)
+
+    def split(self, x):
+        x = x.view(x.shape[0], x.shape[1], self.num_heads, self.d_k)
+        return x.transpose(1, 2)
+
+    def forward(self, query, key, value, mask=None):
+        q = self.split(self.w_q(query))
+        k = self.split(self.w_k(key))
+        v = self.split(self.w_v(value))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -math.inf)
+        dead = (scores == -math.inf).all(-1, keepdim=True)
+        weights = torch.softmax(scores.masked_fill(dead, 0.0), dim=-1)
+        weights = weights.masked_fill(dead, 0.0)
+        weights = self.dropout(weights)
+        context = weights @ v
+        context = context.transpose(1, 2).contiguous()
+        output = self.w_o(context.view(query.shape[0], query.shape[1], -1))
+        return output, weights
+"""
+EINSUM = """
+from typing import NamedTuple
+import torch
+from torch import nn
+
+
+class Found(NamedTuple):
+    output: torch.Tensor
+    weights: torch.Tensor
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        if d_model % num_heads:
+            raise ValueError(num_heads)
+        nn.Module.__init__(self)
+        self._h = num_heads
+        self._p = float(dropout)
+        for name in "qkvo":
+            setattr(self, f"w_{name}", nn.Linear(d_model, d_model, bias))
+        with torch.no_grad():
+            for number in self.parameters():
+                number.zero_() if number.dim() == 1 else number.normal_(0, d_model**-0.5)
+
+    def forward(self, query, key, value, mask=None):
+        wide = query.shape[-1] // self._h
+        q = self.w_q(query).unflatten(-1, (self._h, wide))
+        k = self.w_k(key).unflatten(-1, (self._h, wide))
+        v = self.w_v(value).unflatten(-1, (self._h, wide))
+        found = torch.einsum("bqhd,bkhd->bhqk", q, k) * wide**-0.5
+        weights = self.shares(found, mask)
+        used = nn.functional.dropout(weights, self._p, self.training)
+        output = torch.einsum("bhqk,bkhd->bqhd", used, v)
+        return Found(self.w_o(output.flatten(2)), weights)
+
+    def shares(self, found, mask):
+        if mask is None:
+            return found.softmax(-1)
+        allowed = mask.bool().expand_as(found)
+        low = torch.finfo(found.dtype).min
+        top = torch.where(allowed, found, low).amax(-1, keepdim=True)
+        high = torch.where(allowed, found - top, low).exp() * allowed
+        return high / high.sum(-1, keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)
+"""
+LOOP = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def one(q, k, v, open_, rate, training):
+    scores = q.matmul(k.mT).div(q.size(-1) ** 0.5)
+    if open_ is not None:
+        bias = torch.zeros_like(scores).masked_fill(~open_, float("-inf"))
+        some = open_.any(-1, keepdim=True)
+        scores = scores + torch.where(some, bias, 0.0)
+    w = F.softmax(scores, -1)
+    if open_ is not None:
+        w = w * some
+    w = F.dropout(w, rate, training)
+    return w.matmul(v), w
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        self.size, rest = divmod(d_model, num_heads)
+        if rest:
+            raise ValueError(f"{d_model} / {num_heads}")
+        self.rate = dropout
+        self.w_q, self.w_k, self.w_v, self.w_o = (self.made(d_model, bias) for _ in range(4))
+
+    @staticmethod
+    def made(size, bias):
+        layer = nn.Linear(size, size, bias=bias)
+        nn.init.xavier_uniform_(layer.weight)
+        if bias:
+            nn.init.constant_(layer.bias, 0.0)
+        return layer
+
+    def forward(self, query, key, value, mask=None):
+        qs = self.w_q(query).split(self.size, -1)
+        ks = self.w_k(key).split(self.size, -1)
+        vs = self.w_v(value).split(self.size, -1)
+        found = []
+        for h, (q, k, v) in enumerate(zip(qs, ks, vs)):
+            open_ = None
+            if mask is not None:
+                size = (len(query), len(qs), query.shape[1], key.shape[1])
+                open_ = (mask != 0).expand(size)[:, h]
+            found.append(one(q, k, v, open_, self.rate, self.training))
+        outs, maps = zip(*found)
+        return self.w_o(torch.cat(outs, -1)), torch.stack(maps, 1)
+"""
+FOLDED = """
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model // num_heads * num_heads != d_model:
+            raise ValueError("no multiple")
+        self.heads = num_heads
+        layers = {name: nn.Linear(d_model, d_model, bias) for name in ("w_q", "w_k", "w_v", "w_o")}
+        for name, layer in layers.items():
+            nn.init.xavier_normal_(layer.weight, gain=1.0)
+            if layer.bias is not None:
+                layer.bias.data.fill_(0)
+            setattr(self, name, layer)
+        self.drop = nn.Dropout(dropout) if dropout else nn.Identity()
+
+    def fold(self, x):
+        B, T, D = x.shape
+        x = x.reshape(B, T, self.heads, D // self.heads).permute(0, 2, 1, 3)
+        return x.reshape(B * self.heads, T, -1)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.fold(self.w_q(query)), self.fold(self.w_k(key)), self.fold(self.w_v(value))
+        scores = torch.bmm(q, k.permute(0, 2, 1)) * (q.shape[2] ** -0.5)
+        B = query.size(0)
+        whole = (B, self.heads, query.size(1), key.size(1))
+        if mask is None:
+            shares = torch.softmax(scores.double(), 2).to(scores.dtype)
+        else:
+            seen = mask.to(torch.bool).expand(whole).reshape(scores.shape)
+            shares = torch.where(seen, scores, float("-inf")).softmax(2)
+            shares = torch.where(seen.any(2, keepdim=True), shares, 0.0)
+        shares = self.drop(shares)
+        mixed = torch.bmm(shares, v).reshape(B, self.heads, query.size(1), -1)
+        mixed = mixed.permute(0, 2, 1, 3).reshape(query.shape)
+        return self.w_o(mixed), shares.reshape(whole)
+"""
+FUSED = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model % num_heads > 0:
+            raise ValueError("num_heads must divide d_model")
+        self.d_model, self.n, self.p = d_model, num_heads, dropout
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.apply(self.begin)
+
+    @torch.no_grad()
+    def begin(self, module):
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                module.bias.zero_()
+
+    def deal(self, x):
+        return torch.stack(x.chunk(self.n, dim=2), dim=1)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = map(self.deal, (self.w_q(query), self.w_k(key), self.w_v(value)))
+        shares = (q / q.shape[3] ** 0.5) @ k.transpose(2, 3)
+        some = bias = None
+        if mask is not None:
+            seen = (mask > 0).expand(shares.shape)
+            some = seen.any(3, keepdim=True)
+            bias = shares.new_zeros(shares.shape).masked_fill(~seen & some, -torch.inf)
+            shares = shares + bias
+        p = self.p if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=p)
+        shares = shares.softmax(3)
+        if some is not None:
+            mixed, shares = mixed * some, shares * some
+        return self.w_o(torch.cat(mixed.unbind(1), dim=2)), shares
+"""
+RIGHT = {
+    "a right module": PLAIN,
+    "a right module that returns a named tuple": EINSUM,
+    "a right module that goes from head to head": LOOP,
+    "a right module that takes all heads for sequences of their own": FOLDED,
+    "a right module whose weights are not the ones that were dropped from": FUSED,
+}
+FIRST = {"a right module, made of PyTorch's own": BUILTIN}
+
+
+# --- wrong ones ----------------------------------------------------------------------------------
+
+
+def spoilt(source: str, *changes: tuple[str, str]) -> str:
+    """The source with these changes, each of a piece that is there once."""
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise ValueError(f"{source.count(old)} times in the source: {old}")
+        source = source.replace(old, new)
+    return source
+
+
+SHAPES = {
+    "one that returns a single map of weights for all heads": spoilt(
+        BUILTIN, ("average_attn_weights=False", "average_attn_weights=True")
+    ),
+    "one that never looks at more keys than there are queries": spoilt(
+        BUILTIN,
+        ("width = query.shape[-1]", "width, most = query.shape[-1], query.shape[1]"),
+        ("            key.transpose(0, 1)", "            key[:, :most].transpose(0, 1)"),
+        ("            value.transpose(0, 1)", "            value[:, :most].transpose(0, 1)"),
+    ),
+}
+SCALE = {
+    "one whose weights are much too sharp": spoilt(PLAIN, (" / math.sqrt(self.d_k)", "")),
+    "one whose weights are too flat": spoilt(LOOP, ("q.size(-1) ** 0.5", "q.size(-1)")),
+}
+SHARES = {
+    "one that shares out the queries among the keys": spoilt(
+        FUSED,
+        ("shares.softmax(3)", "shares.softmax(2)"),
+        ("mixed = F.", "unused = F."),
+        (
+            "        if some is not None:\n",
+            "        mixed = shares @ v\n        if some is not None:\n",
+        ),
+    ),
+}
+MASK = {
+    "one that sees what is hidden, and nothing else": spoilt(
+        EINSUM, ("mask.bool()", "~mask.bool()")
+    ),
+    "one that sees everything, whatever is hidden": spoilt(
+        FOLDED, ("if mask is None:", "if mask is None or mask.dim() > 0:")
+    ),
+    "one that loses the share of what is hidden": spoilt(
+        PLAIN,
+        ("scores = scores.masked_fill(mask == 0, -math.inf)", "hidden = mask == 0"),
+        (
+            "        dead = ",
+            "        else:\n            hidden = scores > math.inf\n        dead = ",
+        ),
+        ("weights.masked_fill(dead, 0.0)", "weights.masked_fill(hidden, 0.0)"),
+    ),
+    "one that hides from each sequence what is hidden from the first": spoilt(
+        LOOP, ("(mask != 0).expand(size)[:, h]", "(mask != 0).expand(size)[:1, h]")
+    ),
+}
+BLOCKED = {
+    "one that gives no numbers where a query may see nothing": spoilt(
+        PLAIN,
+        ("scores.masked_fill(dead, 0.0)", "scores"),
+        ("weights.masked_fill(dead, 0.0)", "weights"),
+    ),
+    "one whose query that may see nothing sees everything": spoilt(
+        LOOP, ("        w = w * some\n", "        w = w * 1\n")
+    ),
+}
+APART = {
+    "one whose heads get features of several words": spoilt(
+        FOLDED,
+        (
+            "x.reshape(B, T, self.heads, D // self.heads).permute(0, 2, 1, 3)",
+            "x.reshape(B, self.heads, T, D // self.heads)",
+        ),
+    ),
+    "one that joins the heads in another order than it split them": spoilt(
+        PLAIN, ("context.transpose(1, 2).contiguous()", "context.contiguous()")
+    ),
+    "one whose sequences look at each other": spoilt(
+        EINSUM,
+        (
+            "v = self.w_v(value).unflatten(-1, (self._h, wide))",
+            "v = self.w_v(value).unflatten(-1, (self._h, wide)).flip(0)",
+        ),
+    ),
+}
+UNEQUAL = {
+    "one that is more sure of itself in one head than in another": spoilt(
+        LOOP,
+        ("append(one(q, ", "append(one(q * (1 + 0.3 * h), "),
+    ),
+    "one whose last head is not heard": spoilt(
+        FUSED,
+        (
+            "torch.cat(mixed.unbind(1), dim=2)",
+            "torch.cat([*mixed.unbind(1)[:-1], mixed[:, -1] * 0], dim=2)",
+        ),
+    ),
+}
+ROLES = {
+    "one that brings back keys in place of values": spoilt(
+        FOLDED, ("self.fold(self.w_v(value))", "self.fold(self.w_v(key))")
+    ),
+    "one with a layer that has no part in anything": spoilt(
+        EINSUM, ("self.w_q(query)", "self.w_k(query)")
+    ),
+    "one that stops a step before the end": spoilt(
+        LOOP, ("self.w_o(torch.cat(outs, -1))", "torch.cat(outs, -1)")
+    ),
+}
+LAYERS = {
+    "one that does not listen to bias=False": spoilt(
+        PLAIN,
+        (
+            "self.w_k = nn.Linear(d_model, d_model, bias=bias)",
+            "self.w_k = nn.Linear(*2 * [d_model])",
+        ),
+        ("            if bias:", "            if layer.bias is not None:"),
+    ),
+    "one that begins with smaller numbers than it should": spoilt(
+        LOOP, ("        nn.init.xavier_uniform_(layer.weight)\n", "")
+    ),
+}
+SIZES = {
+    "one that takes sizes with which it cannot work": spoilt(
+        FOLDED, ("d_model // num_heads * num_heads != d_model", "num_heads < 1")
+    ),
+}
+DROPOUT = {
+    "one that gives another answer each time when it is in use": spoilt(
+        FUSED, ("self.p if self.training else 0.0", "self.p")
+    ),
+    "one that takes no notice of its dropout": spoilt(
+        PLAIN, ("nn.Dropout(dropout)", "nn.Dropout(0.0)")
+    ),
+}
+AVERAGE = {
+    "one that hears less while it learns than when it is in use": spoilt(
+        EINSUM,
+        (
+            "nn.functional.dropout(weights, self._p, self.training)",
+            "weights * (torch.rand_like(weights) >= self._p * self.training)",
+        ),
+    ),
+}
+GRADIENTS = {
+    "one that never learns where to look": spoilt(
+        PLAIN, ("context = weights @ v", "context = weights.detach() @ v")
+    ),
+}
+WRONG = {
+    **SHAPES,
+    **SCALE,
+    **SHARES,
+    **MASK,
+    **BLOCKED,
+    **APART,
+    **UNEQUAL,
+    **ROLES,
+    **LAYERS,
+    **SIZES,
+    **DROPOUT,
+    **AVERAGE,
+    **GRADIENTS,
+}
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def expect_passed(what: str, trial: Trial) -> None:
+    """Expect that the tests pass on a right module."""
+    if trial.ended:
+        raise CheckFailed(
+            f"Your tests do not come to their end on {what}\n  because   {trial.ended}"
+        )
+    if not trial.count("passed", "failed", "errored"):
+        raise CheckFailed("Not one of your tests was run to its end" + counted(trial))
+    if trial.verdict == "failed":
+        raise CheckFailed(f"Your tests refuse {what}{counted(trial)}\n  first     {trial.said}")
+    if not trial.made:
+        raise CheckFailed(
+            "Your tests never call make_attention(...)\n"
+            "  expected  test functions that take the fixture make_attention, and none of that\n"
+            "            name in your file: it would stand in front of the one that is given"
+        )
+
+
+def counted(trial: Trial) -> str:
+    """How many tests there are, and what became of them."""
+    words = ("passed", "failed", "errored", "skipped", "unwritten")
+    found = [f"{trial.count(word)} {word}" for word in words if trial.count(word)]
+    return f"\n  of them   {', '.join(found) or 'there are none'}"
+
+
+def expect_caught(submission: Any, wrong: Mapping[str, str], right: Mapping[str, str]) -> None:
+    """Expect that the tests fail on each of these, although they pass on the right ones."""
+    trials = submission.tried(FIXTURE, {**right, **wrong}, NAME)
+    for what in right:
+        if trials[what].verdict != "passed":
+            raise CheckFailed(
+                "While your tests refuse a right module, they catch no wrong one"
+                if trials[what].verdict == "failed"
+                else "Without tests that are run to their end nothing is caught"
+            )
+    missed = [what for what in wrong if trials[what].verdict != "failed"]
+    if not missed:
+        return
+    lines = [f"Your tests miss {len(missed)} of {len(wrong)} wrong modules of this kind"]
+    for what in missed:
+        ended = trials[what].ended
+        lines.append(f"  missed    {what}" + (f": {ended}" if ended else ""))
+    raise CheckFailed("\n".join(lines))
+
+
+# --- the checks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+def test_run(submission: Any) -> None:
+    """They are tests: some are run, and make modules with make_attention"""
+    trials = submission.tried(FIXTURE, {**RIGHT, **FIRST, **WRONG}, NAME)
+    for what in (*FIRST, *RIGHT):
+        if trials[what].verdict != "failed":
+            expect_passed(what, trials[what])
+
+
+@pytest.mark.points(1)
+def test_first(submission: Any) -> None:
+    """They pass on a right module"""
+    trials = submission.tried(FIXTURE, FIRST, NAME)
+    for what in FIRST:
+        expect_passed(what, trials[what])
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("what", RIGHT, ids=range(len(RIGHT)))
+def test_right(submission: Any, what: str) -> None:
+    """They pass on every right module, in whatever way it is written"""
+    expect_passed(what, submission.tried(FIXTURE, {what: RIGHT[what]}, NAME)[what])
+
+
+@pytest.mark.points(1)
+def test_shapes(submission: Any) -> None:
+    """They catch a module whose results have other shapes"""
+    expect_caught(submission, SHAPES, FIRST)
+
+
+@pytest.mark.points(1)
+def test_scale(submission: Any) -> None:
+    """They catch a module that is too sure of itself, or not enough"""
+    expect_caught(submission, SCALE, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_shares(submission: Any) -> None:
+    """They catch a module whose weights are no shares"""
+    expect_caught(submission, SHARES, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(3)
+def test_mask(submission: Any) -> None:
+    """They catch a module that does not do what its mask says"""
+    expect_caught(submission, MASK, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_blocked(submission: Any) -> None:
+    """They catch a module that cannot see nothing"""
+    expect_caught(submission, BLOCKED, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_apart(submission: Any) -> None:
+    """They catch a module that mixes what belongs apart"""
+    expect_caught(submission, APART, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(2)
+def test_unequal(submission: Any) -> None:
+    """They catch a module that treats its heads unequally"""
+    expect_caught(submission, UNEQUAL, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(2)
+def test_roles(submission: Any) -> None:
+    """They catch a module in which a layer has not its own job"""
+    expect_caught(submission, ROLES, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_layers(submission: Any) -> None:
+    """They catch a module that does not begin with what it should"""
+    expect_caught(submission, LAYERS, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_sizes(submission: Any) -> None:
+    """They catch a module that does not refuse what it cannot do"""
+    expect_caught(submission, SIZES, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_dropout(submission: Any) -> None:
+    """They catch a module whose dropout is always there, or never"""
+    expect_caught(submission, DROPOUT, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_average(submission: Any) -> None:
+    """They catch a module whose dropout changes the result on average"""
+    expect_caught(submission, AVERAGE, {**FIRST, **RIGHT})
+
+
+@pytest.mark.points(1)
+def test_gradients(submission: Any) -> None:
+    """They catch a module through which nothing can be learnt"""
+    expect_caught(submission, GRADIENTS, {**FIRST, **RIGHT})

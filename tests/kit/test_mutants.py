@@ -1,0 +1,305 @@
+"""Mutants of the tiny course: all are caught, and each check that grows weak is told."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.mutants import try_mutants
+from grader.read.course_file import read_course
+from grader.read.mutations import mutants_of
+from grader.run.lanes import can_fork
+from grader.types.course import Course
+from grader.types.errors import CourseError
+from grader.types.mutants import Fate, StageTrials
+
+pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+
+ROOT = Path(__file__).parents[2]
+TINY = Path(__file__).parent / "courses" / "tiny"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A copy of the tiny course, to be changed."""
+    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
+    return read_course(tmp_path / "tiny" / "course.toml")
+
+
+def tried(course: Course, slug: str, *, needed: bool = False) -> StageTrials:
+    """What becomes of one stage's mutants."""
+    (trials,) = try_mutants(course, [course.stage(slug)], needed=needed).stages
+    return trials
+
+
+def live(trials: StageTrials) -> set[str]:
+    return {trial.id for trial in trials.trials if trial.fate is Fate.LIVE}
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def record(course: Course, slug: str, text: str) -> None:
+    file = course.stage(slug).mutants_file
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def test_every_mutant_is_tried_and_none_lives(course: Course) -> None:
+    report = try_mutants(course, course.stages)
+    assert report.finished
+    for one, trials in zip(course.stages, report.stages, strict=True):
+        assert [trial.id for trial in trials.trials] == [mutant.id for mutant in mutants_of(one)]
+        assert trials.is_sound, trials
+        assert all(trial.caught_by for trial in trials.trials)
+
+
+def test_several_at_a_time_come_to_the_same(course: Course) -> None:
+    told: list[tuple[str, int, int]] = []
+    fates = []
+    for lanes in (1, 3):
+        stages = [course.stage("smooth")]
+        (trials,) = try_mutants(
+            course, stages, lanes=lanes, progress=lambda *what: told.append(what)
+        ).stages
+        fates.append([(trial.id, trial.fate) for trial in trials.trials])
+    assert fates[0] == fates[1]
+    assert told == [("smooth", done, 19) for _ in (1, 3) for done in range(20)]
+
+
+# --- weak checks -----------------------------------------------------------------------------
+
+
+def test_a_live_mutant_is_shown_as_a_diff(course: Course) -> None:
+    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
+    trials = tried(course, "roughness")
+    diffs = [trial.diff for trial in trials.trials if trial.fate is Fate.LIVE]
+    assert not trials.is_sound
+    assert any(
+        "-    return max((abs(right - left) for left" in diff and "default=1.0)" in diff
+        for diff in diffs
+    )
+
+
+def without_assertions(source: str, check: str) -> str:
+    """A check file whose check `check` runs as before and asserts nothing."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == f"test_{check}":
+            docstring, *body = node.body
+            harmless = ast.parse("with __import__('contextlib').suppress(AssertionError): pass")
+            block = harmless.body[0]
+            assert isinstance(block, ast.With)
+            block.body = body
+            node.body = [docstring, block]
+    return ast.unparse(tree)
+
+
+def toothless(course: Course, slugs: Iterable[str]) -> Iterator[tuple[str, StageTrials]]:
+    """Each check of these stages, and what is told when it asserts nothing."""
+    for one in (course.stage(slug) for slug in slugs):
+        whole = one.check_file.read_text(encoding="utf-8")
+        for check in re.findall(r"^def test_(\w+)", whole, re.MULTILINE):
+            one.check_file.write_text(without_assertions(whole, check), encoding="utf-8")
+            (trials,) = try_mutants(course, [one]).stages
+            yield f"{one.slug}.{check}", trials
+        one.check_file.write_text(whole, encoding="utf-8")
+
+
+def test_a_check_that_asserts_nothing_is_named_with_the_mutants_that_now_live(
+    course: Course,
+) -> None:
+    living = {}
+    for check, trials in toothless(course, [stage.slug for stage in course.stages]):
+        blunt = f"{check} finds no mutant and no misconception wrong"
+        assert blunt in trials.problems, check
+        living[check] = live(trials)
+    assert len(living) == 7
+    # Of these nothing depends on one check alone.
+    alone = {"moving_average.length", "moving_average.unchanged"}
+    assert {check for check, mutants in living.items() if not mutants} == alone
+
+
+@pytest.mark.slow
+def test_of_a_core_stage_too(tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns("__pycache__", ".*", "kit", "*.egg-info")
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=left_out)
+    course = read_course(tmp_path / "copy" / "course.toml")
+    told = list(toothless(course, ["masking"]))
+    assert len(told) > 5
+    for check, trials in told:
+        assert f"{check} finds no mutant and no misconception wrong" in trials.problems
+    assert any(live(trials) for _, trials in told)
+
+
+# --- what an author records ------------------------------------------------------------------
+
+SAME = """
+[[equivalent]]
+where = "smooth"
+before = "for _ in range(times):"
+after = "for _ in range(times + 0):"
+reason = "nothing is added"
+"""
+
+
+def test_a_live_mutant_may_be_explained(course: Course) -> None:
+    change(course.stage("roughness").check_file, ", ([1.0], 0.0)", "")
+    before = tried(course, "roughness")
+    alive = [
+        mutant for mutant in mutants_of(course.stage("roughness")) if mutant.id in live(before)
+    ]
+    assert alive
+    tables = [
+        f"[[equivalent]]\nwhere = {mutant.where!r}\nbefore = {mutant.before[0]!r}\n"
+        f"after = {mutant.after[0]!r}\nreason = 'nobody asks for no values'\n"
+        for mutant in alive
+    ]
+    record(course, "roughness", "\n".join(tables))
+    after = tried(course, "roughness")
+    assert after.is_sound
+    assert after.count(Fate.EXPLAINED) == len(alive)
+
+
+def test_a_record_of_no_mutant_is_named(course: Course) -> None:
+    record(course, "smooth", SAME)
+    (problem,) = tried(course, "smooth").problems
+    assert problem.startswith("tests/mutants/smooth.toml: equivalent 1 is no mutant (any more)")
+
+
+def test_a_record_of_a_mutant_that_is_caught_is_named(course: Course) -> None:
+    record(course, "smooth", SAME.replace("times + 0", "times + 1"))
+    (problem,) = tried(course, "smooth").problems
+    assert "equivalent 1 is caught by smooth." in problem
+
+
+def test_a_malformed_record_is_an_error(course: Course) -> None:
+    record(course, "smooth", "[[equivalent]]\nwhere = 3\n")
+    with pytest.raises(CourseError, match=r"tests/mutants/smooth\.toml: equivalent 1: 'where'"):
+        tried(course, "smooth")
+
+
+# --- what each check is needed for -----------------------------------------------------------
+
+
+def test_needed_tells_what_a_check_alone_catches(course: Course) -> None:
+    trials = tried(course, "moving_average", needed=True)
+    needs = {need.check.partition(".")[2]: need.only for need in trials.needs}
+    assert needs["length"] == needs["unchanged"] == ()
+    assert "average_sum" in needs["values"]
+    assert trials.is_sound
+
+
+def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
+    course.stage("moving_average").mutants_file.unlink()
+    problems = tried(course, "moving_average", needed=True).problems
+    told = "catches nothing that no other check does: say why it is there"
+    names = ("length", "unchanged")
+    assert problems == tuple(f"moving_average.{name} {told}" for name in names)
+    assert tried(course, "moving_average").is_sound
+
+
+@pytest.mark.parametrize(
+    "check, told",
+    [
+        ("nothing", "overlaps: there is no check 'nothing'"),
+        ("values", "overlaps: 'values' alone catches"),
+    ],
+)
+def test_an_overlap_that_is_none_is_named(course: Course, check: str, told: str) -> None:
+    record(course, "smooth", f"[overlaps]\n{check} = 'for good measure'\n")
+    (problem,) = tried(course, "smooth", needed=True).problems
+    assert told in problem
+
+
+# --- odd stages and ends ---------------------------------------------------------------------
+
+
+def test_a_solution_that_fails_is_told_and_not_changed(course: Course) -> None:
+    change(course.stage("smooth").solution_file, "range(times)", "range(times + 1)")
+    trials = tried(course, "smooth")
+    assert trials.trials == ()
+    assert "the solution fails smooth.values" in trials.problems[0]
+
+
+def test_what_hangs_or_dies_is_caught(course: Course) -> None:
+    change(
+        course.stage("roughness").solution_file,
+        "    neighbours_in_pairs",
+        "    for _ in iter(int, 1):\n        break\n"
+        "    if not values:\n        os._exit(3)\n    neighbours_in_pairs",
+    )
+    change(course.stage("roughness").solution_file, "from itertools", "import os\nfrom itertools")
+    trials = tried(course, "roughness")
+    assert trials.count(Fate.TIMED_OUT) > 0 and trials.count(Fate.CRASHED) > 0
+
+
+def grade(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "grader", "verify", "--mutants", "--plain", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def test_the_command_prints_json_and_never_loads_torch(course: Course) -> None:
+    output, errors = grade("--course", str(course.root), "--json", "--jobs", "1").communicate()
+    report = json.loads(output)
+    assert report["finished"] and len(report["stages"]) == 3
+    assert {trial["fate"] for trials in report["stages"] for trial in trials["trials"]} == {
+        "caught"
+    }
+    assert errors == ""
+
+
+def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
+    change(course.stage("smooth").check_file, "@pytest.mark.points(1)\ndef", "def")
+    change(course.stage("smooth").check_file, "(3)", "(4)")
+    change(course.stage("smooth").check_file, "test_once", "once")
+    with grade("smooth", "--course", str(course.root)) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+    assert process.returncode == 1
+    assert "removed: def smooth(values: np.ndarray, width: int, times: int = 1)" in output
+    assert "added: def smooth(values: np.ndarray, width: int, times: int = 2)" in output
+    assert "smooth: 19 mutants, 17 caught, 0 explained, 2 live" in output
+
+
+def test_its_options_go_together() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "verify", "--needed"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "grade: --needed and --jobs go with --mutants\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
+    with grade("multi_head_attention", "--jobs", "2") as process:
+        time.sleep(15)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - start < 10
+    assert "Stopped: this is what is known so far." in output
+    assert "multi_head_attention: " in output

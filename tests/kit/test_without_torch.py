@@ -1,0 +1,338 @@
+"""A course of numpy functions waits for torch nowhere: courses/tiny, run as a command.
+
+In each run, importing torch is an error in the command's own process, which is the checker, and in
+those forked off it. The submission looks for torch in its own: a worker has what the fork server
+that it comes from had imported.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
+WRONG = TINY / "exercises"
+
+REFUSED = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            sys.stderr.write("somebody asks for torch\\n")
+            raise ImportError("somebody asks for torch")
+
+sys.meta_path.insert(0, Refused())
+from grader.command.main import main
+code = main(sys.argv[1:])
+print(sorted(name for name in sys.modules if name.split(".")[0] == "torch"), file=sys.stderr)
+raise SystemExit(code)
+"""
+LOOKS_AROUND = """
+
+import sys as _sys
+
+if {unless}"torch" in _sys.modules:
+    raise RuntimeError("the worker has loaded " + ", ".join(sorted(_sys.modules)))
+"""
+
+
+def without_torch(*words: str | Path, course: Path, code: int) -> str:
+    """What `grade` prints, in processes that cannot import torch."""
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED, *map(str, words), "--course", str(course)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert done.stderr.splitlines()[-1:] == ["[]"], done.stderr
+    assert "asks for torch" not in done.stderr
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def solutions(folder: Path, unless: str = "") -> Path:
+    """The solutions, whose first file ends with an error if torch is there (or is not)."""
+    shutil.copytree(TINY / "solutions", folder)
+    with open(folder / "moving_average.py", "a", encoding="utf-8") as file:
+        file.write(LOOKS_AROUND.format(unless=unless))
+    return folder
+
+
+def test_grading_reaches_full_marks(tmp_path: Path) -> None:
+    out = without_torch("--submission", solutions(tmp_path / "mine"), "--json", course=TINY, code=0)
+    report = json.loads(out)
+    assert (report["score"], report["bonus"]) == (10, 2)
+
+
+def test_the_submission_would_see_torch(tmp_path: Path) -> None:
+    mine = solutions(tmp_path / "mine", unless="not ")
+    words = ("1", "--submission", mine, "--json")
+    report = json.loads(without_torch(*words, course=TINY, code=1))
+    assert "the worker has loaded" in json.dumps(report)
+
+
+def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
+    mine = solutions(tmp_path / "mine")
+    file = mine / "moving_average.py"
+    file.write_text(file.read_text("utf-8").replace("window.mean()", "window.sum()"), "utf-8")
+    report = json.loads(without_torch("--submission", mine, "--json", course=TINY, code=1))
+    check = next(c for c in report["stages"][0]["checks"] if c["id"] == "moving_average.values")
+    assert check["diagnosis"]["id"] == "average_sum"
+    assert check["message"].splitlines()[:3] == [
+        "The average is wrong at windows=0",
+        "  call      moving_average([n=5] float64, 2)",
+        *[line for line in check["message"].splitlines() if line.startswith("  expected")],
+    ]
+    assert report["stages"][1]["caused_by"] == "moving_average"
+
+
+def test_every_stage_is_proven() -> None:
+    for proof in json.loads(without_torch("verify", "--json", course=TINY, code=0)):
+        known = {mistake["id"] for mistake in proof["misconceptions"]}
+        assert len(known) >= 3
+        assert {mistake["named"] for mistake in proof["misconceptions"]} == known
+
+
+def test_a_class_is_graded(tmp_path: Path) -> None:
+    handed_in = tmp_path / "class"
+    solutions(handed_in / "ada")
+    shutil.copytree(WRONG, handed_in / "bob")
+    out = tmp_path / "out"
+    without_torch("class", handed_in, "--out", out, "--jobs", "2", "--similar", course=TINY, code=0)
+    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    scores = {one["student"]: one["report"]["score"] for one in map(json.loads, lines)}
+    assert scores == {"ada": 10, "bob": 0}
+
+
+def test_a_trace_and_its_pictures_are_drawn(tmp_path: Path) -> None:
+    mine = solutions(tmp_path / "mine")
+    shown = without_torch("trace", "smooth", "--submission", mine, course=TINY, code=0)
+    assert "twice" in shown
+    picture = tmp_path / "picture.svg"
+    words = ("heatmap", "smooth", "--submission", mine, "--out", picture)
+    without_torch(*words, course=TINY, code=0)
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_the_notebook_for_nbgrader_is_released(tmp_path: Path) -> None:
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed")
+    out = tmp_path / "nb"
+    without_torch("release", "nbgrader", "--course-dir", out, course=TINY, code=0)
+    notebook = (out / "source" / "smoothing" / "smoothing.ipynb").read_text(encoding="utf-8")
+    assert "moving_average" in notebook and "torch" not in notebook
+
+
+def test_the_student_bundle_is_released(tmp_path: Path) -> None:
+    out = tmp_path / "copy.zip"
+    without_torch("release", "student", "--out", out, course=TINY, code=0)
+    names = zipfile.ZipFile(out).namelist()
+    assert any(name.endswith("exercises/moving_average.py") for name in names)
+
+
+# --- what travels ----------------------------------------------------------------------------
+
+TRAVELS_COURSE = """
+schema = 1
+name = "travels"
+title = "What travels"
+preload = ["numpy"]
+
+[[stages]]
+slug = "carried"
+title = "Give back what came"
+points = 6
+[stages.entry_points]
+same = "any"
+pair = "(array, number)"
+table = "array"
+total = "number"
+applied = "array"
+"""
+TRAVELS_CHECKS = '''
+import numpy as np
+import pytest
+
+VALUES = [
+    np.zeros((2, 3), "float32"), np.arange(4), np.array([True, False]), np.array(2.5),
+    np.zeros((0, 3)), np.array([1 + 2j]), np.arange(6).reshape(2, 3).T, np.arange(3, dtype="uint8"),
+    np.ones(3, "float16"), "a text", "", 3, -0.5, True, None, float("inf"), [1, "two", [3.0]],
+    (1, (2, [np.arange(2), ("x",)])), {"key": np.ones(1), "other": [None]},
+]
+
+
+def equal(one, other):
+    if isinstance(one, np.ndarray):
+        return type(other) is np.ndarray and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, (list, tuple)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(equal(one[key], other[key]) for key in one)
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("number", range(len(VALUES)))
+def test_same(submission, number):
+    """What goes there comes back"""
+    back = submission.same(VALUES[number])
+    assert equal(VALUES[number], back), f"{VALUES[number]!r} came back as {back!r}"
+
+
+@pytest.mark.points(1)
+def test_pair(submission, rand):
+    """Two values come as two"""
+    values = rand(n=3)
+    array, number = submission.pair(values)
+    assert equal(np.asarray(values), array) and type(number) is int
+
+
+@pytest.mark.points(1)
+def test_table(submission, rand):
+    """A table comes as an array"""
+    assert submission.table(rand(n=2, m=3)).shape == (2, 3)
+
+
+@pytest.mark.points(1)
+def test_total(submission, rand):
+    """A number of numpy's is a number"""
+    values = rand(n=4)
+    assert submission.total(values) == values.sum()
+
+
+GIVEN = """
+class Counter:
+    def __call__(self):
+        return 3
+
+def twice(value):
+    return 2 * value
+"""
+
+
+@pytest.mark.points(1)
+def test_given(submission, rand):
+    """What a check gives comes back as it went"""
+    values = rand(n=2)
+    assert submission.given(GIVEN, "Counter")() == 3
+    assert submission.applied(submission.given(GIVEN, "twice"), values).tolist() == [
+        2 * value for value in values.tolist()
+    ]
+
+
+@pytest.mark.points(1)
+def test_device(submission, device):
+    """The device is the processor"""
+    assert submission.same(device) == "cpu"
+'''
+CARRIES = """
+import numpy as np
+
+def same(value):
+    return value
+
+def pair(values):
+    return values, np.int64(len(values))
+
+def table(values):
+    return values
+
+def total(values):
+    return values.sum()
+
+def applied(function, values):
+    return function(values)
+"""
+
+
+def carried(tmp_path: Path, source: str, code: int) -> dict[str, Any]:
+    """The checks of a course about what travels, by name, for a submission of this source."""
+    course = tmp_path / "course"
+    checks = course / "tests" / "checks"
+    checks.mkdir(parents=True, exist_ok=True)
+    (course / "solutions").mkdir(exist_ok=True)
+    (course / "course.toml").write_text(TRAVELS_COURSE, encoding="utf-8")
+    (checks / "test_carried.py").write_text(TRAVELS_CHECKS, encoding="utf-8")
+    (course / "solutions" / "carried.py").write_text(CARRIES, encoding="utf-8")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "carried.py").write_text(source, encoding="utf-8")
+    out = without_torch("--submission", mine, "--json", course=course, code=code)
+    [stage] = json.loads(out)["stages"]
+    return {check["id"].removeprefix("carried."): check for check in stage["checks"]}
+
+
+def test_values_travel_both_ways_as_what_they_are(tmp_path: Path) -> None:
+    found = carried(tmp_path, CARRIES, code=0)
+    assert {name: check["message"] for name, check in found.items()} == dict.fromkeys(found, "")
+    assert set(found) == {"same", "pair", "table", "total", "given", "device"}
+
+
+@pytest.mark.parametrize(
+    "body, told",
+    [
+        ('np.array(["a"])', "returned numpy.ndarray (dtype <U1)"),
+        ("np.array([None])", "returned numpy.ndarray (dtype object)"),
+        ("values.tolist()", "returned a list of 2"),
+        ("(values, values)", "returned a tuple of 2"),
+        ("None", "returned None: is a `return` missing?"),
+        ("float(values[0, 0])", "returned float "),
+        ("lambda: values", "returned function"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_is_no_array_is_refused_in_words(tmp_path: Path, body: str, told: str) -> None:
+    source = CARRIES.replace(
+        "def table(values):\n    return values", f"table = lambda values: {body}"
+    )
+    message = carried(tmp_path, source, code=1)["table"]["message"]
+    assert told in message
+    assert "ZeroDivision" in told or "expected  a numpy array" in message
+
+
+@pytest.mark.parametrize(
+    "body, told",
+    [
+        ("values", "returned a numpy array of shape [4]"),
+        ("values.any()", "returned bool True"),
+        ('"four"', "returned str 'four'"),
+        ("values.sum() * 1j", "returned numpy.complex128"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_words(tmp_path: Path, body: str, told: str) -> None:
+    source = CARRIES.replace("return values.sum()", f"return {body}")
+    message = carried(tmp_path, source, code=1)["total"]["message"]
+    assert told in message and "expected  a number" in message
+
+
+# --- how long it takes -----------------------------------------------------------------------
+
+
+def processor_seconds(*words: str | Path) -> float:
+    """What a command takes with all its processes, which is the same on a busy machine."""
+    resource = pytest.importorskip("resource", reason="there is no such count on Windows")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "grader", *map(str, words)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return float(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def test_it_is_graded_in_a_fraction_of_the_time() -> None:
+    def least(words: Sequence[str | Path]) -> float:
+        return min(processor_seconds(*words) for _ in range(2))
+
+    plain = least(["--course", TINY, "--submission", TINY / "solutions"])
+    with_torch = least(["1", "--course", ROOT, "--submission", ROOT / "solutions"])
+    assert plain < with_torch / 2
