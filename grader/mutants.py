@@ -50,7 +50,6 @@ SEED = 1
 _LEAST_SECONDS = 2.0  # of processor time
 _SLOWER = 5  # a mutant may take so many times the solution's time
 _OVERHEAD = 0.001  # seconds of each case, whatever it asks
-_TESTS = "tests"  # the kind of what is itself a test, and is judged by what it catches
 
 Progress = Callable[[str, int, int], None]
 _Failure = tuple[str, bool]  # a case, and whether the check was not content
@@ -151,7 +150,7 @@ class _Trials:
 
     def run(self) -> None:
         """Try every mutant."""
-        if any(_TESTS in entry.returns for entry in self._stage.entry_points):
+        if self._stage.fixture:
             self._skipped = "its solution is a test; what it catches is counted by its checks"
             return
         self._mutants = mutants_of(self._stage)
@@ -184,13 +183,15 @@ class _Trials:
         """Run the solution, to know what the checks ask and how long each case takes."""
         slug = self._stage.slug
         every = [case for check in self._checks.planned[slug] for case in check.cases]
+        failing: dict[str, None] = {}
         before = time.process_time()
         for fact in self._facts(find, every):
             if fact.ending is Ending.PASSED:
                 self._cases[fact.case.id] = fact.case
             elif fact.ending is not Ending.SKIPPED:
-                what = f"the solution fails {fact.case.check}: see grade verify {slug}"
-                self._problems.append(what)
+                failing.setdefault(fact.case.check)
+        for check in failing:
+            self._problems.append(f"the solution fails {check}: see grade verify {slug}")
         seconds = max(_LEAST_SECONDS, _SLOWER * (time.process_time() - before))
         self._bounds = Bounds(seconds, self._course.limits.memory_mb << 20)
         for fact in self._facts(find, list(self._cases.values())):  # what is lazy is loaded now

@@ -384,7 +384,7 @@ def test_values(submission: Any, rand: Any, n: int, m: int) -> None:
 
 
 @pytest.mark.points(3)
-def test_unchanged(submission: Any, rand: Any) -> None:
+def test_input_kept(submission: Any, rand: Any) -> None:
     """The input is left as it is"""
     x = rand(n=3, m=2)
     with expect_unchanged(x=x):

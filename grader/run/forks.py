@@ -1,6 +1,7 @@
 """Each job in a process of its own, forked off a warm one: it may hang, die or break what it likes.
 
-This is for an author's own code, of which nothing worse is feared. A submission runs in a worker.
+This is for an author's own code, of which nothing worse is feared, and for Linux alone, where a
+process with torch in it may be forked. A submission runs in a worker.
 """
 
 from __future__ import annotations
@@ -140,11 +141,10 @@ def _limit(bounds: Bounds) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, bounds.seconds)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":  # elsewhere the size so far is not to be had
-        with open("/proc/self/statm", encoding="ascii") as file:
-            pages = int(file.read().split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[0])
+    most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _result(fork: _Fork) -> Any:

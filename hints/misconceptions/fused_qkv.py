@@ -296,3 +296,15 @@ def fuse_float32(mha: Any, num_heads: int) -> nn.Module:
 )
 def fuse_one_head(mha: Any, num_heads: int) -> nn.Module:
     return _fused(mha, 1)
+
+
+@misconception(
+    "fuse_switches_mode",
+    replaces="fuse",
+    says="fuse calls mha.eval(), and a module that is being trained stays without dropout from "
+    "then on. Copying needs no mode: leave mha as it is, in every way.",
+    hint=7,
+)
+def fuse_switches_mode(mha: Any, num_heads: int) -> nn.Module:
+    mha.eval()
+    return _fused(mha, num_heads)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 
 from grader.misconceptions import misconception
 
@@ -265,20 +264,3 @@ class SelfAttentionAlone(_Much):
         for given in (None, mask):
             wanted = by_hand(mha, x, x, x, given)
             torch.testing.assert_close(tuple(mha(x, x, x, given)), wanted)
-
-
-@misconception(
-    "tests_against_the_builtin_untrained",
-    replaces="make_attention",
-    says="You compare a fresh module with a fresh nn.MultiheadAttention. Their numbers are drawn "
-    "at random: copy the weights of the one into the other first.",
-    hint=5,
-)
-class AgainstTheBuiltinUntrained:
-    def test_parity(self, make_attention: Make) -> None:
-        x = some(2, 5, 12)
-        torch.manual_seed(0)
-        mha = make_attention(12, 3).eval()
-        torch.manual_seed(0)
-        builtin = nn.MultiheadAttention(12, 3, batch_first=True).eval()
-        assert torch.allclose(mha(x, x, x)[0], builtin(x, x, x)[0], atol=1e-5)

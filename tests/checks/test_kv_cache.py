@@ -23,6 +23,7 @@ from grader.checking import (
     expect_raises,
     expect_shape,
     expect_unchanged,
+    is_between,
     skip_unless_supported,
 )
 
@@ -528,12 +529,12 @@ def test_start(submission: Any) -> None:
         bias = f"{layer}.bias"
         expect_close(start[bias], torch.zeros(D), axes="row", rtol=0, atol=0, what=bias)
         weight = start[f"{layer}.weight"].double()
-        assert abs(weight.std().item() / spread - 1) < 0.03, (
+        assert is_between(weight.std().item() / spread, 0.97, 1.03), (
             f"The weights of {layer} start with the wrong spread for D={D}\n"
             f"  expected  a standard deviation of {spread:.4f}, give or take 3 %\n"
             f"  got       {weight.std().item():.4f}"
         )
-        assert abs(weight.mean().item()) < 0.05 * spread, (
+        assert is_between(weight.mean().item(), -0.05 * spread, 0.05 * spread), (
             f"The weights of {layer} are not centred at zero\n"
             f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
             f"  got       {weight.mean().item():.4f}"

@@ -98,7 +98,7 @@ def test_a_stage_goes_from_nothing_to_a_graded_class(copy: Path, tmp_path: Path)
     changed = {name for name in before if after[name] != before[name]}
     assert changed == {"course.toml"}
 
-    assert re.search(rf"^ok +{SLUG}\b.* 3 of 3 mistakes caught, 3 named$", done.stdout, re.M)
+    assert re.search(rf"^ +ok +{SLUG}\b.* 3 accepted, 3 of 3 caught$", done.stdout, re.M)
     assert re.search(rf"^ +{SLUG} +(\d+) +\1 +0 +0$", done.stdout, re.M), done.stdout
     notebook = (tmp_path / "nb" / "source" / "mean" / "mean.ipynb").read_text(encoding="utf-8")
     assert "def head_mean" in notebook and r"grade_here(\"head_mean\")" in notebook

@@ -1,6 +1,6 @@
 """Answers that the checks were not written against: right ones pass, wrong ones do not.
 
-answers/right/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
+tests/accepted/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
 styles. The first line of a wrong one says what is wrong with it.
 """
 
@@ -15,6 +15,7 @@ import torch
 
 from grader.engine import with_calls
 from grader.judge.verdict import judge_stage
+from grader.read.author_files import accepted_files
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.reader import Reader, SourceReader
@@ -29,7 +30,7 @@ from grader.types.submission import Submission
 ROOT = Path(__file__).parents[2]
 ANSWERS = Path(__file__).parent / "answers"
 COURSE = read_course(ROOT / "course.toml")
-RIGHT = sorted(ANSWERS.glob("right/*/*.py"))
+RIGHT = [file for stage in COURSE.stages for file in accepted_files(stage)]
 WRONG = sorted(ANSWERS.glob("wrong/*/*.py"))
 SEED = 20
 

@@ -99,7 +99,7 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
 
 
 def test_every_stage_is_proven() -> None:
-    for proof in json.loads(without_torch("verify", "--json", course=TINY, code=0)):
+    for proof in json.loads(without_torch("verify", "--json", course=TINY, code=0))["stages"]:
         known = {mistake["id"] for mistake in proof["misconceptions"]}
         assert len(known) >= 3
         assert {mistake["named"] for mistake in proof["misconceptions"]} == known

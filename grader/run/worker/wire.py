@@ -89,6 +89,11 @@ class Frame:
                 raise WireError("the values are nested too deeply to send") from None
         return self._encoded
 
+    def sealed(self) -> Frame:
+        """The same message with its digest, as if it had been received."""
+        digest = _digest(self.encoded, self.data)
+        return Frame(self.header, self.data, size=self.size, digest=digest, encoded=self.encoded)
+
     def __eq__(self, other: object) -> bool:
         """Whether it is the same message."""
         if not isinstance(other, Frame):
@@ -96,6 +101,12 @@ class Frame:
         return self.data == other.data and self.header == other.header
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _digest(header: bytes, data: bytes) -> bytes:
+    hashed = hashlib.blake2b(header, digest_size=16)
+    hashed.update(data)
+    return hashed.digest()
 
 
 class Channel:
@@ -153,9 +164,7 @@ class Channel:
         raw = self._read(header_length, deadline)
         aside = self._read(aside_length, deadline)
         data = self._read(data_length, deadline)
-        hashed = hashlib.blake2b(raw, digest_size=16)
-        hashed.update(data)
-        digest = hashed.digest()
+        digest = _digest(raw, data)
         size = _PER_HEADER_BYTE * header_length + data_length
         told = _object(aside) if aside else None
         frame = Frame(None, data, told, size=size, digest=digest, encoded=raw)
