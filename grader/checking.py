@@ -409,9 +409,7 @@ def _compare(
     )
 
 
-def _note(
-    got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False
-) -> None:
+def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
     """Remember a comparison, if somebody wants to know."""
     noted = _NOTED.get()
     if noted is None:
