@@ -46,36 +46,41 @@ conftest.py beside it and type `pytest write_the_tests.py`:
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+
+Make = Callable[..., Any]  # what the fixture is: call it, and you have a module
 
 
-def test_shapes(make_attention):
+def test_shapes(make_attention: Make) -> None:
     """Output [B, Tq, D] and weights [B, H, Tq, Tk], however long the two sequences are."""
     raise NotImplementedError("test_shapes is not written yet")
 
 
-def test_weights_are_shares(make_attention):
+def test_weights_are_shares(make_attention: Make) -> None:
     """No weight is negative, and those of a query sum to 1."""
     raise NotImplementedError("test_weights_are_shares is not written yet")
 
 
-def test_causal_mask(make_attention):
+def test_causal_mask(make_attention: Make) -> None:
     """Under a causal mask no query looks ahead."""
     raise NotImplementedError("test_causal_mask is not written yet")
 
 
-def test_gradients(make_attention):
+def test_gradients(make_attention: Make) -> None:
     """Each parameter gets a gradient, without NaN."""
     raise NotImplementedError("test_gradients is not written yet")
 
 
-def test_parameters(make_attention):
+def test_parameters(make_attention: Make) -> None:
     """4 D^2 + 4 D numbers, or 4 D^2 without biases, with their starting values."""
     raise NotImplementedError("test_parameters is not written yet")
 
 
-def test_heads_are_equal(make_attention):
+def test_heads_are_equal(make_attention: Make) -> None:
     """No head is special: with the heads in another order nothing else changes."""
     raise NotImplementedError("test_heads_are_equal is not written yet")

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from grader.types.proof import Comparison
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,9 +40,14 @@ TOLERANCES = {
     "bfloat16": (2e-2, 2e-2),
 }
 EXACT = (0.0, 0.0)
+ANY_NUMBER = (0.0, float("inf"))
 COTANGENT_SEED = 1729
 ROW_WIDTH = 8  # a last axis of at most so many values is shown whole
 LINE = 76  # the engine may indent a message by up to four columns
+
+
+# What the checks compare, where somebody wants to know; `grade verify` does.
+_NOTED: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=None)
 
 
 class CheckFailed(AssertionError):
@@ -95,6 +103,86 @@ def expect_close(
     if len(names) != expected.ndim:
         raise ValueError(f"axes {axes!r} name {len(names)} axes, expected has {expected.ndim}")
     _compare(actual, expected, names, _tolerance(actual.dtype, rtol, atol), what)
+
+
+def expect_within(
+    actual: Array | float,
+    expected: Array | float,
+    leeway: Array | float,
+    *,
+    axes: str,
+    what: str = "the result",
+) -> None:
+    """Expect the shape, finite numbers, and none further off than its own leeway.
+
+    `leeway` broadcasts to `expected`: it is for a tolerance that follows from how numbers round.
+    """
+    import numpy
+
+    names = axes.split()
+    actual, expected, leeway = _array(actual), _array(expected), _array(leeway)
+    _compare(actual, expected, names, ANY_NUMBER, what)
+    got, want = _wide(actual), _wide(expected)
+    room = numpy.broadcast_to(_wide(leeway), want.shape)
+    _note(got, want, room, f"up to {room.max(initial=0.0):.2g}", "within")
+    wrong = abs(got - want) > room
+    if not wrong.any():
+        return
+    where = _first(wrong)
+    place = f", at {_position(where, names)}" if where else ""
+    raise CheckFailed(
+        _contrast(
+            f"{_capital(what)} is further off than rounding explains{place}",
+            f"{want[where]:.6g}, give or take {room[where]:.2g}",
+            f"{got[where]:.6g}",
+        )
+        + _extent(got, want, ~wrong, as_bool=False)
+    )
+
+
+def is_between(value: float, low: float, high: float) -> bool:
+    """Whether a number lies in a range, which NaN never does; for a check's own `assert`.
+
+    The middle of the range is where a right answer is expected.
+    """
+    import numpy
+
+    middle, room = numpy.float64(low + high) / 2, numpy.float64(high - low) / 2
+    _note(numpy.float64(value), middle, room, f"{low:.4g} to {high:.4g}", "between")
+    return low <= value <= high
+
+
+def are_close(
+    actual: Array, expected: Array, *, rtol: float, atol: float, where: Array | None = None
+) -> Any:
+    """Where the values are those expected; elsewhere than `where`, anything is.
+
+    An array of truths, in numpy or torch as `actual` is; for a check's own `assert`.
+    """
+    import numpy
+
+    got, want = numpy.broadcast_arrays(_wide(actual), _wide(expected))
+    close = numpy.isclose(got, want, rtol=rtol, atol=atol)
+    if where is not None:
+        elsewhere = ~numpy.broadcast_to(_wide(where) != 0, got.shape)
+        close, got = close | elsewhere, numpy.where(elsewhere, want, got)
+    _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close")
+    if isinstance(actual, numpy.ndarray):
+        return close
+    import torch
+
+    return torch.from_numpy(close)
+
+
+@contextmanager
+def comparisons() -> Iterator[list[Comparison]]:
+    """Keep what is compared within the block: how far off each answer is, in tolerances."""
+    noted: list[Comparison] = []
+    before = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(before)
 
 
 def expect_gradients_close(
@@ -251,7 +339,7 @@ def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | N
 
 
 def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[float, float]:
-    default_rtol, default_atol = TOLERANCES.get(str(dtype).removeprefix("torch."), EXACT)
+    default_rtol, default_atol = TOLERANCES.get(_name(dtype), EXACT)
     return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
 
 
@@ -301,7 +389,14 @@ def _compare(
     if numpy.isnan(want).any():  # no reference gives NaN: the learner's code gave or made it
         raise CheckFailed(f"{_capital(what)} holds NaN")
     rtol, atol = tolerance
-    close = numpy.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+    if tolerance == ANY_NUMBER:
+        close = (got == want) | numpy.isfinite(got) & numpy.isfinite(want)
+    else:
+        close = numpy.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+        if tolerance != EXACT:
+            usual = TOLERANCES.get(_name(actual.dtype), EXACT)
+            is_usual = rtol <= usual[0] and atol <= usual[1]
+            _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close", is_usual)
     if close.all():
         return
     where = _first(~close)
@@ -312,6 +407,30 @@ def _compare(
     raise CheckFailed(
         _contrast(f"{_capital(what)} {verb}{place}", *rows) + _extent(got, want, close, as_bool)
     )
+
+
+def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
+    """Remember a comparison, if somebody wants to know."""
+    noted = _NOTED.get()
+    if noted is None:
+        return
+    import numpy
+
+    with numpy.errstate(all="ignore"):
+        off = numpy.where(got == want, 0.0, abs(got - want))
+        share = numpy.where(off == 0.0, 0.0, off / room)
+    largest = float(share.max(initial=0.0))  # which is NaN if one is
+    finite = largest if numpy.isfinite(largest) else float("inf")
+    noted.append(Comparison(kind, told, finite, is_usual))
+
+
+def _name(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _told(rtol: float, atol: float) -> str:
+    """A tolerance as an author writes it, the relative part before the other."""
+    return f"{rtol:g}, {atol:g}"
 
 
 def _first(wrong: numpy.ndarray[Any, Any]) -> tuple[int, ...]:

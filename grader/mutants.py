@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -27,7 +26,7 @@ from grader.read.mutations import mutants_of
 from grader.read.stubs import read_source
 from grader.run.answers import LocalAnswers
 from grader.run.facts import Case, CaseFact, Ending
-from grader.run.forks import Bounds, Lost, in_forks
+from grader.run.forks import Bounds, Lost, in_forks, uninterrupted
 from grader.run.remote import StageUnderCheck
 from grader.run.solutions import solution_files
 from grader.run.worker.loader import Loader
@@ -50,7 +49,6 @@ SEED = 1
 _LEAST_SECONDS = 2.0  # of processor time
 _SLOWER = 5  # a mutant may take so many times the solution's time
 _OVERHEAD = 0.001  # seconds of each case, whatever it asks
-_TESTS = "tests"  # the kind of what is itself a test, and is judged by what it catches
 
 Progress = Callable[[str, int, int], None]
 _Failure = tuple[str, bool]  # a case, and whether the check was not content
@@ -139,7 +137,8 @@ class _Trials:
         self._mistakes: tuple[Misconception, ...] = ()
         self._told: dict[str, _Told] = {}  # by the mutant's id
         self._caught: dict[str, tuple[str, ...]] = {}  # misconceptions by id, with `needed`
-        self._telling: Counter[str] = Counter()  # how many mutants each case has shown
+        # How many mutants of a function each case has shown.
+        self._telling: Counter[tuple[str, str]] = Counter()
         self._seconds: dict[str, float] = {}  # of each case with the solution
         self._cases: dict[str, Case] = {}
         self._bounds = Bounds(_LEAST_SECONDS, course.limits.memory_mb << 20)
@@ -150,14 +149,14 @@ class _Trials:
 
     def run(self) -> None:
         """Try every mutant."""
-        if any(_TESTS in entry.returns for entry in self._stage.entry_points):
+        if self._stage.fixture:
             self._skipped = "its solution is a test; what it catches is counted by its checks"
             return
         self._mutants = mutants_of(self._stage)
         self._progress(self._stage.slug, 0, len(self._mutants))
         self._mistakes = read_misconceptions(self._stage)
         with _in_place(self._course, self._stage) as self._find:
-            with _uninterrupted():
+            with uninterrupted():  # code under check would take Ctrl-C for its own
                 self._learn_from(self._find)
             if self._problems:
                 return
@@ -183,31 +182,33 @@ class _Trials:
         """Run the solution, to know what the checks ask and how long each case takes."""
         slug = self._stage.slug
         every = [case for check in self._checks.planned[slug] for case in check.cases]
+        failing: dict[str, None] = {}
         before = time.process_time()
         for fact in self._facts(find, every):
             if fact.ending is Ending.PASSED:
                 self._cases[fact.case.id] = fact.case
             elif fact.ending is not Ending.SKIPPED:
-                what = f"the solution fails {fact.case.check}: see grade verify {slug}"
-                self._problems.append(what)
+                failing.setdefault(fact.case.check)
+        for check in failing:
+            self._problems.append(f"the solution fails {check}: see grade verify {slug}")
         seconds = max(_LEAST_SECONDS, _SLOWER * (time.process_time() - before))
         self._bounds = Bounds(seconds, self._course.limits.memory_mb << 20)
         for fact in self._facts(find, list(self._cases.values())):  # what is lazy is loaded now
             self._seconds[fact.case.id] = fact.seconds + _OVERHEAD
 
-    def _facts(self, find: Callable[[str], Any], cases: Sequence[Case]) -> Iterator[CaseFact]:
+    def _facts(self, find: Callable[[str], Any], cases: Iterable[Case]) -> Iterator[CaseFact]:
         remote = StageUnderCheck(self._stage, LocalAnswers(find))
         return self._checks.facts(self._stage, remote, SEED, "cpu", cases)
 
     def _try_all(self) -> None:
         """Run all mutants, and with `needed` the misconceptions too."""
-        work = self._every_check if self._needed else self._first_check
-        for mutant, told in self._forked(self._mutants, work):
+        of_mutant = self._every_check if self._needed else self._first_check
+        for mutant, told in self._forked(self._mutants, of_mutant):
             self._told[mutant.id] = told
-            self._telling.update(told.cases)
+            self._telling.update((mutant.where, case) for case in told.cases)
             self._progress(self._stage.slug, len(self._told), len(self._mutants))
         if self._needed:
-            for mistake, told in self._forked(self._mistakes, work):
+            for mistake, told in self._forked(self._mistakes, self._every_check):
                 self._caught[mistake.id] = told.checks
 
     def _find_blunt_checks(self) -> None:
@@ -248,13 +249,13 @@ class _Trials:
 
     # What follows runs in a fork.
 
-    def _first_check(self, job: Mutant | Misconception) -> list[_Failure]:
+    def _first_check(self, mutant: Mutant) -> list[_Failure]:
         """The first case that fails: those that cost little and have told much come first."""
         order = sorted(
             self._cases.values(),
-            key=lambda case: self._seconds[case.id] / (1 + self._telling[case.id]),
+            key=lambda case: self._seconds[case.id] / (1 + self._telling[mutant.where, case.id]),
         )
-        return list(islice(self._failing(job, order), 1))
+        return list(islice(self._failing(mutant, order), 1))
 
     def _every_check(self, job: Mutant | Misconception) -> list[_Failure]:
         """A case of every check that fails."""
@@ -262,14 +263,12 @@ class _Trials:
 
     def _failing(self, job: Mutant | Misconception, cases: Sequence[Case]) -> Iterator[_Failure]:
         """The cases that fail, one of each check."""
-        find = self._implementation(job)
-        failed = set()
-        for case in cases:
-            if case.check not in failed:
-                for fact in self._facts(find, [case]):
-                    if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
-                        failed.add(case.check)
-                        yield case.id, _has_judged(fact)
+        failed: set[str] = set()
+        left = (case for case in cases if case.check not in failed)
+        for fact in self._facts(self._implementation(job), left):
+            if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
+                failed.add(fact.case.check)
+                yield fact.case.id, _has_judged(fact)
 
     def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
         """The entry points as the mutant or the misconception has them."""
@@ -313,10 +312,10 @@ class _Trials:
             if not same:
                 yield f"{place}: equivalent {number} is no mutant (any more): {_change(record)}"
             for mutant in same:
-                told = self._told[mutant.id]
-                if told.lost is not None or told.checks:
-                    by = told.checks[0] if told.checks else str(told.lost)
-                    yield f"{place}: equivalent {number} is caught by {by}: {_change(record)}"
+                trial = self._trial(mutant)
+                if trial.fate is not Fate.EXPLAINED:
+                    by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
+                    yield f"{place}: equivalent {number} is {by}: {_change(record)}"
         known = [check.id for check in self._checks.planned[self._stage.slug]]
         for check in self._records.overlaps:
             if f"{self._stage.slug}.{check}" not in known:
@@ -359,13 +358,3 @@ def _in_place(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
         yield lambda name: getattr(module, name)
     finally:
         loader.remove()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits: code under check would take it for its own."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

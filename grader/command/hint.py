@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.all:
         if not known.is_open:
             raise KitError(
-                f"all hints of {stage.slug} at once are there when it has passed: "
-                f"type `grade hint {stage.slug}` for the next one"
+                f"--all is for a stage that has passed: `grade hint {stage.slug}` is next"
             )
         console(args).print(ladder(hints), end="")
         return 0
@@ -63,8 +62,7 @@ def run(args: argparse.Namespace) -> int:
     trouble = _remember(workspace, stage, known.rungs if skips else number) or trouble
     if skips and not trouble:
         raise KitError(
-            f"hint {number} of {stage.slug} comes after hint {known.rungs + 1}: "
-            f"type `grade hint {stage.slug}` for that one"
+            f"hint {number} comes after hint {known.rungs + 1}: `grade hint {stage.slug}` shows it"
         )
     speaks_to = advice.text if advice and not advice.given and advice.rung == number else ""
     console(args).print(hint(stage, hints, number, speaks_to, is_open=known.is_open), end="")

@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
     root = root.resolve()
     if (root / FILE_NAME).is_file():
         raise KitError(
-            f"{root} is the course's own folder, and you can work in its exercises/ as "
-            "it is: type `grade`, or `grade init DIR` for a folder elsewhere"
+            f"{root} is the course's own folder: type `grade`, or `grade init DIR` elsewhere"
         )
     python = sys.executable if os.access(sys.executable or "", os.X_OK) else None
     done = make_workspace(root, _course(args.course, root), python)

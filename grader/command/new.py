@@ -36,8 +36,7 @@ def run(args: argparse.Namespace) -> int:
     course = _authors_course(args.course)
     title = _title(args, f"grade new {args.stage}")
     stage, files = new_stage(course, args.stage, title, after=args.after, bonus=args.bonus)
-    print(f"added to: {short_path(course.root / FILE_NAME)}")
-    _tell(files)
+    _tell(course.root, files, added_to=FILE_NAME)
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
     print(f"Its table says {stage.points:g} points and no stage that it builds on: is that so?")
     print(f"What is left to do:    grade verify {stage.slug}{where}")
@@ -53,8 +52,8 @@ def _new_course(args: argparse.Namespace) -> int:
         if getattr(args, option):
             raise KitError(f"--{option} is for a stage, and none is named: `grade new STAGE`")
     title = _title(args, f"grade new --course {shlex.quote(str(args.course))}")
-    course, files = new_course(args.course.resolve(), title)
-    _tell(files)
+    course, files = new_course(args.course, title)
+    _tell(course.root, files)
     print(f"Try it:              cd {shlex.quote(short_path(course.root))} && grade verify")
     print('Then the next stage: grade new STAGE --title "..."')
     return 0
@@ -77,7 +76,12 @@ def _title(args: argparse.Namespace, words: str) -> str:
     return title
 
 
-def _tell(files: Sequence[Path]) -> None:
+def _tell(root: Path, files: Sequence[Path], added_to: str = "") -> None:
+    """Name the files as they are called in the course's folder, and that if it is another one."""
+    if root != Path.cwd():
+        print(f"In {short_path(root)}:")
+    if added_to:
+        print(f"added to: {added_to}")
     for file in files:
-        print(f"written: {short_path(file)}")
+        print(f"written: {file.relative_to(root).as_posix()}")
     print()

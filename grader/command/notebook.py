@@ -48,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
     is_there = os.path.lexists(path)
     if is_there and not args.force:
         raise KitError(
-            f"{short_path(path)} is there already, and your work may be in it: name another file, "
-            "or type --force, which keeps a copy"
+            f"{short_path(path)} is there already: name another file; --force keeps a copy"
         )
     stubs = {stage.slug: read_stub(stage) for stage in course.stages}
     begun = _begun(course, root, stubs)

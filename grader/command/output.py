@@ -88,6 +88,26 @@ def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Ca
         yield advance
 
 
+@contextmanager
+def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal's stderr for the stage at hand; it starts no thread."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    errors = Console(stderr=True)
+    if is_plain(args) or not errors.is_terminal:
+        yield lambda slug, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=errors, auto_refresh=False, transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def tell(slug: str, done: int, total: int) -> None:
+            progress.update(task, description=slug, completed=done, total=total, refresh=True)
+
+        yield tell
+
+
 def short_path(path: Path) -> str:
     """`path` as the learner would type it here."""
     try:

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"grade: {note}", file=sys.stderr)
     if not known.is_open:
         raise KitError(
-            f"the solution of {stage.slug} opens when you have passed it: `grade hint "
-            f"{stage.slug}` is the next step, and with --give-up you see it now"
+            f"it opens when you have passed it: `grade hint {stage.slug}` helps, --give-up "
+            "shows it now"
         )
     early = known.gave_up and known.passed is None
     console(args).print(solution(stage, code, gave_up=early), aftermath(hints), sep="", end="")

@@ -38,10 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what was done to each file that was out of step; 1 if any is left so."""
     course = locate_course(args.course)
     if course.is_partial:
-        raise KitError(
-            "a student's copy has no solutions to make stubs from: `grade reset STAGE` brings one "
-            "back as it was"
-        )
+        raise KitError("a student's copy has no solutions: `grade reset STAGE` brings a stub back")
     course = replace(course, stages=chosen_stages(course, args.stages))
     states = stub_states(course) if args.check else write_stubs(course, force=args.force)
     left, begun = 0, []

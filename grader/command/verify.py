@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from grader.command import mutants
 from grader.command.grade import chosen_stages
-from grader.command.output import console, status_line
+from grader.command.output import console, stage_bar
 from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
     course = locate_whole_course(args.course)
     stages = chosen_stages(course, args.stages)
-    with status_line(args) as tell:
-        proofs = verify(course, stages, tell)
+    with stage_bar(args) as progress:
+        proof = verify(course, stages, progress)
     if args.json:
-        json.dump([asdict(proof) for proof in proofs], sys.stdout, indent=2)
+        json.dump({**asdict(proof), "sound": proof.is_sound}, sys.stdout, indent=2)
         print()
     else:
-        console(args).print(proof_screen(proofs), end="")
-    return 1 if any(proof.problems for proof in proofs) else 0
+        console(args).print(proof_screen(proof), end="")
+    return 0 if proof.is_sound else 1

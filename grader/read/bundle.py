@@ -11,14 +11,16 @@ import io
 import json
 import re
 import symtable
+import tokenize
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
+from grader.read.faults import fault_of
 from grader.read.progress import memory_folder
-from grader.read.stubs import BEGIN, END, read_stub
+from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -140,7 +142,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise CourseError(f"{place}: is not Python: {error}") from None
+        raise CourseError(fault_of(error, {"<unknown>": place})) from None
     checks = [
         node.name.removeprefix(_CHECK)
         for node in tree.body
@@ -342,6 +344,20 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
     return secrets
 
 
+def solution_lines(stage: Stage) -> dict[str, str]:
+    """The code of each line of a stage's solution that tells something, and where it stands.
+
+    It has at least 12 letters and is no line of the stub's own code. Raises CourseError.
+    """
+    source, place = read_source(stage)
+    given = {line for _, line in _coded(_code_of(read_stub(stage)))}
+    return {
+        line: f"{place}:{number}"
+        for number, line in _coded(_solutions(source))
+        if len(line) >= _SHORTEST and not _CALL.fullmatch(line) and line not in given
+    }
+
+
 def leaks(files: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[Leak]:
     """The lines of `files` that are secret, or that have a longer secret line as a part."""
     places = list(secrets.values())
@@ -375,6 +391,26 @@ def _coded(text: str) -> Iterator[tuple[int, str]]:
     """Every line's number and code: without the blanks around it and a comment at its end."""
     for number, line in enumerate(text.splitlines(), start=1):
         yield number, re.sub(r"\s+#\s.*$", "", line).strip()
+
+
+def words_of(source: str) -> dict[int, str]:
+    """The lines of comments and docstrings of a source that is Python, by their numbers from 0."""
+    lines = source.splitlines()
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                found[number] = lines[number].replace('"""', "")
+    for part in tokenize.tokenize(io.BytesIO(source.encode()).readline):
+        if part.type == tokenize.COMMENT:
+            found[part.start[0] - 1] = part.string.lstrip("# ")
+    return found
+
+
+def _code_of(source: str) -> str:
+    words = words_of(source)
+    lines = enumerate(source.splitlines())
+    return "\n".join("" if number in words else line for number, line in lines)
 
 
 def _solutions(source: str) -> str:

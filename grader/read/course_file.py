@@ -80,9 +80,9 @@ def read_course(file: Path) -> Course:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
+        raise CourseError(f"{_shown(file)}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise CourseError(f"{file}: is not UTF-8") from None
+        raise CourseError(f"{_shown(file)}: is not UTF-8") from None
     return course_of_text(text, file)
 
 
@@ -91,8 +91,14 @@ def course_of_text(text: str, file: Path) -> Course:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CourseError(f"{file}: is not TOML: {error}") from None
+        raise CourseError(f"{_shown(file)}: is not TOML: {error}") from None
     return parse_course(data, file.parent.resolve())
+
+
+def _shown(file: Path) -> Path:
+    """`file` as one would type it here."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def slug_fault(slug: str) -> str | None:

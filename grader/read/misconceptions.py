@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from grader.misconceptions import MARK, Misconception
+from grader.read.faults import fault_of
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 
@@ -18,13 +19,14 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     file = stage.misconceptions_file
     if not file.is_file():
         return ()
+    place = file.relative_to(stage.root).as_posix()
     spec = importlib.util.spec_from_file_location(f"misconceptions_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CourseError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise CourseError(fault_of(error, {str(file): place})) from error
     marked = [
         vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
     ]
@@ -33,8 +35,8 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     for index, mark in enumerate(found):
         if mark.replaces not in names:
             raise CourseError(
-                f"{file}: '{mark.id}' replaces {mark.replaces}, which is no entry point"
+                f"{place}: '{mark.id}' replaces {mark.replaces}, which is no entry point"
             )
         if mark.id in {other.id for other in found[:index]}:
-            raise CourseError(f"{file}: the id '{mark.id}' is used twice")
+            raise CourseError(f"{place}: the id '{mark.id}' is used twice")
     return found

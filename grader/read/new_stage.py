@@ -40,7 +40,8 @@ class _Style:
     """How a course's files are written, by the library that it has.
 
     `kind` is what the function gives back, `type` the annotation for it, and `make` is called to
-    make one of a list; the texts themselves have gaps such as «slug».
+    make one of a list; the texts themselves have gaps such as «slug». One with `gradients` has a
+    check of them.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class _Style:
     solution: str
     checks: str
     mistakes: str
+    gradients: bool = False
 
 
 def new_stage(
@@ -76,7 +78,7 @@ def new_stage(
         if os.path.lexists(path):
             place = path.relative_to(course.root).as_posix()
             raise KitError(f"{place}: is there already: move it, or choose another slug")
-    with _all_or_nothing() as made:
+    with _all_or_nothing(course.root) as made:
         _write(files, made)
         write_whole(file, text)
     return stage, tuple(files)
@@ -90,8 +92,9 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
     _refuse_title(title)
     if (root / FILE_NAME).exists():
         raise KitError(f"{root}: is a course already: `grade new STAGE` adds to it")
-    if not _FOLDER.fullmatch(root.name):
-        raise KitError(f"'{root.name}': name the folder with letters, digits, '.', '_' and '-'")
+    name = root.resolve().name
+    if not _FOLDER.fullmatch(name):
+        raise KitError(f"'{name}': name the folder with letters, digits, '.', '_' and '-'")
     try:
         if os.listdir(root):
             raise KitError(f"{root}: is not empty: name a new folder")
@@ -99,11 +102,12 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
         pass
     except OSError as error:
         raise KitError(f"{root}: cannot be a course's folder: {error.strerror}") from None
+    shown, root = root, root.resolve()
     outer = nearest_root(root)
     if outer is not None:
-        raise KitError(f"{root}: lies in {outer}, a course or workspace: go elsewhere")
+        raise KitError(f"{shown}: would lie in the course or workspace {outer}: go elsewhere")
     table = _table(*_FIRST, _ARRAY_STYLES["numpy"])
-    text = _COURSE.format(name=json.dumps(root.name), title=_quoted(title), table=table)
+    text = _COURSE.format(name=json.dumps(name), title=_quoted(title), table=table)
     course = course_of_text(text, root / FILE_NAME)
     files = {
         root / FILE_NAME: text,
@@ -111,7 +115,7 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
         root / ".gitignore": ".grade/\n__pycache__/\n",
         **stage_files(course.stages[0], course.preload),
     }
-    with _all_or_nothing() as made:
+    with _all_or_nothing(course.root) as made:
         _write(files, made)
     return course, tuple(files)
 
@@ -131,6 +135,11 @@ def stage_files(stage: Stage, preload: tuple[str, ...]) -> dict[Path, str]:
     def filled(template: str) -> str:
         return _GAP.sub(lambda gap: words[gap[1]], template)
 
+    words |= {
+        "points": "5" if style.gradients else "7",
+        "and_gradients": "expect_gradients_close, " if style.gradients else "",
+        "gradients": filled(_CHECK_OF_GRADIENTS) if style.gradients else "",
+    }
     solution = filled(style.solution)
     return {
         stage.solution_file: solution,
@@ -228,8 +237,11 @@ def _is_installed(name: str) -> bool:
 
 
 @contextmanager
-def _all_or_nothing() -> Iterator[list[Path]]:
-    """Removes again, if the block ends with an error, the files and folders that it has listed."""
+def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
+    """Removes again, if the block ends with an error, the files and folders that it has listed.
+
+    An OSError becomes a KitError, which names a file as it is called in `root`.
+    """
     made: list[Path] = []
     try:
         yield made
@@ -238,7 +250,8 @@ def _all_or_nothing() -> Iterator[list[Path]]:
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         if isinstance(error, OSError):
-            raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+            place = os.path.relpath(error.filename or root, root)
+            raise KitError(f"{place}: cannot be written: {error.strerror}") from None
         raise
 
 
@@ -353,7 +366,7 @@ from typing import Any
 
 import pytest
 
-from grader.checking import expect_close, expect_unchanged
+from grader.checking import expect_close, «and_gradients»expect_unchanged
 
 
 def reference(x: Any) -> Any:
@@ -361,20 +374,30 @@ def reference(x: Any) -> Any:
     return x + x
 
 
-@pytest.mark.points(7)
+@pytest.mark.points(«points»)
 @pytest.mark.parametrize("n, m", [(2, 3), (4, 5)])
 def test_values(submission: Any, rand: Any, n: int, m: int) -> None:
     """TODO: the line that the learner reads, at most 72 characters"""
     x = rand(n=n, m=m)
-    expect_close(submission.«slug»(x), reference(x), axes="n m")
+    expected = reference(x)
+    expect_close(submission.«slug»(x), expected, axes="n m")
 
 
 @pytest.mark.points(3)
-def test_unchanged(submission: Any, rand: Any) -> None:
+def test_input_kept(submission: Any, rand: Any) -> None:
     """The input is left as it is"""
     x = rand(n=3, m=2)
     with expect_unchanged(x=x):
         submission.«slug»(x)
+«gradients»'''
+
+_CHECK_OF_GRADIENTS = '''
+
+@pytest.mark.points(2)
+def test_gradients(submission: Any, rand: Any) -> None:
+    """Gradients reach the input"""
+    x = rand(n=3, m=2, grad=True)
+    expect_gradients_close(submission.«slug»(x), reference(x), {"x": x})
 '''
 
 _MISTAKES_OF_ARRAYS = '''\
@@ -489,7 +512,7 @@ def «slug»_of_the_size(x: float) -> float:
 _OF_ARRAYS = (_SOLUTION_OF_ARRAYS, _CHECKS_OF_ARRAYS, _MISTAKES_OF_ARRAYS)
 _OF_NUMBERS = (_SOLUTION_OF_NUMBERS, _CHECKS_OF_NUMBERS, _MISTAKES_OF_NUMBERS)
 _ARRAY_STYLES = {
-    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", *_OF_ARRAYS),
+    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", *_OF_ARRAYS, True),
     "numpy": _Style("array", "np.ndarray", "import numpy as np\n", "np.array", *_OF_ARRAYS),
 }
 _NUMBER_STYLE = _Style("number", "float", "", "", *_OF_NUMBERS)

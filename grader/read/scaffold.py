@@ -89,9 +89,7 @@ def _refuse_to_replace(root: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         work = read_work(root / name)
         if work is not None and text_of(work) != text:
-            raise KitError(
-                f"{root / name}: is in the way: move it, or name another folder; nothing was made"
-            )
+            raise KitError(f"{root / name}: is in the way: move it, or name another folder")
 
 
 def _has_lost_its_memory(root: Path, texts: Mapping[str, str]) -> bool:

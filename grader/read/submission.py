@@ -74,9 +74,7 @@ def notebook_cells(data: bytes) -> list[Any]:
         ) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
-        raise SubmissionFileError(
-            "is not a notebook of format 4: it has no list of cells; open it in Jupyter and save it"
-        )
+        raise SubmissionFileError("is not a notebook of format 4: open it in Jupyter and save it")
     if len(cells) > CELLS_CAP:
         raise SubmissionFileError(f"has more than {CELLS_CAP} cells")
     return cells

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from grader.read.faults import fault_of
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 
@@ -27,9 +28,7 @@ def read_trace(stage: Stage) -> TraceFunction:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CourseError(
-            f"{place}: cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise CourseError(fault_of(error, {str(file): place})) from error
     function = getattr(module, "trace", None)
     if not callable(function):
         raise CourseError(f"{place}: has no function trace(submission)")

@@ -96,8 +96,7 @@ def own_course() -> Course:
         if (folder / FILE_NAME).is_file():
             return read_course(folder / FILE_NAME)
     raise KitError(
-        f"no {FILE_NAME} in {Path.cwd()} or any folder above it: go to the course's folder, "
-        "or name it with --course"
+        f"no {FILE_NAME} here or above: go to the course's folder, or name it with --course"
     )
 
 

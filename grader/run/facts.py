@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from grader.run.worker.wire import Frame
+from grader.types.proof import Comparison
 
 
 class Ending(Enum):
@@ -58,7 +59,8 @@ class CaseFact:
     """How one case ended; `exchanges` are what passed between the check and the learner's code.
 
     `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Facts
-    of one `number`, within a process, are the same but for their seconds.
+    of one `number`, within a process, are the same but for their seconds. `compared` is what was
+    measured, if it was to be; `place` the line of the check's file that is at fault, if one is.
     """
 
     case: Case
@@ -68,6 +70,8 @@ class CaseFact:
     target: str = ""
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
     number: int | None = field(default=None, compare=False)
+    compared: tuple[Comparison, ...] = field(default=(), compare=False, repr=False)
+    place: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Each job in a process of its own, forked off a warm one: it may hang, die or break what it likes.
 
-This is for an author's own code, of which nothing worse is feared. A submission runs in a worker.
+This is for an author's own code, of which nothing worse is feared, and for Linux alone, where a
+process with torch in it may be forked. A submission runs in a worker.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -39,6 +40,16 @@ class Bounds:
 
     seconds: float
     memory: int
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class _Fork:
@@ -73,9 +84,10 @@ def in_forks(
                 job = next(left, None)
                 if job is None:
                     break
-                end, fork = _forked(job, work, bounds())
-                running[end] = fork
-                poll.register(end, select.POLLIN)
+                with uninterrupted():  # Python drops a Ctrl-C that comes while it forks
+                    end, fork = _forked(job, work, bounds())
+                    running[end] = fork
+                    poll.register(end, select.POLLIN)
             if not running:
                 return
             first = min(fork.deadline for fork in running.values()) - time.monotonic()
@@ -140,11 +152,10 @@ def _limit(bounds: Bounds) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, bounds.seconds)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":  # elsewhere the size so far is not to be had
-        with open("/proc/self/statm", encoding="ascii") as file:
-            pages = int(file.read().split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[0])
+    most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _result(fork: _Fork) -> Any:

@@ -10,8 +10,8 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +24,7 @@ from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
+from grader.types.proof import Comparison
 
 Result = TypeVar("Result")
 
@@ -39,10 +40,14 @@ NO_SENSE = "The check cannot make sense of this answer"
 
 
 class Checks:
-    """The collected checks of some stages, and the pytest plugin that runs them one by one."""
+    """The collected checks of some stages, and the pytest plugin that runs them one by one.
 
-    def __init__(self, stages: Sequence[Stage], *, has_torch: bool) -> None:
+    If it `measures`, the facts say how far off the answers were.
+    """
+
+    def __init__(self, stages: Sequence[Stage], *, has_torch: bool, measures: bool = False) -> None:
         self._stages = stages
+        self._measures = measures
         self._has_torch = has_torch
         self._items: dict[str, list[pytest.Item]] = {stage.slug: [] for stage in stages}
         self.planned: dict[str, tuple[PlannedCheck, ...]] = {}
@@ -88,13 +93,17 @@ class Checks:
         )
 
     def facts(
-        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Sequence[Case]
+        self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
     ) -> Iterator[CaseFact]:
         """Run these cases in this order, each when its fact is asked for."""
         items = {_case(stage, item).id: item for item in self._items[stage.slug]}
         self._current, self._device = remote, device
         for case in cases:
             yield self._run_case(case, items[case.id], remote, seed)
+
+    def forget(self) -> None:
+        """Forget what was asked and answered before: what runs next has nothing to do with it."""
+        self._transcripts = Transcripts()
 
     def _run_case(
         self,
@@ -110,26 +119,46 @@ class Checks:
         known = remote.follow(self._transcripts, key)
         if known is not None:
             return replace(known, seconds=time.perf_counter() - start)
-        error = self._error(item)
+        error, compared = self._error(item)
         if isinstance(error, Diverged):
             remote.begin(self._seed)
-            error = self._error(item)
+            error, compared = self._error(item)
         seconds = time.perf_counter() - start
         ending, message = _ending(error, remote)
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
             ending = Ending.BROKEN  # the check itself had not begun
-        fact = CaseFact(case, ending, message, seconds, remote.last_target, remote.end())
+        place = _place(error, item) if ending is Ending.BROKEN or NO_SENSE in message else ""
+        fact = CaseFact(
+            case,
+            ending,
+            message,
+            seconds,
+            remote.last_target,
+            remote.end(),
+            compared=compared,
+            place=place,
+        )
+        if remote.has_lacked:
+            return fact  # others who give the same replies may not lack it
         return self._transcripts.learn(key, fact)
 
-    def _error(self, item: pytest.Item) -> BaseException | None:
-        """Run a case; the exception that ended it, if one did."""
+    def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:
+        """Run a case; the exception that ended it, if one did, and what was compared."""
         self._call = None
-        # No next item: which case comes next, if any, depends on how this one ends.
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        with self._comparisons() as compared:
+            # No next item: which case comes next, if any, depends on how this one ends.
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         if self._call is None:
-            return RuntimeError("pytest did not run the check")
+            return RuntimeError("pytest did not run the check"), ()
         call: pytest.CallInfo[None] = self._call
-        return call.excinfo.value if call.excinfo else None
+        return call.excinfo.value if call.excinfo else None, tuple(compared)
+
+    def _comparisons(self) -> AbstractContextManager[Sequence[Comparison]]:
+        if not self._measures:
+            return nullcontext(())
+        from grader.checking import comparisons
+
+        return comparisons()
 
     # What follows are pytest's hooks and fixtures; they only hand things over.
 
@@ -235,16 +264,20 @@ class _Loop:
 
 
 def with_checks(
-    course: Course, stages: Sequence[Stage], body: Callable[[Checks], Result]
+    course: Course,
+    stages: Sequence[Stage],
+    body: Callable[[Checks], Result],
+    *,
+    measures: bool = False,
 ) -> Result:
-    """What `body` returns, given the collected checks of `stages`.
+    """What `body` returns, given the collected checks of `stages`; see Checks for `measures`.
 
     Raises CourseError if a check file is missing or cannot be collected, and whatever `body` does.
     """
     for stage in stages:
         if not stage.check_file.is_file():
             raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
-    checks = Checks(stages, has_torch="torch" in course.preload)
+    checks = Checks(stages, has_torch="torch" in course.preload, measures=measures)
     loop = _Loop(checks, body)
     files = [str(stage.check_file) for stage in stages]
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
@@ -331,6 +364,16 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     if stage.has_answered:  # `grade verify` proves that the check can handle a right answer
         return Ending.WRONG, _with_call(f"{NO_SENSE}: {said}", stage)
     return Ending.BROKEN, said
+
+
+def _place(error: BaseException | None, item: pytest.Item) -> str:
+    """The line of the check's file that an exception went through last."""
+    place, traceback = "", error.__traceback__ if error is not None else None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(item.path):
+            place = f"{item.path}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
 
 
 def _and_call(message: str, stage: StageUnderCheck) -> str:

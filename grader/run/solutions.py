@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from grader.run.worker.loader import Loader
@@ -33,18 +34,26 @@ def solution_files(course: Course) -> dict[str, bytes]:
     return files
 
 
-def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
-    """The solution's entry points of `stage`, in this process, by name.
+@contextmanager
+def at_hand(files: Mapping[str, bytes], stage: Stage) -> Iterator[Callable[[str], Any]]:
+    """The entry points of `stage` by name, in this process, from the sources `files`.
 
-    For a fixture's it is the module with the tests.
+    For a fixture's it is the module with the tests. Within the block the code may import the other
+    files too. Raises whatever their import does.
     """
-    loader = Loader(solution_files(course), {})
+    loader = Loader(files, {})
     loader.install()
     try:
         module = importlib.import_module(stage.slug)
+        yield lambda name: module if name == stage.fixture else getattr(module, name)
     finally:
         loader.remove()
-    return lambda name: module if name == stage.fixture else getattr(module, name)
+
+
+def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
+    """The solution's entry points of `stage`, in this process, by name; see `at_hand`."""
+    with at_hand(solution_files(course), stage) as found:
+        return found
 
 
 class References:

@@ -470,3 +470,16 @@ def apply_inverted_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return scores
     return scores.masked_fill(mask.bool(), -1e9)
+
+
+@misconception(
+    "apply_none_blocks_all",
+    replaces="apply_mask",
+    says="You take None for a mask of zeros, which blocks every pair. Without a mask nothing is "
+    "blocked.",
+    hint=6,
+)
+def apply_none_blocks_all(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        mask = torch.zeros_like(scores)
+    return scores.masked_fill(mask == 0, float("-inf"))

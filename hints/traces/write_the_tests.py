@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from grader.tracing import Heatmap
+from grader.tracing import Heatmap, Step
 
 MODULE = """
 import torch
@@ -34,9 +34,11 @@ class Attention(nn.Module):
         biases = None
         if self.w_q.bias is not None:
             biases = torch.cat([self.w_q.bias, self.w_k.bias, self.w_v.bias])
+        sees = None
         if mask is not None:
-            size = (len(query), self.parts, query.shape[1], key.shape[1])
-            mask = SHOWN.expand(size).flatten(0, 1)
+            shown = SHOWN.expand(len(query), self.parts, query.shape[1], key.shape[1])
+            sees = shown.any(-1, keepdim=True)
+            mask = (~shown & sees).flatten(0, 1)
         found, maps = F.multi_head_attention_forward(
             query.transpose(0, 1), key.transpose(0, 1), SOURCE.transpose(0, 1), D, self.parts,
             None, biases, None, None, False, self.chance, torch.eye(D), None,
@@ -44,15 +46,18 @@ class Attention(nn.Module):
             q_proj_weight=self.w_q.weight, k_proj_weight=self.w_k.weight,
             v_proj_weight=self.w_v.weight, average_attn_weights=False,
         )
-        return self.w_o(found.transpose(0, 1).nan_to_num()), maps.nan_to_num()
+        found = found.transpose(0, 1).unflatten(2, (self.parts, -1))
+        if sees is not None:
+            found, maps = found * sees.transpose(1, 2), maps * sees
+        return self.w_o(found.flatten(2)), maps
 """
-USUAL = {"SHOWN": "~mask.bool()", "SOURCE": "value", "LEARNS": "self.training"}
+USUAL = {"SHOWN": "mask.bool()", "SOURCE": "value", "LEARNS": "self.training"}
 MODULES: dict[str, dict[str, str]] = {
     "right": {},
-    "mask turned": {"SHOWN": "mask.bool()"},
-    "no value": {"SOURCE": "key"},
-    "always drops": {"LEARNS": "True"},
-    "never drops": {"LEARNS": "False"},
+    "mask": {"SHOWN": "(mask == 0)"},
+    "value": {"SOURCE": "key"},
+    "drops": {"LEARNS": "True"},
+    "never": {"LEARNS": "False"},
 }
 SHOWN = 12  # tests
 
@@ -64,9 +69,10 @@ def source(changes: dict[str, str]) -> str:
     return text
 
 
-def trace(submission: Any) -> Iterator[Heatmap | str]:
+def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     yield (
-        "Your tests on five modules: a right one, and four in which one thing is spoilt. These "
+        "Your tests on five modules: a right one; one whose `mask` hides what is allowed; one that "
+        "takes a key for a `value`; one that always `drops` out, and one that `never` does. These "
         "are examples; what counts are others."
     )
     sources = {name: source(changes) for name, changes in MODULES.items()}
@@ -82,12 +88,20 @@ def trace(submission: Any) -> Iterator[Heatmap | str]:
         name: {test for test, outcome in trial.outcomes if outcome in ("failed", "errored")}
         for name, trial in trials.items()
     }
-    rows = [[float(test in failed[name]) for name in MODULES] for test in tests]
+    table = torch.tensor([[int(test in failed[name]) for name in MODULES] for test in tests])
+    names = [test.removeprefix("test_") for test in tests]
+    yield Step(
+        "fails",
+        table,
+        f"test module={len(MODULES)}",
+        says="1 where a test fails.",
+        labels={"test": names, "module": list(MODULES)},
+    )
     yield Heatmap(
         "Where a test fails",
-        torch.tensor([rows]),
+        table[None].float(),
         ["1 = it fails"],
-        [test.removeprefix("test_") for test in tests],
+        names,
         list(MODULES),
         "test",
         "module",

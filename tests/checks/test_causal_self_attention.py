@@ -15,6 +15,7 @@ from torch import Tensor
 
 from grader.checking import (
     CheckFailed,
+    are_close,
     expect_close,
     expect_device,
     expect_dtype,
@@ -23,6 +24,7 @@ from grader.checking import (
     expect_raises,
     expect_shape,
     expect_unchanged,
+    is_between,
     skip_unless_supported,
 )
 
@@ -470,12 +472,12 @@ def test_start(submission: Any, d_in: int, d_out: int) -> None:
         # Of n entries a right spread has a standard error of 0.45 to 0.71 / sqrt(n), 0.64 % for
         # the 12,288 of the smallest layer; the mean one of 0.9 %. Admitted are six of them.
         spread = (2 / sum(weight.shape)) ** 0.5
-        assert abs(weight.std().item() / spread - 1) < 0.04, (
+        assert is_between(weight.std().item() / spread, 0.96, 1.04), (
             f"The weights of {layer} start with the wrong spread, d_in={d_in}, d_out={d_out}\n"
             f"  expected  a standard deviation of {spread:.4f}, give or take 4 %\n"
             f"  got       {weight.std().item():.4f}"
         )
-        assert abs(weight.mean().item()) < 0.055 * spread, (
+        assert is_between(weight.mean().item(), -0.055 * spread, 0.055 * spread), (
             f"The weights of {layer} are not centred at zero\n"
             f"  expected  a mean of 0, give or take {0.055 * spread:.4f}\n"
             f"  got       {weight.mean().item():.4f}"
@@ -535,7 +537,7 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) ->
 def judge_dropout(seen: Tensor, again: Tensor, weights: Tensor, p: float) -> None:
     """Expect each weight, read off twice, to be dropped or divided by 1 - p."""
     off = seen.abs() < 1e-6
-    wrong = ~off & ~torch.isclose(seen, weights / (1 - p), rtol=1e-3, atol=1e-6)
+    wrong = ~are_close(seen, weights / (1 - p), rtol=1e-3, atol=1e-6, where=~off)
     if wrong.any():
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(f"{axis}={at}" for axis, at in zip("BHTT", where, strict=True))
@@ -546,15 +548,15 @@ def judge_dropout(seen: Tensor, again: Tensor, weights: Tensor, p: float) -> Non
             f"  got       {seen[where].item():.6g}\n"
             f"  where     in the output, which was made to show the weights"
         )
-    assert torch.allclose(seen, again, rtol=1e-3, atol=1e-6), (
+    assert are_close(seen, again, rtol=1e-3, atol=1e-6).all(), (
         "Dropout falls on something else than the attention weights\n"
         "  expected  a weight that is dropped for all features of its value\n"
         "  got       a weight that is dropped for some features and kept for others"
     )
     drawn = weights > 0
     share = off[drawn].double().mean().item()
-    leeway = 6 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # six standard deviations
-    assert abs(share - p) < leeway, (
+    leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
+    assert is_between(share, p - leeway, p + leeway), (
         f"dropout={p} drops the wrong share of the weights\n"
         f"  expected  {p:.0%}, give or take {leeway:.0%}\n"
         f"  got       {share:.0%}"

@@ -10,12 +10,11 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
-    CheckFailed,
-    expect_close,
     expect_device,
     expect_dtype,
     expect_shape,
     expect_unchanged,
+    expect_within,
     skip_unless_supported,
 )
 
@@ -60,12 +59,12 @@ def reference(
 #     0.81  weights rounded before they meet the values
 #     1.8   scores rounded once the maximum is off them
 # and 0.64 for float32 inputs. Scores that were rounded themselves reach 28 where they spread over
-# some tens, and 500 or more where float16 overflows. So twice the bound refuses none of the right
-# ones and lets none of the wrong ones pass.
+# some tens, and 500 or more where float16 overflows. So with three times the bound the right ones
+# stay well within it, and none of the wrong ones passes.
 def room(dtype: torch.dtype, sizes: Tensor, scores: Tensor) -> Tensor:
     """How far from the exact result an answer may be, whatever it rounds on its way."""
     precision = max(torch.finfo(dtype).eps, 2**-19)
-    return 2 * sizes * (precision + 4 * scores.abs().max() * 2**-23)
+    return 3 * sizes * (precision + 4 * scores.abs().max() * 2**-23)
 
 
 def expect_result(
@@ -76,25 +75,8 @@ def expect_result(
     with torch.no_grad():
         got = submission.stable_attention(*inputs, mask=mask)
     expect_dtype(got, inputs[0].dtype)
-    expect_within(got, expected, room(got.dtype, sizes, scores), AXES, f"the result{when}")
-
-
-def expect_within(got: Tensor, expected: Tensor, leeway: Tensor, axes: str, what: str) -> None:
-    """Expect the shape, finite numbers, and no number further off than its leeway."""
-    expect_close(got, expected, axes=axes, rtol=0, atol=1e300, what=what)
-    off = (got.detach().cpu().double() - expected.detach()).abs()
-    wrong = off > leeway
-    if wrong.any():
-        where = tuple(int(index) for index in wrong.nonzero()[0])
-        place = ", ".join(f"{axis}={at}" for axis, at in zip(axes.split(), where, strict=True))
-        raise CheckFailed(
-            f"T{what[1:]} is further off than rounding explains, at {place}\n"
-            f"  expected  {expected[where].item():.6g}, give or take "
-            f"{leeway.expand_as(off)[where].item():.2g}\n"
-            f"  got       {got[where].item():.6g}\n"
-            f"  {int(wrong.sum())} of {wrong.numel()} values are wrong, "
-            f"by at most {off.max().item():.3g}"
-        )
+    leeway = room(got.dtype, sizes, scores)
+    expect_within(got, expected, leeway, axes=AXES, what=f"the result{when}")
 
 
 # --- inputs ----------------------------------------------------------------------------------
@@ -267,7 +249,7 @@ def expect_gradient(
     precision = max(torch.finfo(dtype).eps, 2**-19)
     leeway = 6 * wanted.abs().max() * (precision + 4 * scores.abs().max() * 2**-23)
     axes = "B H Tq d_k" if what == "q" else "B H Tk d_k"
-    expect_within(got, wanted, leeway, axes, f"the gradient of {what}")
+    expect_within(got, wanted, leeway, axes=axes, what=f"the gradient of {what}")
 
 
 @pytest.mark.points(1)
@@ -324,5 +306,5 @@ def test_calls(submission: Any, rand: Rand, seed: int) -> None:
     with expect_unchanged(q=q, k=k, v=v, mask=mask):
         by_position = submission.stable_attention(q, k, v, mask)
         by_name = submission.stable_attention(mask=mask, v=v, k=k, q=q)
-    expect_within(by_position, expected, leeway, AXES, "the result of the call by position")
-    expect_within(by_name, expected, leeway, AXES, "the result of the call by name")
+    expect_within(by_position, expected, leeway, axes=AXES, what="the result by position")
+    expect_within(by_name, expected, leeway, axes=AXES, what="the result by name")

@@ -23,6 +23,7 @@ from grader.checking import (
     expect_raises,
     expect_shape,
     expect_unchanged,
+    is_between,
     skip_unless_supported,
 )
 
@@ -348,6 +349,8 @@ def test_cache_unchanged(submission: Any, rand: Rand, P: int, N: int) -> None:
     attention = module(submission, state, H)
     _, first = attention(rand(B=B, T=P, D=D))
     k, v = pair(first)
+    for name, part in (("keys", k), ("values", v)):
+        expect_sizes(part, f"the cached {name}", B=B, H=H, T=P, d_k=D // H)
     kept = k.clone(), v.clone()
     for which in ("first", "second"):
         x = rand(B=B, T=N, D=D)
@@ -528,12 +531,12 @@ def test_start(submission: Any) -> None:
         bias = f"{layer}.bias"
         expect_close(start[bias], torch.zeros(D), axes="row", rtol=0, atol=0, what=bias)
         weight = start[f"{layer}.weight"].double()
-        assert abs(weight.std().item() / spread - 1) < 0.03, (
+        assert is_between(weight.std().item() / spread, 0.97, 1.03), (
             f"The weights of {layer} start with the wrong spread for D={D}\n"
             f"  expected  a standard deviation of {spread:.4f}, give or take 3 %\n"
             f"  got       {weight.std().item():.4f}"
         )
-        assert abs(weight.mean().item()) < 0.05 * spread, (
+        assert is_between(weight.mean().item(), -0.05 * spread, 0.05 * spread), (
             f"The weights of {layer} are not centred at zero\n"
             f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
             f"  got       {weight.mean().item():.4f}"

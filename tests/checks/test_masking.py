@@ -231,14 +231,14 @@ def test_unchanged_and_by_name(
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("sizes", [(1, 1, 4, 5), (2, 3, 4, 5)], ids=str)
+@pytest.mark.parametrize("sizes", [None, (1, 1, 4, 5), (2, 3, 4, 5)], ids=str)
 def test_gradients(
-    submission: Any, rand: Rand, device: torch.device, sizes: tuple[int, ...]
+    submission: Any, rand: Rand, device: torch.device, sizes: tuple[int, ...] | None
 ) -> None:
     """The gradient passes the mask unchanged wherever attention is allowed"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, grad=True)
-    mask = some_mask(rand, device, *sizes)
-    allowed = mask.expand(2, 3, 4, 5)
+    mask = some_mask(rand, device, *sizes) if sizes else None
+    allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(2, 3, 4, 5)
     actual = submission.apply_mask(scores, mask)
     expect_gradients_close(
         actual, scores.masked_fill(~allowed, BLOCKED), {"scores": scores}, where={"scores": allowed}

@@ -42,10 +42,11 @@ class Attention(nn.Module):
         parts = (self.w_q, self.w_k, self.w_v)
         width = query.shape[-1]
         bias = None if self.w_q.bias is None else torch.cat([part.bias for part in parts])
-        blocked = None
+        blocked = some = None
         if mask is not None:
-            whole = (query.shape[0], self.count, query.shape[1], key.shape[1])
-            blocked = ~mask.bool().expand(whole).flatten(0, 1)
+            allowed = mask.bool().expand(len(query), self.count, query.shape[1], key.shape[1])
+            some = allowed.any(3, keepdim=True)
+            blocked = (~allowed & some).flatten(0, 1)
         found, shares = F.multi_head_attention_forward(
             query.transpose(0, 1),
             key.transpose(0, 1),
@@ -68,7 +69,12 @@ class Attention(nn.Module):
             v_proj_weight=parts[2].weight,
             average_attn_weights=False,
         )
-        return self.w_o(found.transpose(0, 1).nan_to_num()), shares.nan_to_num()
+        found = found.transpose(0, 1)
+        if some is not None:
+            apart = found.unflatten(2, (self.count, -1))
+            found = (apart * some.transpose(1, 2)).flatten(2)
+            shares = shares * some
+        return self.w_o(found), shares
 """
 PLAIN = """
 import math
@@ -155,7 +161,7 @@ class Attention(nn.Module):
         low = torch.finfo(found.dtype).min
         top = torch.where(allowed, found, low).amax(-1, keepdim=True)
         high = torch.where(allowed, found - top, low).exp() * allowed
-        return high / high.sum(-1, keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)
+        return high / high.sum(-1, keepdim=True).clamp_min(1e-20)
 """
 LOOP = """
 import torch
@@ -319,8 +325,9 @@ SHAPES = {
     ),
     "one that never looks at more keys than there are queries": spoilt(
         BUILTIN,
-        ("width = query.shape[-1]", "width, most = query.shape[-1], query.shape[1]"),
+        ("        width = query.shape[-1]\n", "        most, width = query.shape[1:]\n"),
         ("            key.transpose(0, 1)", "            key[:, :most].transpose(0, 1)"),
+        ("query.shape[1], key.shape[1])", "query.shape[1], min(key.shape[1], most))"),
         ("            value.transpose(0, 1)", "            value[:, :most].transpose(0, 1)"),
     ),
 }

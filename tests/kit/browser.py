@@ -37,7 +37,7 @@ FLAGS = (
 Found = TypeVar("Found")
 
 
-def soon(what: Callable[[], Found], seconds: float = 30) -> Found:
+def soon(what: Callable[[], Found], seconds: float = 120) -> Found:
     """What `what` gives as soon as it is something; its last exception if it never is."""
     end = time.monotonic() + seconds
     while True:

@@ -1,6 +1,6 @@
 """Answers that the checks were not written against: right ones pass, wrong ones do not.
 
-answers/right/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
+tests/accepted/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
 styles. The first line of a wrong one says what is wrong with it.
 """
 
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader.engine import with_calls
 from grader.judge.verdict import judge_stage
+from grader.read.author_files import accepted_files
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.reader import Reader, SourceReader
@@ -28,7 +30,7 @@ from grader.types.submission import Submission
 ROOT = Path(__file__).parents[2]
 ANSWERS = Path(__file__).parent / "answers"
 COURSE = read_course(ROOT / "course.toml")
-RIGHT = sorted(ANSWERS.glob("right/*/*.py"))
+RIGHT = [file for stage in COURSE.stages for file in accepted_files(stage)]
 WRONG = sorted(ANSWERS.glob("wrong/*/*.py"))
 SEED = 20
 
@@ -41,6 +43,7 @@ def verdicts(request: pytest.FixtureRequest) -> dict[Path, StageResult]:
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == Path(__file__)
     ]
+    torch.set_num_threads(1)  # as the engine does: two processes take turns here
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
         return with_checks(
             COURSE, COURSE.stages, lambda checks: dict(_graded(asked, interpreter, checks))

@@ -11,12 +11,17 @@ import torch
 
 from grader.checking import (
     CheckFailed,
+    are_close,
+    comparisons,
     draw_array,
     expect_close,
     expect_dtype,
+    expect_gradients_close,
     expect_raises,
     expect_shape,
     expect_unchanged,
+    expect_within,
+    is_between,
 )
 
 Make = Callable[..., Any]
@@ -139,3 +144,105 @@ def test_an_error_that_is_due_and_does_not_come_is_told() -> None:
         expect_raises(ValueError, "too wide"),
     ):
         pass
+
+
+# --- what is noted of a comparison ---------------------------------------------------------------
+
+
+def test_nothing_is_noted_unless_asked_for(make: Make) -> None:
+    with comparisons() as noted:
+        pass
+    expect_close(make([1.0]), make([1.0]), axes="n")
+    assert noted == []
+
+
+def test_the_largest_difference_is_noted_in_tolerances(make: Make) -> None:
+    with comparisons() as noted:
+        expect_close(make([1.0, 2.0]), make([1.0, 2.05]), axes="n", rtol=0.0, atol=0.1)
+    [one] = noted
+    assert (one.kind, one.tolerance, one.is_usual) == ("close", "0, 0.1", False)
+    assert one.share == pytest.approx(0.5, rel=1e-5)
+
+
+def test_a_failing_comparison_is_noted_too(make: Make) -> None:
+    with comparisons() as noted, pytest.raises(CheckFailed):
+        expect_close(make([1.0, 2.0]), make([1.0, 3.0]), axes="n", rtol=0.0, atol=0.1)
+    assert [one.share for one in noted] == [pytest.approx(10.0)]
+
+
+def test_a_usual_tolerance_is_no_wider_than_that_of_the_dtype(make: Make) -> None:
+    with comparisons() as noted:
+        expect_close(make([1.0]), make([1.0]), axes="n")
+        expect_close(make([1.0]), make([1.0]), axes="n", rtol=1e-5)
+        expect_close(make([1.0]), make([1.0]), axes="n", rtol=1e-3)
+        expect_close(make([1.0], "float64"), make([1.0]), axes="n", rtol=1e-5)
+    assert [one.is_usual for one in noted] == [True, True, False, False]
+
+
+def test_exact_comparisons_have_no_tolerance_to_note(make: Make) -> None:
+    with comparisons() as noted:
+        expect_close(make([1, 2], "int64"), make([1, 2], "int64"), axes="n")
+        expect_close(make([1.0]), make([1.0]), axes="n", rtol=0.0, atol=0.0)
+    assert noted == []
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_not_near(make: Make, wrong: float) -> None:
+    with comparisons() as noted, pytest.raises(CheckFailed):
+        expect_close(make([1.0, wrong]), make([1.0, 2.0]), axes="n")
+    assert [one.share for one in noted] == [float("inf")]
+
+
+def test_infinities_that_are_expected_are_no_difference(make: Make) -> None:
+    with comparisons() as noted:
+        expect_close(make([1.0, -float("inf")]), make([1.0, -float("inf")]), axes="n")
+    assert [one.share for one in noted] == [0.0]
+
+
+def test_gradients_are_noted_each() -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with comparisons() as noted:
+        expect_gradients_close(x * y, x * y, {"x": x, "y": y}, axes={"x": "n", "y": "n"})
+    assert [one.share for one in noted] == [0.0, 0.0]
+
+
+def test_each_position_may_have_a_leeway_of_its_own(make: Make) -> None:
+    leeway = make([0.1, 10.0])
+    with comparisons() as noted:
+        expect_within(make([1.0, 2.0]), make([1.05, 4.0]), leeway, axes="n")
+    assert [(one.kind, one.tolerance) for one in noted] == [("within", "up to 10")]
+    assert noted[0].share == pytest.approx(0.5, rel=1e-5)
+    with pytest.raises(CheckFailed) as failed:
+        expect_within(make([1.0, 2.0]), make([1.2, 4.0]), leeway, axes="n")
+    assert str(failed.value).splitlines() == [
+        "The result is further off than rounding explains, at n=0",
+        "  expected  1.2, give or take 0.1",
+        "  got       1",
+        "  1 of 2 values are wrong, by at most 0.2",
+    ]
+    with pytest.raises(CheckFailed, match="holds NaN at n=1"):
+        expect_within(make([1.0, float("nan")]), make([1.0, 4.0]), leeway, axes="n")
+
+
+def test_a_range_is_noted_from_its_middle() -> None:
+    with comparisons() as noted:
+        assert is_between(1.5, 0.0, 2.0)
+        assert not is_between(4.0, 0.0, 2.0)
+        assert not is_between(float("nan"), 0.0, 2.0)
+    assert [one.share for one in noted] == [0.5, 3.0, float("inf")]
+    assert {(one.kind, one.tolerance) for one in noted} == {("between", "0 to 2")}
+
+
+def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make: Make) -> None:
+    with comparisons() as noted:
+        close = are_close(make([1.0, 2.0]), make([1.0, 3.0]), rtol=0.0, atol=0.5)
+        partly = are_close(
+            make([1.0, 2.0]),
+            make([1.0, 3.0]),
+            rtol=0.0,
+            atol=0.5,
+            where=make([1.0, 0.0]),
+        )
+    assert type(close) is type(make([1.0]))
+    assert (close.tolist(), partly.tolist()) == ([True, False], [True, True])
+    assert [one.share for one in noted] == [2.0, 0.0]

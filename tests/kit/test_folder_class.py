@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -224,7 +223,7 @@ def test_why_replays_a_verdict_exactly(
     assert grade_class(course, out, "--why", "bob") == 0
     shown = capsys.readouterr().out
     assert "every check came out the same" in shown and "seed 5" in shown
-    assert "mean of window" in shown or "shape" in shown
+    assert "The average is wrong" in shown or "shape" in shown
 
 
 def test_why_after_a_change_shows_what_was_kept(
@@ -327,14 +326,16 @@ def verdicts(out: Path) -> list[object]:
         ]
 
 
-def killed_and_resumed(
-    course: Path, folder: Path, out: Path, kills: int, wait: Callable[[], float]
-) -> int:
+def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> int:
     """Run until done, killing what runs `kills` times; how often it was really killed."""
+    draw = random.Random(3)
     done = 0
     for _ in range(kills):
+        wanted = written(out) + draw.randint(-2, 8)
         process = start(course, out, folder)
-        time.sleep(wait())
+        time.sleep(draw.uniform(0, 0.4))  # perhaps before anything is graded
+        while process.poll() is None and written(out) < wanted:
+            time.sleep(0.01)
         if process.poll() is None:
             done += 1
             os.killpg(process.pid, signal.SIGKILL)
@@ -346,7 +347,7 @@ def killed_and_resumed(
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "many", tmp_path / "results"
-    variations(folder, 40)
+    variations(folder, 80)
     process = start(course, out, folder)
     deadline = time.monotonic() + 60
     while written(out) < 3 and time.monotonic() < deadline:
@@ -354,10 +355,10 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     there = numbers(out)
-    assert 3 <= len(there) < 40
+    assert 3 <= len(there) < 80
     assert start(course, out, folder).wait() == 0
     after = numbers(out)
-    assert len(after) == 40
+    assert len(after) == 80
     assert all(after[student] == number for student, number in there.items())
     assert start(course, tmp_path / "other", folder).wait() == 0
     assert verdicts(out) == verdicts(tmp_path / "other")
@@ -367,14 +368,8 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_fifty_times_it_ends_as_if_it_had_never_been(course: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    variations(folder, 500)
-    begun = time.monotonic()
+    variations(folder, 400)
     assert start(course, tmp_path / "whole", folder).wait() == 0
-    seconds = time.monotonic() - begun
-    draw = random.Random(3)
-    # From before anything is graded to a little more than the share of a fiftieth.
-    wait: Callable[[], float] = lambda: draw.uniform(0.3, 1.5 + seconds / 25)  # noqa: E731
-    done = killed_and_resumed(course, folder, tmp_path / "killed", 50, wait)
-    assert done >= 25
+    assert killed_and_resumed(course, folder, tmp_path / "killed", 50) >= 40
     assert verdicts(tmp_path / "killed") == verdicts(tmp_path / "whole")
-    assert written(tmp_path / "killed") == 500
+    assert written(tmp_path / "killed") == 400

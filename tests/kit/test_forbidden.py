@@ -339,7 +339,7 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
     rule = f'slug = "roughness"\nforbidden = {names}\n'
     file.write_text(text.replace('slug = "roughness"\n', rule), encoding="utf-8")
     course = read_course(file)
-    (proof,) = verify(course, course.stages[2:])
+    (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert [problem.partition(";")[0] for problem in proof.problems] == [
         "forbidden: a call of numpy.convlove is not seen",
         "forbidden: a call of collections.OrderedDict.fromkeys is not seen",
@@ -354,14 +354,8 @@ def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path: Path)
     file.write_text(text.replace('slug = "roughness"\n', rule), encoding="utf-8")
     course = read_course(file)
     assert "pairwise(" in course.stages[2].solution_file.read_text(encoding="utf-8")
-    (proof,) = verify(course, course.stages[2:])
+    (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert any("the solution fails roughness.forbidden-call" in text for text in proof.problems)
-
-
-@pytest.mark.slow
-def test_verify_sees_the_forbidden_calls_of_this_course() -> None:
-    (proof,) = verify(TORCH, [TORCH.stage("multi_head_attention")])
-    assert proof.problems == ()
 
 
 def test_the_course_says_in_the_stub_what_it_forbids() -> None:

@@ -19,7 +19,10 @@ from grader.read.nbgrader_course import configured
 from grader.show.terminal import VISIBLE_PASS
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("instructors.md", "channels.md", "sources.md", "threat-model.md")
+NAMES = (
+    *("instructors.md", "channels.md", "sources.md", "threat-model.md"),
+    *("architecture.md", "authoring.md"),
+)
 GUIDES = [ROOT / "docs" / name for name in NAMES]
 PAGES = [*GUIDES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 COURSE = read_course(ROOT / "course.toml")

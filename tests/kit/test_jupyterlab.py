@@ -104,8 +104,8 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     theme = request.node.callspec.params["lab"].split()[-1].lower()
     idle = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
     browser.get(lab)
-    soon(lambda: len(cells(browser)) > 4, 60)
-    soon(lambda: browser.find_element("css selector", idle), 60)
+    soon(lambda: len(cells(browser)) > 4)
+    soon(lambda: browser.find_element("css selector", idle))
     cells(browser)[0].click()
     browser.switch_to.active_element.send_keys(webdriver.Keys.ESCAPE)
     picture(browser, f"{theme}-1-opened", cells(browser)[0])

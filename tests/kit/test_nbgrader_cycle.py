@@ -21,8 +21,11 @@ from typing import Any
 
 import pytest
 
+from grader.engine import Engine, Request, with_engine
 from grader.read.bundle import leaks, secret_lines
 from grader.read.course_file import read_course
+from grader.read.submission import read_submission
+from grader.types.errors import KitError
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +50,24 @@ def run(
     return done
 
 
+# Commands of nbgrader's one after the other, each in a process that is forked off one in which all
+# is imported: an import takes longer than most of the commands.
+MANY = """
+import json, os, sys
+from nbgrader.apps import NbGraderApp
+import nbgrader.exchange, nbgrader.api
+for folder, words in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        sys.argv = ["nbgrader", *words]
+        NbGraderApp.launch_instance()
+        sys.exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"in {folder}: nbgrader {words}")
+"""
+
+
 class Class:
     """The folders of an instructor and of the students, with homes of their own."""
 
@@ -66,6 +87,11 @@ class Class:
     def nbgrader(self, *words: str, cwd: Path | None = None, fails: bool = False) -> str:
         done = run(["nbgrader", *words], cwd or self.course, fails=fails, **self.environment)
         return done.stdout + done.stderr
+
+    def nbgrader_each(self, calls: Sequence[tuple[Path, Sequence[str]]]) -> None:
+        """Commands of nbgrader's in these folders."""
+        told = json.dumps([(str(folder), words) for folder, words in calls])
+        run([sys.executable, "-c", MANY, told], self.course, **self.environment)
 
     def grade(self, *words: str, fails: bool = False) -> str:
         words = (sys.executable, "-m", "grader", *words)
@@ -178,22 +204,35 @@ def handed_in(released: Notebook, solutions: Notebook) -> dict[str, tuple[str, b
 
 
 def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> dict[str, float]:
-    """The points that `grade --submission` gives."""
-    points = {}
-    for student, (_, data) in students.items():
-        file = tmp / f"{student}.ipynb"
-        file.write_bytes(data)
-        words = ("--course", str(ROOT), "--submission", str(file), "--json")
-        done = subprocess.run(
-            [sys.executable, "-m", "grader", *words],
-            env={**os.environ, **made.environment},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        if done.returncode == 2:
-            assert "is not a notebook" in done.stderr
-        points[student] = 0 if done.returncode == 2 else json.loads(done.stdout)["score"]
+    """The points that `grade --submission` gives; its engine is started once for all."""
+    course = read_course(ROOT / "course.toml")
+    core = tuple(stage for stage in course.stages if not stage.bonus)
+
+    def body(engine: Engine) -> dict[str, float]:
+        points = {}
+        for student, (_, data) in students.items():
+            file = tmp / f"{student}.ipynb"
+            file.write_bytes(data)
+            if student in ("hal_no_json", "kim_empty"):
+                with pytest.raises(KitError, match="is not a notebook"):
+                    read_submission(file)
+                points[student] = 0.0
+            else:
+                request = Request(read_submission(file), core, seed=6)
+                points[student] = engine.grade(request).score
+        return points
+
+    points = with_engine(course, core, "cpu", body)
+    file = str(tmp / "bob_partial.ipynb")
+    words = ("--course", str(ROOT), "--submission", file, "--json")
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *words],
+        env={**os.environ, **made.environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert json.loads(done.stdout)["score"] == points["bob_partial"]
     return points
 
 
@@ -209,11 +248,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
     released = json.loads((first / NAME / f"{NAME}.ipynb").read_text("utf-8"))
     source = made.course / "source" / NAME / f"{NAME}.ipynb"
     students = handed_in(released, json.loads(source.read_text("utf-8")))
+    calls = []
     for student, (name, data) in students.items():
         own = made.student(root / student)
         (own / NAME).mkdir()
         (own / NAME / name).write_bytes(data)
-        made.nbgrader("submit", NAME, f"--student={student}", cwd=own)
+        calls.append((own, ["submit", NAME, f"--student={student}"]))
+    (own, words), *others = calls
+    made.nbgrader(*words, cwd=own)
+    made.nbgrader_each(others)
     made.nbgrader("collect", NAME)
     made.students = students  # type: ignore[attr-defined]
     made.due = due(made, students, root)  # type: ignore[attr-defined]
@@ -246,9 +289,11 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
     made.nbgrader("generate_feedback", NAME, "--force")
     made.nbgrader("release_feedback", NAME)
     pages = {}
+    made.nbgrader_each(
+        [(made.course.parent / student, ["fetch_feedback", NAME]) for student in due]
+    )
     for student in due:
         own = made.course.parent / student
-        made.nbgrader("fetch_feedback", NAME, cwd=own)
         page = made.course / "feedback" / student / NAME / f"{NAME}.html"
         pages[student] = page.read_text("utf-8")
         assert list((own / NAME / "feedback").rglob("*.html"))
@@ -288,8 +333,10 @@ def test_plain_nbgrader_gives_partial_credit_too(made: Class, tmp_path: Path) ->
     there.grade("release", "nbgrader", "--course", str(ROOT), "--kernel")
     for student in ("ann_full", "bob_partial", "cas_untouched"):
         there.nbgrader("autograde", NAME, f"--student={student}", "--force")
-        due: dict[str, float] = made.due  # type: ignore[attr-defined]
-        assert there.scores()[student] == due[student]
+    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    scores = there.scores()
+    for student in ("ann_full", "bob_partial", "cas_untouched"):
+        assert scores[student] == due[student]
     assert not (there.course / ".grade" / "progress.json").exists()
 
 

@@ -678,6 +678,44 @@ def one_token_too_many() -> Worked:
     return "nothing"
 
 
+# --- write_the_tests ---------------------------------------------------------------------------
+
+
+@answers("write_the_tests", 1, "forgets to divide its scores", "the shapes of output and weights")
+def what_shapes_tell() -> Worked:
+    q, k = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 5, 8)
+    scores = solution("scaled_scores")(q, k)
+    assert (scores - q @ k.mT).abs().max() > 0.1
+    return "no" if scores.shape == (q @ k.mT).shape else "yes"
+
+
+@answers("write_the_tests", 2, "dropout=0.5", "four keys", "Two\nof the four weights are dropped")
+def sum_of_what_is_left() -> Worked:
+    return (torch.full((4,), 0.25) * torch.tensor([1, 0, 0, 1]) / (1 - 0.5)).sum().item()
+
+
+@answers("write_the_tests", 3, "the mask of the first", "one sequence")
+def masks_that_are_another() -> Worked:
+    masks = torch.rand(1, 1, 1, 4) > 0.5
+    return float((masks[:1].expand_as(masks) != masks).sum())
+
+
+@answers("write_the_tests", 4, "Three heads of two features", "order 2, 0, 1", "counted from 0")
+def first_row() -> Worked:
+    rows = torch.arange(6).view(3, 2)[[2, 0, 1]].flatten()
+    assert rows.tolist() == [4, 5, 0, 1, 2, 3]
+    return float(rows[0])
+
+
+@answers("write_the_tests", 5, "a gradient of 0")
+def bias_without_a_gradient() -> Worked:
+    mha, x = solution("MultiHeadAttention")(6, 2), torch.randn(2, 4, 6)
+    mha(x, x, x)[0].sin().sum().backward()
+    none = [n for n, p in mha.named_parameters() if p.grad.abs().max() < 1e-6]
+    assert len(none) == 1
+    return none[0]
+
+
 # --- memory_benchmark --------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ ROOMS = (
         "folder_class",
         "cluster",
         "nbgrader",
+        "proving",
         "verify",
         "mutants",
         "trace",
@@ -65,6 +66,67 @@ def test_imports_point_one_way(file: Path) -> None:
         if name.startswith("grader.") and name != "grader.__version__" and room(name) not in before
     ]
     assert wrong == []
+
+
+# --- the picture of them ---------------------------------------------------------------------
+
+PICTURE = re.compile(r"^```mermaid\ngraph TD\n(.*?)^```$", re.S | re.M)
+
+
+def drawn() -> tuple[set[str], set[tuple[str, str]]]:
+    """The rooms and arrows of the diagram: lines `a --> b & c`, or a room alone."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    [picture] = PICTURE.findall(page)
+    rooms: set[str] = set()
+    arrows: set[tuple[str, str]] = set()
+    for line in picture.splitlines():
+        start, *ends = [name.strip() for name in re.split("-->|&", line)]
+        rooms |= {start, *ends}
+        arrows |= {(start, end) for end in ends}
+    return rooms, arrows
+
+
+def place(module: str) -> str:
+    """The room of a module as the picture has it: what a worker is sent is one of its own."""
+    return "worker" if module.split(".")[2:3] == ["worker"] else room(module)
+
+
+def imports() -> tuple[set[str], set[tuple[str, str]]]:
+    """The rooms that there are, and which imports which."""
+    rooms: set[str] = set()
+    arrows: set[tuple[str, str]] = set()
+    for file in FILES:
+        if file == ROOT / "grader" / "__init__.py":
+            continue
+        here = place(".".join(file.relative_to(ROOT).with_suffix("").parts))
+        rooms.add(here)
+        for name in imported(file):
+            if name.startswith("grader.") and name != "grader.__version__" and place(name) != here:
+                arrows.add((here, place(name)))
+    return rooms, arrows
+
+
+def reached(arrows: set[tuple[str, str]], start: str) -> set[str]:
+    """Where the arrows lead from a room, directly or not."""
+    found: set[str] = set()
+    while new := {end for at, end in arrows if at in {start, *found}} - found:
+        found |= new
+    return found
+
+
+def test_the_picture_has_every_room() -> None:
+    assert drawn()[0] == imports()[0]
+
+
+def test_the_picture_has_every_arrow_and_none_that_others_make_up_for() -> None:
+    _, real = imports()
+    needed = {(at, end) for at, end in real if end not in reached(real - {(at, end)}, at)}
+    assert drawn()[1] == needed
+
+
+def test_no_arrow_leads_back() -> None:
+    rooms, real = imports()
+    assert [name for name in rooms if name in reached(real, name)] == []
 
 
 def test_the_engine_does_not_know_what_is_taught() -> None:

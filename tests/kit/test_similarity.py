@@ -22,7 +22,7 @@ pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed")
 
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
-RIGHT = Path(__file__).parent / "answers" / "right"
+RIGHT = Path(__file__).parents[1] / "accepted"
 TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 
 STAGE = Stage("fold", "Fold", 1, False, (), (EntryPoint("fold", ("any",)),), Path())

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from grader.engine import Engine, Request
 from grader.read.course_file import read_course
@@ -33,7 +34,7 @@ SITUATIONS = Path(__file__).parent / "situations"
 COURSE = read_course(ROOT / "course.toml")
 SEED = 4
 LINUX = sys.platform == "linux"
-SHORT = {"call_seconds": 1.0, "load_seconds": 1.0}  # where a loop is to be waited for
+SHORT = {"call_seconds": 1.5, "load_seconds": 1.5}  # where a loop is to be waited for
 
 SCORES = ("scaled_scores", "concat_heads")
 MASKING = ("masking", "concat_heads")
@@ -63,7 +64,7 @@ class Situation:
 
 
 PASSES: dict[str, Any] = {"keeps": None}
-LOOP: dict[str, Any] = {"short": True, "within": 25.0}
+LOOP: dict[str, Any] = {"short": True, "within": 40.0}
 # Nothing but a lock keeps these from harming the machine.
 BOMB: dict[str, Any] = {"linux": True}
 
@@ -186,6 +187,7 @@ def graded(request: pytest.FixtureRequest) -> Mapping[str, Graded]:
     """The report on each situation that is asked for, all from one set of collected checks."""
     asked = [getattr(item, "callspec", None) for item in request.session.items]
     names = {spec.params["situation"].name for spec in asked if spec and "situation" in spec.params}
+    torch.set_num_threads(1)  # as the engine does: two processes take turns here
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
 
         def body(checks: Checks) -> dict[str, Graded]:
@@ -196,7 +198,7 @@ def graded(request: pytest.FixtureRequest) -> Mapping[str, Graded]:
                 if situation.name in names and (LINUX or not situation.linux)
             }
 
-        return with_checks(COURSE, COURSE.stages, body)
+        return with_checks(COURSE, [s for s in COURSE.stages if not s.bonus], body)
 
 
 def _must_be_locked(interpreter: Interpreter) -> None:

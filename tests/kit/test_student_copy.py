@@ -23,6 +23,7 @@ from grader.read.predictions import read_predictions
 from grader.read.stubs import read_stub
 from grader.read.workspace import locate_workspace
 from grader.types.course import Course
+from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from grader.verify import verify
@@ -217,6 +218,7 @@ def test_watch_goes_on_and_says_what_is_left(
         (["solution", "smooth"], "solutions are not part of a student's copy"),
         (["solution", "smooth", "--give-up"], "solutions are not part of a student's copy"),
         (["verify"], "this is a student's copy of the course"),
+        (["new", "nest", "--title", "Nest"], "this is a student's copy of the course"),
         (["stubs"], "a student's copy has no solutions"),
         (["stubs", "--force"], "a student's copy has no solutions"),
         *(
@@ -279,6 +281,10 @@ def test_hints_and_questions_are_those_of_the_course() -> None:
             assert f"hints/predictions/{stage.slug}.md" in names
 
 
+def proofs(course: Course) -> tuple[StageProof, ...]:
+    return verify(course, course.stages[1:], seeds=(1,)).stages
+
+
 def test_verify_tells_the_author_what_cannot_be_handed_out(whole: Course, tmp_path: Path) -> None:
     shutil.copytree(whole.root, tmp_path / "tiny")
     file = tmp_path / "tiny" / "course.toml"
@@ -286,7 +292,7 @@ def test_verify_tells_the_author_what_cannot_be_handed_out(whole: Course, tmp_pa
     text = text.replace('slug = "roughness"\n', 'slug = "roughness"\nvisible = ["vlaues"]\n')
     file.write_text(text, encoding="utf-8")
     course = read_course(file)
-    found = {proof.slug: proof.problems for proof in verify(course, course.stages[1:])}
+    found = {proof.slug: proof.problems for proof in proofs(course)}
     assert found["smooth"] == ()
     (problem,) = found["roughness"]
     assert "there is no check 'vlaues' (did you mean 'values'?)" in problem
@@ -294,7 +300,7 @@ def test_verify_tells_the_author_what_cannot_be_handed_out(whole: Course, tmp_pa
     with open(course.stages[1].hints_file, "a", encoding="utf-8") as hints:
         hints.write("\n    values = moving_average(values, width)\n")
     course = read_course(file)
-    found = {proof.slug: proof.problems for proof in verify(course, course.stages[1:])}
+    found = {proof.slug: proof.problems for proof in proofs(course)}
     assert found["roughness"] == ()
     (problem,) = found["smooth"]
     assert "hints/smooth.md:" in problem and "gives away solutions/smooth.py:16" in problem

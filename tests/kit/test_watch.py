@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from grader.watch import Watch
 TINY = Path(__file__).parent / "courses" / "tiny"
 COURSE = read_course(TINY / "course.toml")
 FIRST, SECOND, BONUS = COURSE.stages
-LONGEST = 20.0  # seconds; a test that waits longer has failed
+LONGEST = 60.0  # seconds; a test that waits longer has failed
 
 LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
 ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
@@ -110,7 +111,7 @@ def learner(root: Path) -> Iterator[Learner]:
 def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> None:
     learner.writes(FIRST.slug, WRONG)
     failed = learner.judged(FIRST.slug, Status.FAILED)
-    assert failed.seconds < 2
+    assert 0 < failed.seconds < LONGEST
     learner.solves(FIRST.slug)
     following = learner.judged(SECOND.slug, Status.NOT_STARTED)
     assert following.success is not None and following.success.stage == FIRST
@@ -123,14 +124,21 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> N
     assert known.stage(SECOND.slug).status is Status.PASSED
 
 
-def test_a_save_while_the_old_code_runs_ends_that_at_once(learner: Learner) -> None:
+def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:
+    patient = replace(COURSE, limits=replace(COURSE.limits, call_seconds=3 * LONGEST))
+    learner = Learner(
+        root, lambda who: Watch(Workspace(root, patient), None, "cpu", 7, who.show, who.edit)
+    )
+    learner.thread.start()
+    learner.judged(FIRST.slug, Status.NOT_STARTED)
     learner.writes(FIRST.slug, LOOP)
     learner.sees(lambda state: state.phase is Phase.JUDGING)
-    time.sleep(0.4)  # well inside the loop, whose limit is 2 seconds a check
-    start = time.monotonic()
+    time.sleep(0.4)  # well inside the loop
     learner.writes(FIRST.slug, WRONG)
-    learner.judged(FIRST.slug, Status.FAILED)
-    assert time.monotonic() - start < 1.5
+    learner.judged(FIRST.slug, Status.FAILED)  # long before the loop's time is up
+    learner.presses("q")
+    learner.thread.join(LONGEST)
+    assert not learner.thread.is_alive()
 
 
 def test_a_save_of_another_stage_turns_to_it(learner: Learner) -> None:
@@ -234,11 +242,10 @@ def test_changes_are_seen_where_the_file_system_has_no_events(
     found: list[frozenset[str]] = []
     thread = threading.Thread(target=lambda: found.extend(seen), daemon=True)
     thread.start()
-    time.sleep(0.3)
-    (folder / "smooth.py").write_text("x = 1", encoding="utf-8")
     end = time.monotonic() + LONGEST
     while not found and time.monotonic() < end:
-        time.sleep(0.01)
+        time.sleep(0.3)  # until it has looked at the folder for the first time
+        (folder / "smooth.py").write_text(f"x = {time.monotonic()}", encoding="utf-8")
     stop.set()
     thread.join(LONGEST)
-    assert found == [frozenset({"smooth.py"})]
+    assert set(found) == {frozenset({"smooth.py"})}

@@ -99,7 +99,9 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
 
 
 def test_every_stage_is_proven() -> None:
-    for proof in json.loads(without_torch("verify", "--json", course=TINY, code=0)):
+    course = json.loads(without_torch("verify", "--json", course=TINY, code=0))
+    assert course["sound"]
+    for proof in course["stages"]:
         known = {mistake["id"] for mistake in proof["misconceptions"]}
         assert len(known) >= 3
         assert {mistake["named"] for mistake in proof["misconceptions"]} == known
@@ -152,8 +154,13 @@ preload = ["numpy"]
 [[stages]]
 slug = "carried"
 title = "Give back what came"
-points = 5
-entry_points = { same = "any", pair = "(array, number)", table = "array", total = "number" }
+points = 6
+[stages.entry_points]
+same = "any"
+pair = "(array, number)"
+table = "array"
+total = "number"
+applied = "array"
 """
 TRAVELS_CHECKS = '''
 import numpy as np
@@ -206,6 +213,26 @@ def test_total(submission, rand):
     assert submission.total(values) == values.sum()
 
 
+GIVEN = """
+class Counter:
+    def __call__(self):
+        return 3
+
+def twice(value):
+    return 2 * value
+"""
+
+
+@pytest.mark.points(1)
+def test_given(submission, rand):
+    """What a check gives comes back as it went"""
+    values = rand(n=2)
+    assert submission.given(GIVEN, "Counter")() == 3
+    assert submission.applied(submission.given(GIVEN, "twice"), values).tolist() == [
+        2 * value for value in values.tolist()
+    ]
+
+
 @pytest.mark.points(1)
 def test_device(submission, device):
     """The device is the processor"""
@@ -225,6 +252,9 @@ def table(values):
 
 def total(values):
     return values.sum()
+
+def applied(function, values):
+    return function(values)
 """
 
 
@@ -248,7 +278,7 @@ def carried(tmp_path: Path, source: str, code: int) -> dict[str, Any]:
 def test_values_travel_both_ways_as_what_they_are(tmp_path: Path) -> None:
     found = carried(tmp_path, CARRIES, code=0)
     assert {name: check["message"] for name, check in found.items()} == dict.fromkeys(found, "")
-    assert set(found) == {"same", "pair", "table", "total", "device"}
+    assert set(found) == {"same", "pair", "table", "total", "given", "device"}
 
 
 @pytest.mark.parametrize(

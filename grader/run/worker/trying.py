@@ -132,6 +132,7 @@ def _run(
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             """Keep what says most about the test."""
+            name = report.nodeid.lstrip(":")
             outcome: str = report.outcome if report.when == "call" or report.skipped else ""
             if report.failed:
                 outcome = "failed" if report.when == "call" else "errored"
@@ -139,8 +140,7 @@ def _run(
                 if told.get("stub"):
                     outcome = "unwritten"
                 elif self.first is None:
-                    self.first = {"test": report.nodeid[:NAME_CAP].lstrip(":"), **told}
-            name = report.nodeid.lstrip(":")
+                    self.first = {"test": name[:NAME_CAP], **told}
             known = self.outcomes.get(name, outcome)
             if outcome:
                 self.outcomes[name] = min(outcome, known, key=OUTCOMES.index)

@@ -237,7 +237,7 @@ def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing() -> None:
             start = time.monotonic()
             request = Request(Submission("greedy", {}, cells=cells), TINY.stages, SEED)
             assert engine.grade(request).score < 10
-            assert time.monotonic() - start < 60
+            assert time.monotonic() - start < 150
             honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages, SEED))
             assert honest.score == 10
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

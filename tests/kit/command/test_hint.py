@@ -84,7 +84,7 @@ def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
 def test_none_is_skipped(birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
     ask("fold")
     error = refused(capsys, "fold", "4")
-    assert "hint 4 of fold comes after hint 2: type `grade hint fold`" in error
+    assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
     assert read_progress(birds).progress.stage("fold").rungs == 1
 
 
@@ -146,7 +146,7 @@ def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
 def test_all_of_them_at_once_when_the_stage_has_passed(
     birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "when it has passed" in refused(capsys, "fold", "--all")
+    assert "a stage that has passed" in refused(capsys, "fold", "--all")
     graded(birds, "fold", Status.PASSED)
     graded(birds, "fold", Status.FAILED)  # stays readable whatever comes later
     shown = ask("fold", "--all")

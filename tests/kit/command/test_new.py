@@ -58,7 +58,7 @@ def test_from_elsewhere_the_next_commands_name_the_course(
     assert main(words) == 0
     out = capsys.readouterr().out
     assert f"grade verify tail --course {birds.name}\n" in out
-    assert f"written: {birds.name}/solutions/tail.py\n" in out
+    assert out.startswith(f"In {birds.name}:\nadded to: course.toml\nwritten: solutions/tail.py\n")
     assert read_course(birds / "course.toml").stage("tail").bonus
 
 
@@ -76,9 +76,17 @@ def test_a_course_is_told_with_one_command_to_try(
 ) -> None:
     assert main(["new", "--course", "origami", "--title", "Fold paper"]) == 0
     out = capsys.readouterr().out
-    assert "written: origami/course.toml\nwritten: origami/README.md\n" in out
+    assert out.startswith("In origami:\nwritten: course.toml\nwritten: README.md\n")
     assert out.splitlines()[-2] == "Try it:              cd origami && grade verify"
     assert main(["--course", "origami", "--submission", "origami/solutions"]) == 0
+
+
+def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "--course", "origami", "--title", "Fold paper"])
+    assert main(["verify", "--mutants", "--course", "origami"]) == 0
+    assert "finds no mutant" not in capsys.readouterr().out
 
 
 def test_every_fault_of_the_command_has_its_own_line(
@@ -130,4 +138,4 @@ def test_a_learners_folder_is_no_courses(
     assert refused(["tail", "--title", "x"], capsys).startswith("you are in no course's folder")
     monkeypatch.chdir(birds)
     assert main(["new", "--course", str(mine / "inside"), "--title", "x"]) == 2
-    assert "a course or workspace: go elsewhere" in capsys.readouterr().err
+    assert "would lie in the course or workspace" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -238,8 +239,14 @@ def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
         os.write(parent, b"4 9\n")
         shown += read_until(parent, b"a shape: ")
         if key == "Ctrl-C":
-            time.sleep(0.5)  # between the prompt and the wait for a line Python misses a signal
-            process.send_signal(signal.SIGINT)  # as the terminal would that it is started from
+            # As the terminal would that it is started from. Between the prompt and the wait for a
+            # line Python misses a signal.
+            time.sleep(0.3)
+            for _ in range(10):
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(5)
+                    break
         else:
             os.write(parent, b"\x04")
         shown += read_until(parent, None)

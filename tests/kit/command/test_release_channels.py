@@ -369,7 +369,7 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
     autograder = Autograder(tmp_path / "autograder", archive)
     autograder.results_file.write_text("{}")  # of an earlier run
     check = autograder.root / "source" / "course" / "tests" / "checks" / "test_smooth.py"
-    text = check.read_text(encoding="utf-8").replace("default_rng(", "no_rng(")
+    text = check.read_text(encoding="utf-8").replace("= rand(", "= no_rand(")
     check.write_text(text, encoding="utf-8")
     for name, answer in (("moving_average", RIGHT), ("smooth", SMOOTH)):
         (autograder.root / "submission" / f"{name}.py").write_text(answer, encoding="utf-8")
@@ -377,7 +377,7 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
     assert done.returncode == 2
     assert not autograder.results_file.exists()
     assert "no results.json, as smooth: the grader could not run its checks" in done.stderr
-    assert "smooth.values" in done.stderr and "no_rng" in done.stderr
+    assert "smooth.values" in done.stderr and "no_rand" in done.stderr
 
 
 @posix_only

@@ -89,7 +89,7 @@ def test_a_spoilt_memory_opens_nothing(birds: Path, capsys: Capture) -> None:
     (birds / ".grade" / "progress.json").write_text("{", encoding="utf-8")
     error = refused(capsys)
     assert "it is kept as progress.json.corrupt-1" in error
-    assert "opens when you have passed" in error
+    assert "opens when you have passed it" in error
 
 
 def test_a_fault_of_the_course_is_no_surrender(birds: Path, capsys: Capture) -> None:

@@ -199,7 +199,7 @@ def test_no_visible_check_leaves_a_file_without_any() -> None:
         (CHECKS, "test_values", r"no check 'test_values' \(did you mean 'values'\?\)"),
         (CHECKS, "qqqq", r"there is no check 'qqqq'$"),
         (CHECKS, "halved", "there is no check 'halved'"),
-        ("def test_a(:", "a", r"tests/checks/test_fold.py: is not Python"),
+        ("def test_a(:", "a", r"tests/checks/test_fold.py:1: SyntaxError"),
         (
             'def test_a():\n    """As test_b"""\ndef test_b(): pass\n',
             "a",
@@ -312,7 +312,14 @@ def secrets(course: Course) -> set[str]:
         public += [read_stub(stage), "\n".join(others)]
     known = "\n".join(public)
     call = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")
-    return {s for s in found if len(s) >= 12 and s not in known and not call.fullmatch(s)}
+    begins = beginnings(known, 12)
+    kept = {s for s in found if len(s) >= 12 and not call.fullmatch(s)}
+    return {s for s in kept if s[:12] not in begins or s not in known}
+
+
+def beginnings(text: str, letters: int) -> set[str]:
+    """Every piece of so many letters: what is in the text begins with one."""
+    return {text[i : i + letters] for i in range(len(text))}
 
 
 def test_no_byte_of_the_zip_is_a_secret(bundle: Mapping[str, bytes]) -> None:
@@ -323,7 +330,9 @@ def test_no_byte_of_the_zip_is_a_secret(bundle: Mapping[str, bytes]) -> None:
     assert members.keys() == {f"copy/{name}" for name in bundle}
     for name, text in members.items():
         assert not hidden.intersection(coded(text)), name
-        assert [line for line in hidden if len(line) >= 30 and line in text] == [], name
+        begins = beginnings(text, 30)
+        long = (line for line in hidden if len(line) >= 30 and line[:30] in begins)
+        assert [line for line in long if line in text] == [], name
 
 
 def test_no_hidden_check_is_named_or_told_of(bundle: Mapping[str, bytes]) -> None:

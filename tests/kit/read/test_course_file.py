@@ -90,6 +90,24 @@ def test_reads_everything() -> None:
     assert (first.forbidden, first.forbidden_cost) == ((), 1)
 
 
+def test_a_stage_may_ask_for_tests() -> None:
+    data = copy.deepcopy(BIRDS)
+    data["stages"][1]["entry_points"] = {"make_bird": "tests"}
+    first, second = parse_course(data, ROOT).stages
+    assert second.entry_points == (EntryPoint("make_bird", (), is_fixture=True),)
+    assert (first.fixture, second.fixture) == ("", "make_bird")
+    [entry] = second.entry_points
+    asked = ["test_wings", "TestWings", "WingsTest", "make_bird", "wings", "contest"]
+    assert [name for name in asked if entry.asks_for(name)] == asked[:3]
+
+
+def test_nobody_builds_on_tests() -> None:
+    data = copy.deepcopy(BIRDS)
+    data["stages"][0]["entry_points"] = {"fold": "tests"}
+    with pytest.raises(CourseError, match="requires 'fold', whose tests nobody can call"):
+        parse_course(data, ROOT)
+
+
 def test_what_a_stage_forbids() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][1].update(forbidden=["numpy.convolve", "a_1.B_2.c"], forbidden_cost=0.25)
@@ -191,6 +209,15 @@ def test_what_is_released_to_a_class() -> None:
             fold(entry_points={"fold": "tensr"}),
             "entry point 'fold': unknown kind 'tensr' (did you mean 'tensor'?)",
         ),
+        (
+            fold(entry_points={"fold": "tests", "wing": "number"}),
+            "where the learner writes 'tests' there is no other entry point",
+        ),
+        (
+            fold(entry_points={"fold": "tests"}, forbidden=["a.b"]),
+            "where the learner writes 'tests' there is no other entry point, and nothing forbidden",
+        ),
+        (fold(entry_points={"fold": "(tests)"}), "unknown kind 'tests'"),
         (fold(entry_points={"fold": ""}), "entry point 'fold': '' is not like 'tensor'"),
         (fold(entry_points={"fold": 1}), "entry point 'fold': 1 is not like 'tensor'"),
         (fold(forbidden="a.b"), "course.toml: stage 'fold': 'forbidden' must be list, not 'a.b'"),
@@ -292,7 +319,7 @@ def test_elsewhere_it_is_the_course_beside_the_package(
     monkeypatch.chdir(tmp_path)
     package = tmp_path / "checkout" / "grader" / "read" / "workspace.py"
     monkeypatch.setattr(workspace, "__file__", str(package))
-    with pytest.raises(KitError, match=r"no course\.toml in .* name it with --course"):
+    with pytest.raises(KitError, match=r"no course\.toml here or above: .* name it with --course"):
         locate_course(None)
     (tmp_path / "checkout").mkdir()
     (tmp_path / "checkout" / "course.toml").write_text(TOML, encoding="utf-8")

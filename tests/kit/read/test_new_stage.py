@@ -180,7 +180,9 @@ def test_a_new_stage_runs_as_it_is(tmp_path: Path, preload: str) -> None:
 
     assert with_engine(alone, alone.stages, "cpu", statuses) == list(submissions.values())
     (tmp_path / "tests/accepted/nest/nest.py").rename(tmp_path / "tests/accepted/nest/added_up.py")
-    [proof] = verify(alone, alone.stages)
+    [proof] = verify(alone, alone.stages, seeds=(1,)).stages
+    assert {tmp_path / todo.file for todo in proof.todos} == {*files} - {stage.exercise_file}
+    assert [*proof.problems] == ["tests/accepted/nest/: holds 1 right answers: write 3"]
     assert len(proof.misconceptions) == 2
     assert all(mistake.named == mistake.id for mistake in proof.misconceptions)
 
@@ -282,7 +284,7 @@ def test_a_new_course_is_one_and_knows_no_torch(tmp_path: Path) -> None:
     assert read_course(tmp_path / "deep" / "origami" / "course.toml") == course
     assert (course.name, course.title, course.preload) == ("origami", 'Fold "paper"', ("numpy",))
     assert all(path.is_file() for path in files)
-    [proof] = verify(course, course.stages)
+    [proof] = verify(course, course.stages, seeds=(1,)).stages
     assert all(mistake.caught_by for mistake in proof.misconceptions)
     new_stage(course, "wings", "Wings")
 
@@ -315,7 +317,7 @@ def _in_a_course(root: Path) -> None:
         (_not_empty, "origami: is not empty: name a new folder"),
         (_a_file, "origami: cannot be a course's folder: Not a directory"),
         (_a_course, "origami: is a course already: `grade new STAGE` adds to it"),
-        (_in_a_course, "a course or workspace: go elsewhere"),
+        (_in_a_course, ": go elsewhere"),
     ],
 )
 def test_a_folder_that_is_taken_stays_as_it_is(

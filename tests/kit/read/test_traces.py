@@ -36,8 +36,8 @@ def test_only_stages_with_a_file_are_traced(course: Course) -> None:
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("def trace(", "cannot be imported: SyntaxError"),
-        ("import no_such_library", "cannot be imported: ModuleNotFoundError"),
+        ("def trace(", ":1: SyntaxError"),
+        ("import no_such_library", ":1: ModuleNotFoundError"),
         ("trace = 3", "has no function trace(submission)"),
         ("", "has no function trace(submission)"),
     ],
@@ -45,5 +45,5 @@ def test_only_stages_with_a_file_are_traced(course: Course) -> None:
 def test_faults(course: Course, text: str, said: str) -> None:
     with pytest.raises(CourseError) as error:
         read_trace(write(course, text))
-    assert str(error.value).startswith("hints/traces/second.py: ")
+    assert str(error.value).startswith("hints/traces/second.py:")
     assert said in str(error.value)

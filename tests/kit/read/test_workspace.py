@@ -131,7 +131,7 @@ def test_the_installed_course_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "installed_folder", lambda: site / "grader_course")
     assert own_course().root == site / "grader_course"
     shutil.rmtree(site / "grader_course")
-    with pytest.raises(KitError, match=r"no course\.toml in"):
+    with pytest.raises(KitError, match=r"no course\.toml here or above"):
         own_course()
 
 

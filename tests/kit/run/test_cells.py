@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.read.course_file import read_course
-from grader.run.cells import Cell, defined, submitted
+from grader.run.cells import Cell, defined, has_tests, needed, submitted
+from grader.types.course import EntryPoint
 
 # moving_average, then smooth, which calls it, then roughness.
 COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
@@ -121,3 +123,47 @@ def test_the_stage_of_a_cell_is_that_of_its_first_line() -> None:
 def test_what_cells_define() -> None:
     cells = [Cell(1, f"import os\n{AVERAGE}\nx = 1"), Cell(2, "broken("), Cell(3, "!ls")]
     assert defined(cells) == {"moving_average", "x"}
+
+
+# --- tests that the learner writes ---------------------------------------------------------------
+
+TESTS = replace(COURSE.stages[2], entry_points=(EntryPoint("make_bird", (), is_fixture=True),))
+BIRDS = replace(COURSE, stages=(*COURSE.stages[:2], TESTS))
+WINGS = "def test_wings(make_bird):\n    assert make_bird().wings == PAIR"
+
+
+def chosen_tests(*sources: str, graded: int | None = None) -> list[int]:
+    cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
+    return [cell.number for cell in submitted(BIRDS, [TESTS], cells, graded)]
+
+
+def test_tests_are_taken_with_what_they_need() -> None:
+    fixture = "@pytest.fixture\ndef bird(make_bird): return make_bird()"
+    test = "def test_song(bird): assert bird.song"
+    cells = ("import pytest", "PAIR = 2", "print(3)", fixture, WINGS, AVERAGE, test)
+    assert chosen_tests(*cells) == [1, 2, 4, 5, 7]
+
+
+def test_tests_of_a_cell_that_was_graded_anew_no_longer_count() -> None:
+    old = f"%%grade {TESTS.slug}\n{WINGS}\ndef test_old(make_bird): assert 0"
+    new = f"%%grade {TESTS.slug}\n{WINGS}"
+    assert chosen_tests("PAIR = 2", old, new) == [1, 3]
+    assert chosen_tests("PAIR = 2", old, new, graded=3) == [1, 3]
+    assert chosen_tests(old, "x = 1", "PAIR = 2") == [1, 3]
+
+
+def test_the_graded_cell_is_not_joined_by_other_tests() -> None:
+    graded = f"%%grade {TESTS.slug}\n{WINGS}"
+    assert chosen_tests("PAIR = 2", "def test_other(make_bird): pass", graded, graded=3) == [1, 3]
+
+
+def test_whether_there_are_tests() -> None:
+    def found(*sources: str) -> bool:
+        return has_tests(TESTS, [Cell(number, source) for number, source in enumerate(sources)])
+
+    assert found(WINGS)
+    assert found("class SongTest: pass", "x = make_bird")
+    assert not found("def test_mine(): pass")  # of something else
+    assert not found("make_bird = 3")
+    assert needed(BIRDS, TESTS, ("def test_mine(): pass",)) == ()
+    assert needed(BIRDS, TESTS, ("y = 1", "PAIR = 2", WINGS)) == ("", "PAIR = 2", WINGS)

@@ -485,7 +485,7 @@ def test_worker_ends_with_its_server(tmp_path: Path) -> None:
     running = Server(tmp_path)
     running._send({"code": "time.sleep(60)", "before": "", "lock": True, "scratch": str(tmp_path)})
     running._process.kill()
-    running._process.communicate(timeout=10)  # returns when the last holder of the pipe is gone
+    running._process.communicate(timeout=40)  # returns when the last holder of the pipe is gone
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="for root only")

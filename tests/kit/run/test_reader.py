@@ -137,7 +137,7 @@ def test_source_that_takes_gigabytes_to_read_costs_nobody_else(reader: Reader, n
     source.place(STAGE, "fold")
     source.names(cells)
     assert peak() - before < 100
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
     assert "line 2, in fold" in SourceReader(reader, folder(FOLD)).place(STAGE, "fold")
     reader.close()
 

@@ -167,6 +167,6 @@ LONG = {
 
 @pytest.mark.parametrize("source", LONG.values(), ids=LONG)
 def test_it_takes_no_longer_than_the_file_is_long(source: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     names(source + "paper.glue()\n")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5

@@ -41,3 +41,15 @@ def smooth_padded(values: np.ndarray, width: int, times: int = 1) -> np.ndarray:
     for _ in range(times):
         values = np.convolve(values, np.ones(width) / width, mode="same")
     return values
+
+
+@misconception(
+    "smooth_twice_by_default",
+    replaces="smooth",
+    says="You average twice where nobody says how often. Once is the default.",
+    hint=3,
+)
+def smooth_twice_by_default(values: np.ndarray, width: int, times: int = 2) -> np.ndarray:
+    for _ in range(times):
+        values = _average(values, width)
+    return values

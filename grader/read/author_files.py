@@ -1,0 +1,178 @@
+"""An author's files as they lie on the disk: which a stage has, what is wrong with them, strays.
+
+Nothing here runs any of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from grader.read.bundle import leaks, secret_lines, solution_lines, stage_files, words_of
+from grader.read.hints import read_hints
+from grader.read.mutants import read_records
+from grader.read.predictions import read_predictions
+from grader.read.stubs import read_stub
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+from grader.types.hints import Hints
+
+LONGEST_TITLE = 72  # characters of a check's docstring: a line of the learner's screen
+_CONFTEST = "conftest.py"
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def place_of(stage: Stage, file: Path) -> str:
+    """A file's path in the course."""
+    return file.relative_to(stage.root).as_posix()
+
+
+def accepted_files(stage: Stage) -> list[Path]:
+    """The right answers in other styles."""
+    return sorted(stage.accepted_folder.glob("*.py"))
+
+
+def files_of(stage: Stage) -> list[Path]:
+    """All files of a stage that are there."""
+    files = (
+        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
+        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
+        *(stage.mutants_file, *accepted_files(stage)),
+    )
+    return [file for file in files if file.is_file()]
+
+
+def missing_files(stage: Stage) -> Iterator[str]:
+    """What is said of each file that a stage has to have and has not."""
+    for file, advice in (
+        (stage.solution_file, "write the solution"),
+        (stage.check_file, "write the checks"),
+        (stage.hints_file, "write the hints"),
+        (stage.misconceptions_file, "write the misconceptions"),
+    ):
+        if not file.is_file():
+            yield f"{place_of(stage, file)}: is not there: {advice}"
+    if stage.solution_file.is_file() and not stage.exercise_file.is_file():
+        yield f"{place_of(stage, stage.exercise_file)}: there is no stub: run grade stubs"
+
+
+def file_problems(stage: Stage) -> Iterator[str]:
+    """What is wrong with the files of a stage that are there."""
+    if stage.solution_file.is_file():
+        yield from _told(lambda: _stub_problems(stage))
+    if stage.check_file.is_file():
+        yield from _check_titles(stage)
+    if stage.hints_file.is_file():
+        yield from _told(lambda: _hint_problems(stage))
+    if stage.predictions_file.is_file():
+        yield from _told(lambda: read_predictions(stage))
+    yield from _told(lambda: read_records(stage))
+
+
+def _told(problems: Callable[[], object]) -> list[str]:
+    """The problems that are found, or the one that keeps a file from being read."""
+    try:
+        found = problems()
+    except KitError as error:
+        return [str(error)]
+    return found if isinstance(found, list) else []
+
+
+def _stub_problems(stage: Stage) -> list[str]:
+    stub = read_stub(stage)
+    problems = []
+    if stage.exercise_file.is_file():
+        present = stage.exercise_file.read_bytes()
+        if present.decode(errors="replace").replace("\r\n", "\n") != stub:
+            place = place_of(stage, stage.exercise_file)
+            problems.append(f"{place}: is not in step with the solution: run grade stubs")
+    secrets = solution_lines(stage)
+    words = words_of(stub)
+    text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
+    found = leaks({place_of(stage, stage.exercise_file): text.encode()}, secrets)
+    problems += [str(leak) for leak in found]
+    return problems
+
+
+def _hint_problems(stage: Stage) -> list[str]:
+    """The last rung may say nearly all; none before it holds a line of the solution."""
+    hints: Hints = read_hints(stage)
+    text = stage.hints_file.read_text(encoding="utf-8-sig")
+    last = next(
+        number
+        for number, line in enumerate(text.splitlines())
+        if line.startswith(f"## {len(hints.rungs)}.")
+    )
+    earlier = "\n".join(text.splitlines()[:last])
+    secrets = solution_lines(stage) if stage.solution_file.is_file() else {}
+    place = place_of(stage, stage.hints_file)
+    return [str(leak) for leak in leaks({place: earlier.encode()}, secrets)]
+
+
+def _check_titles(stage: Stage) -> Iterator[str]:
+    """What is wrong with the titles of the checks; a file that is no Python is told elsewhere."""
+    try:
+        tree = ast.parse(stage.check_file.read_text(encoding="utf-8-sig"))
+    except (SyntaxError, ValueError):
+        return
+    place = place_of(stage, stage.check_file)
+    for node in tree.body:
+        if not isinstance(node, _Function) or not node.name.startswith("test_"):
+            continue
+        at = f"{place}:{node.lineno}: {node.name}"
+        title = (ast.get_docstring(node) or "").partition("\n")[0]
+        if not title:
+            yield f"{at} has no docstring, its title"
+        elif len(title) > LONGEST_TITLE:
+            yield f"{at}: its title has {len(title)} characters: use {LONGEST_TITLE} at most"
+        elif title.endswith(".") and not title.endswith("..."):
+            yield f"{at}: its title ends with a full stop: leave it out"
+
+
+def strays(course: Course) -> Iterator[str]:
+    """What is said of each file in the folders of an author's files that is no stage's own."""
+    known = {path for stage in course.stages for path in files_of(stage)}
+    known.add(course.root / "tests" / "checks" / _CONFTEST)
+    folders = {file.parent for stage in course.stages for file in _homes(stage)}
+    for folder in sorted(folders):
+        yield from _strays(course, folder, known, folders)
+    above = course.root / "tests" / _CONFTEST
+    if above.is_file():
+        yield f"tests/{_CONFTEST}: belongs to no stage, and pytest would run it: remove it"
+
+
+def _homes(stage: Stage) -> Iterable[Path]:
+    return (
+        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
+        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
+        *(stage.mutants_file, stage.accepted_folder, stage.accepted_folder / "any.py"),
+    )
+
+
+def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) -> Iterator[str]:
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        passing = path.name.startswith(".") or path.name == "__pycache__"
+        if path in known or path in folders or passing:
+            continue
+        place = path.relative_to(course.root).as_posix()
+        yield f"{place}{'/' if path.is_dir() else ''}: belongs to no stage: rename or remove it"
+
+
+def given_away(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """What keeps the files of these stages from being given to students."""
+    given = {}
+    for stage in stages:
+        try:
+            given[stage] = stage_files(course, stage)
+        except CourseError as error:
+            yield stage, str(error)
+    written = [s for s in course.stages if s.solution_file.is_file() and s.check_file.is_file()]
+    with suppress(CourseError):  # of a stage that was told above, or is not verified
+        secrets = secret_lines(course, written)
+        for stage, files in given.items():
+            for leak in leaks(files, secrets):
+                yield stage, str(leak)

@@ -1,0 +1,24 @@
+"""An error of an author's own file in a line: where, and what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
+    """An error of an author's file in a line: where, and what.
+
+    `places` says how to call a file, by the name that the interpreter has for it; the last of them
+    that the error went through is named.
+    """
+    place, said = "", str(error)
+    traceback = error.__traceback__
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if name in places:
+            place = f"{places[name]}:{traceback.tb_lineno}: "
+        traceback = traceback.tb_next
+    if isinstance(error, SyntaxError) and error.filename is not None and error.filename in places:
+        place, said = f"{places[error.filename]}:{error.lineno}: ", error.msg
+    first = said.strip().partition("\n")[0]
+    return f"{place}{type(error).__name__}{': ' if first else ''}{first}"

@@ -1,0 +1,225 @@
+"""The learner's tests, each thing in a worker of its own: a course about birds tries its eggs."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.read.course_file import parse_course
+from grader.run.answers import AnswerError, LocalAnswers, WorkerAnswers
+from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
+from grader.run.workers import Interpreter
+from grader.types.submission import Submission
+
+COURSE = parse_course(
+    {
+        "schema": 1,
+        "name": "birds",
+        "title": "Birds",
+        "limits": {"load_seconds": 2, "memory_mb": 256},
+        "stages": [
+            {"slug": "eggs", "title": "Eggs", "points": 1, "entry_points": {"hatch": "tests"}}
+        ],
+    },
+    Path("/nowhere"),
+)
+STAGE = COURSE.stages[0]
+RIGHT = """
+class Egg:
+    '''An egg.'''
+
+    def __init__(self, size=1):
+        self.size = size
+
+    def legs(self):
+        # all birds have two
+        return 2
+"""
+WRONG = RIGHT.replace("return 2", "return 3")
+SOURCES = {"right": RIGHT, "wrong": WRONG}
+LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
+Trials = Mapping[str, Trial]
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    with Interpreter((), COURSE.limits, gpu=False) as interpreter:
+        yield interpreter
+
+
+def tried(
+    interpreter: Interpreter, tests: str, sources: Mapping[str, str] = SOURCES
+) -> dict[str, Trial]:
+    submission = Submission("birds", {"eggs.py": tests.encode()})
+    answers = WorkerAnswers(interpreter, COURSE, STAGE, submission)
+    stage = StageUnderCheck(STAGE, answers)
+    stage.begin(seed=3)
+    try:
+        return RemoteSubmission(stage).tried("hatch", sources, "Egg")
+    finally:
+        stage.close()
+
+
+def verdicts(trials: Trials) -> dict[str, str]:
+    return {name: trial.verdict for name, trial in trials.items()}
+
+
+def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
+    trials = tried(interpreter, LEGS + "def test_size(hatch): assert hatch(size=4).size == 4")
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+    assert trials["wrong"].outcomes == (("test_legs", "failed"), ("test_size", "passed"))
+    assert trials["wrong"].said.split("\n") == [
+        "test_legs",
+        "  AssertionError",
+        "  eggs.py, line 1, in test_legs",
+        "    def test_legs(hatch): assert hatch().legs() == 2",
+    ]
+    assert (trials["right"].made, trials["right"].said) == (2, "")
+
+
+def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
+    with pytest.raises(AnswerError, match="Not written yet"):
+        tried(interpreter, "def test_legs(hatch): raise NotImplementedError")
+
+
+def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
+    with pytest.raises(AnswerError, match="cannot be imported"):
+        tried(interpreter, "import no_such_bird")
+
+
+BAD = {
+    "an exit": ("import os; os._exit(0)", "ended its Python process"),
+    "a crash": ("import ctypes; ctypes.string_at(0)", "segmentation fault"),
+    "a loop": ("while True: pass", "No end in"),
+    "output": ("print('x' * 1000 * 1000 * 300)", ""),
+    "memory": ("'x' * (1 << 30)", ""),
+    "another process": ("import os; os.fork()", ""),
+    "a huge message": ("raise ValueError('x' * 10_000_000)", ""),
+    "a message that hangs": (
+        (
+            "Bad = type('Bad', (Exception,), {'__str__': lambda self: exec('while 1: pass')}); "
+            "raise Bad"
+        ),
+        "No end in",
+    ),
+}
+
+
+@pytest.mark.parametrize("code, why", BAD.values(), ids=BAD)
+def test_what_goes_wrong_costs_that_trial_alone(
+    interpreter: Interpreter, code: str, why: str
+) -> None:
+    tests = f"def test_legs(hatch):\n    if hatch().legs() != 2:\n        {code}\n"
+    trials = tried(interpreter, tests)
+    assert trials["right"].verdict == "passed"
+    assert (why in trials["wrong"].ended) if why else (trials["wrong"].ended == "")
+    assert len(trials["wrong"].said) < 1000
+    assert verdicts(tried(interpreter, LEGS)) == {"right": "passed", "wrong": "failed"}
+
+
+def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
+    start = time.monotonic()
+    sources = {str(n): RIGHT.replace("2", str(n)) for n in range(12)}
+    trials = tried(interpreter, "def test_legs(hatch):\n    while True: pass", sources)
+    assert set(verdicts(trials).values()) == {"nothing"}
+    assert time.monotonic() - start < 30  # 2 + 1 + 10 times half a second, and what a fork takes
+
+
+def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> None:
+    files = {
+        "eggs.py": LEGS.encode(),
+        "conftest.py": b"def pytest_runtest_call(item): assert 0",
+        "pytest.ini": b"[pytest]\naddopts = --version",
+    }
+    answers = WorkerAnswers(interpreter, COURSE, STAGE, Submission("birds", files))
+    stage = StageUnderCheck(STAGE, answers)
+    stage.begin(seed=3)
+    trials = RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+    stage.close()
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+
+
+def test_each_is_tried_once_a_stage() -> None:
+    class Tests:
+        tries = 0
+
+        def test_legs(self, hatch: Any) -> None:
+            Tests.tries += 1
+            assert hatch().legs() == 2
+
+    stage = StageUnderCheck(STAGE, LocalAnswers(lambda name: Tests))
+    for _ in range(3):
+        stage.begin(seed=1)
+        trials = RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+        assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+        values = [exchange.reply.header["value"] for exchange in stage.end()]
+        assert values == ["passed", "failed"]
+    assert Tests.tries == 2
+
+
+def test_the_order_is_another_each_time() -> None:
+    def order() -> str:
+        seen: list[str] = []
+
+        class Tests:
+            def test_legs(self, hatch: Any) -> None:
+                seen.append(str(hatch().legs()))
+
+        stage = StageUnderCheck(STAGE, LocalAnswers(lambda name: Tests))
+        stage.begin(seed=1)
+        sources = {str(n): RIGHT.replace("2", str(n)) for n in range(6)}
+        RemoteSubmission(stage).tried("hatch", sources, "Egg")
+        return "".join(seen)
+
+    assert len({order() for _ in range(5)}) > 1
+
+
+def test_what_was_seen_before_is_not_seen_again() -> None:
+    words = vocabulary_of([RIGHT, "a.wing.song = b.flight()"])
+    assert words == {"size", "wing", "song", "flight"}
+    seen = set()
+    for number in range(20):
+        source = neutral(RIGHT, words, random.Random(number))
+        assert "An egg" not in source and "all birds" not in source
+        space: dict[str, Any] = {}
+        exec(source, space)
+        legs = space["Egg"].legs
+        assert legs(None) == 2
+        seen.add((legs.__code__.co_code, legs.__code__.co_names))
+    assert len(seen) == 20
+
+
+NONSENSE: list[dict[str, Any]] = [
+    {},
+    {"outcomes": 3, "made": 1},
+    {"outcomes": [["a", "passed"]] * 2000, "made": 1},
+    {"outcomes": [["a", "won"]], "made": 1},
+    {"outcomes": [["a", ["passed"]]], "made": 1},
+    {"outcomes": [["a"]], "made": 1},
+    {"outcomes": [["a", "passed"]], "made": "often"},
+    {"error": {"type": "OSError", "message": "gone"}},
+]
+
+
+@pytest.mark.parametrize("header", NONSENSE)
+def test_what_makes_no_sense_says_nothing(header: dict[str, Any]) -> None:
+    assert trial_of(header).verdict == "nothing"
+
+
+def test_what_a_stranger_says_is_cut_and_made_visible() -> None:
+    header = {
+        "outcomes": [["test_\x1b[31m" + "x" * 500, "failed"]],
+        "made": 1,
+        "ended": "",
+        "first": {"test": "\x1b", "type": "E\x1b", "message": "word " * 100 + "\x1b", "frames": 3},
+    }
+    trial = trial_of(header)
+    assert "\x1b" not in trial.said + trial.outcomes[0][0]
+    assert len(trial.outcomes[0][0]) < 110
+    assert trial.said.endswith("word ...")

@@ -1,0 +1,421 @@
+"""`grade verify` on a small course in which one fault after the other is planted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.read.author_files import strays
+from grader.read.course_file import read_course
+from grader.read.stubs import read_stub
+from grader.types.course import Course
+from grader.types.proof import StageProof
+from grader.verify import verify
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+SEEDS = (1, 2)
+CHECKS = "tests/checks/test_roughness.py"
+MISTAKES = "hints/misconceptions/roughness.py"
+SOLUTION = "solutions/roughness.py"
+RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
+MARK = "    ### BEGIN SOLUTION\n"
+SLIP = """
+
+@misconception("slip", replaces="roughness", says="You slip.", hint=1)
+def slip(values):
+    return mx(values)
+"""
+TWIN = """
+
+@misconception("rough_twin", replaces="roughness", says="You look at the range.", hint=9)
+def rough_twin(values):
+    return max(values) - min(values) if values else 0.0
+"""
+HARMLESS = """
+
+@misconception("harmless", replaces="roughness", says="You are right.", hint=1)
+def harmless(values):
+    return max((abs(b - a) for a, b in pairwise(values)), default=0.0)
+"""
+NEAR = """
+
+@misconception("nearly", replaces="roughness", says="You round.", hint=1)
+def nearly(values):
+    return max((abs(b - a) for a, b in pairwise(values)), default=0.0) * (1 + 1.5e-9)
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
+    return read_course(tmp_path / "tiny" / "course.toml")
+
+
+def change(course: Course, file: str, old: str, new: str) -> None:
+    path = course.root / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def append(course: Course, file: str, text: str) -> None:
+    with open(course.root / file, "a", encoding="utf-8") as opened:
+        opened.write(text)
+
+
+def proven(course: Course, slug: str = "roughness") -> StageProof:
+    """The proof of one stage; its stub is brought into step if the solution still is Python."""
+    stage = course.stage(slug)
+    [proof] = verify(course, [stage], seeds=SEEDS).stages
+    return proof
+
+
+# --- a course that is sound --------------------------------------------------------------------
+
+
+def test_a_sound_course_is_proven_whole(course: Course) -> None:
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert proof.is_sound, proof
+    assert proof.course == "smoothing" and proof.strays == ()
+    first, second, bonus = proof.stages
+    assert [len(stage.accepted) for stage in proof.stages] == [6, 6, 3]
+    assert all(stage.seeds == len(SEEDS) for stage in proof.stages)
+    values = next(check for check in first.checks if check.id == "moving_average.values")
+    assert "average_sum" in values.catches and values.seconds > 0
+    [room] = first.tolerances
+    assert (room.check, room.tolerance) == ("moving_average.values", "1e-09, 1e-10")
+    assert 0 < room.right < 0.01 and room.wrong is not None and room.wrong > 1e6
+    assert second.notes == () == bonus.notes
+
+
+def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:
+    more = '''
+
+@pytest.mark.points(1)
+def test_more(submission):
+    """It is small"""
+    assert submission.roughness([1.0]) < 9, "It is large"
+'''
+    append(course, CHECKS, more)
+    change(course, CHECKS, "points(2)", "points(1)")
+    proof = proven(course)
+    assert proof.is_sound
+    assert proof.notes == ("roughness.more: no misconception fails it; a mutant has to: --mutants",)
+
+
+# --- faults that are told once, in a line -------------------------------------------------------
+
+FAULTS = {
+    "an absent solution": (
+        lambda c: (c.root / SOLUTION).unlink(),
+        ["solutions/roughness.py: is not there: write the solution"],
+    ),
+    "absent hints": (
+        lambda c: (c.root / "hints/roughness.md").unlink(),
+        ["hints/roughness.md: is not there: write the hints"],
+    ),
+    "absent misconceptions": (
+        lambda c: (c.root / MISTAKES).unlink(),
+        ["hints/misconceptions/roughness.py: is not there: write the misconceptions"],
+    ),
+    "an absent stub": (
+        lambda c: (c.root / "exercises/roughness.py").unlink(),
+        ["exercises/roughness.py: there is no stub: run grade stubs"],
+    ),
+    "an old stub": (
+        lambda c: append(c, "exercises/roughness.py", "# mine\n"),
+        ["exercises/roughness.py: is not in step with the solution: run grade stubs"],
+    ),
+    "a solution that is no Python": (
+        lambda c: change(c, SOLUTION, RETURN, "    return max((("),
+        ["solutions/roughness.py:14: SyntaxError: '(' was never closed"],
+    ),
+    "a solution that cannot be imported": (
+        lambda c: change(c, SOLUTION, "from itertools", "from itertool"),
+        ["solutions/roughness.py:3: ModuleNotFoundError: No module named 'itertool'"],
+    ),
+    "a solution under another name": (
+        lambda c: change(c, SOLUTION, "def roughness", "def rough"),
+        ["solutions/roughness.py: module 'roughness' has no attribute 'roughness'"],
+    ),
+    "a check that is no Python": (
+        lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
+        ["tests/checks/test_roughness.py:22: SyntaxError: "],
+    ),
+    "checks that cannot be imported": (
+        lambda c: change(c, CHECKS, "import expect_close", "import expect_near"),
+        [
+            "tests/checks/test_roughness.py:9: ImportError: cannot import name 'expect_near' from",
+        ],
+    ),
+    "a check without points": (
+        lambda c: change(c, CHECKS, "@pytest.mark.points(2)\n", ""),
+        ["a check needs points and a docstring, its title"],
+    ),
+    "a check without a title": (
+        lambda c: change(
+            c, CHECKS, '    """The largest step between neighbours, up or down"""', ""
+        ),
+        ["tests/checks/test_roughness.py:22: test_values has no docstring, its title"],
+    ),
+    "a check with a long title": (
+        lambda c: change(c, CHECKS, "up or down", "up or down" + " and up or down" * 5),
+        ["test_values: its title has 122 characters: use 72 at most"],
+    ),
+    "a check with a full stop": (
+        lambda c: change(c, CHECKS, "up or down", "up or down."),
+        ["test_values: its title ends with a full stop: leave it out"],
+    ),
+    "a bug in a check": (
+        lambda c: change(c, CHECKS, "expected, axes", "expected + None, axes"),
+        ["tests/checks/test_roughness.py:24: TypeError: unsupported operand type(s) for +"],
+    ),
+    "a check that refuses the solution": (
+        lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
+        ["2 of 2 seeds, first 1: the solution fails roughness.values: The largest step is wrong"],
+    ),
+    "points that do not add up": (
+        lambda c: change(c, CHECKS, "points(2)", "points(1)"),
+        ["the checks are worth 1 points, not 2"],
+    ),
+    "malformed hints": (
+        lambda c: change(c, "hints/roughness.md", "## 2.", "## 5."),
+        ["hints/roughness.md:6: hint 5 where hint 2 should be: number them 1, 2, ..."],
+    ),
+    "a rung that gives the solution away": (
+        lambda c: change(c, "hints/roughness.md", "Count before", f"{RETURN}\n\nCount before"),
+        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+    ),
+    "a stub that gives the solution away": (
+        lambda c: change(c, SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
+        [
+            "exercises/roughness.py: is not in step",
+            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
+        ],
+    ),
+    "malformed questions": (
+        lambda c: append(c, "hints/predictions/roughness.md", "nothing"),
+        ["hints/predictions/roughness.md:"],
+    ),
+    "a malformed trace": (
+        lambda c: append(c, "hints/traces/roughness.py", "raise ValueError('no')"),
+        ["hints/traces/roughness.py:1: ValueError: no"],
+    ),
+    "malformed records of mutants": (
+        lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
+        ["tests/mutants/roughness.toml: unknown key 'equal'"],
+    ),
+    "misconceptions that cannot be imported": (
+        lambda c: append(c, MISTAKES, "nonsense\n"),
+        ["hints/misconceptions/roughness.py:38: NameError: name 'nonsense' is not defined"],
+    ),
+    "a misconception with a slip": (
+        lambda c: append(c, MISTAKES, SLIP),
+        ["the misconception slip is not caught but broken: NameError: name 'mx' is not defined"],
+    ),
+    "two that are one": (
+        lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
+        ["rough_range cannot be told from rough_twin", "rough_twin cannot be told from"],
+    ),
+    "a hint that is not there": (
+        lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
+        ["the misconception slip points at hint 9, but there are 4"],
+    ),
+    "a misconception that is right": (
+        lambda c: append(c, MISTAKES, HARMLESS),
+        ["the misconception harmless passes every check"],
+    ),
+    "a wide tolerance": (
+        lambda c: append(c, MISTAKES, NEAR),
+        ["the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and nothing"],
+    ),
+    "a far too wide tolerance": (
+        lambda c: change(c, CHECKS, "what=", "atol=1e6, what="),
+        [
+            "the misconception rough_upwards passes every check",
+            "the misconception rough_range passes every check",
+            "the misconception rough_from_the_first passes every check",
+            "the tolerance 1e-09, 1e+06 is wide: right answers take 0 of it, and no misconc",
+            "the tolerance 0, 1e+06 is wide: right answers take 0 of it, and no misconception",
+        ],
+    ),
+    "too few accepted answers": (
+        lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
+        ["tests/accepted/roughness/: holds 2 right answers: write 3"],
+    ),
+    "an accepted answer that is refused": (
+        lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
+        ["tests/accepted/roughness/numpy_diff.py: a right answer fails roughness.values: The"],
+    ),
+    "an accepted answer that cannot be imported": (
+        lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
+        ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
+    ),
+}
+OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
+    for folder in OPTIONAL:
+        (course.root / folder).mkdir(exist_ok=True)
+    plant, told = FAULTS[fault]
+    plant(course)
+    problems = proven(course).problems
+    assert len(problems) == len(told), problems
+    for problem, words in zip(problems, told, strict=True):
+        assert words in problem
+
+
+def test_one_broken_file_leaves_the_other_stages_alone(course: Course) -> None:
+    change(course, "tests/checks/test_smooth.py", "import numpy as np", "import numpyy as np")
+    change(course, SOLUTION, "from itertools", "from itertool")
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert [stage.is_sound for stage in proof.stages] == [True, False, False]
+    assert [len(stage.problems) for stage in proof.stages] == [0, 1, 1]
+    assert proof.stages[1].problems[0] == (
+        "tests/checks/test_smooth.py:7: ModuleNotFoundError: No module named 'numpyy'"
+    )
+
+
+def test_a_broken_solution_is_told_where_it_is_and_not_where_it_is_needed(course: Course) -> None:
+    change(course, "solutions/moving_average.py", "import numpy as np", "import numpyy as np")
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert [stage.problems for stage in proof.stages] == [
+        ("solutions/moving_average.py:3: ModuleNotFoundError: No module named 'numpyy'",),
+        ("not run: it needs solutions/moving_average.py",),
+        (),
+    ]
+
+
+def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
+    room = 'expected, axes="", what="the largest step"'
+    change(course, CHECKS, f"expect_close(submission.roughness(values), {room})", "assert bare")
+    change(course, CHECKS, "assert bare", "assert submission.roughness(values) == expected")
+    # pytest would put words into the assert of a check that it runs within itself.
+    told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
+    [problem] = told["stages"][0]["problems"]
+    assert problem.startswith(
+        "tests/checks/test_roughness.py:24: AssertionError (for rough_upwards): "
+    )
+    assert problem.endswith("roughness.values has no words for the learner")
+
+
+def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:
+    change(course, CHECKS, "submission: Any, values", "submission: Any, seed: int, values")
+    change(course, CHECKS, "    expect_close", "    assert seed % 2, 'odd'\n    expect_close")
+    [proof] = verify(course, [course.stages[2]], seeds=range(1, 9)).stages
+    assert any("of 8 seeds, first" in problem for problem in proof.problems), proof.problems
+
+
+# --- what is to be written yet, and what does not belong -----------------------------------------
+
+
+def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) -> None:
+    change(course, "course.toml", '"Measure the jumps"', '"TODO: a title"')
+    change(course, SOLUTION, MARK, "    # todo: say why\n" + MARK)
+    change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
+    shutil.copy(course.root / SOLUTION, course.root / "exercises/roughness.py")
+    course = read_course(course.root / "course.toml")
+    stub = read_stub(course.stages[2])
+    (course.root / "exercises/roughness.py").write_text(stub, encoding="utf-8")
+    proof = proven(course)
+    assert proof.problems == () and not proof.is_sound
+    assert [str(todo).partition(": ")[0] for todo in proof.todos] == [
+        "course.toml:28",
+        "solutions/roughness.py:12",
+        "hints/roughness.md:7",
+    ]
+    assert proof.todos[1].text == "# todo: say why"
+    assert proven(course, "smooth").todos == ()
+
+
+def test_files_of_no_stage_are_named(course: Course) -> None:
+    for stray in (
+        "solutions/old.py",
+        "exercises/notes.txt",
+        "hints/rough.md",
+        "hints/misconceptions/rough.py",
+        "hints/predictions/rough.md",
+        "hints/traces/rough.py",
+        "tests/checks/test_rough.py",
+        "tests/checks/more/test_a.py",
+        "tests/accepted/rough/a.py",
+        "tests/accepted/roughness/notes.md",
+        "tests/mutants/rough.toml",
+        "tests/conftest.py",
+    ):
+        (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
+        (course.root / stray).write_text("", encoding="utf-8")
+    for passing in ("tests/checks/conftest.py", "solutions/__pycache__/a.pyc", "hints/.DS_Store"):
+        (course.root / passing).parent.mkdir(exist_ok=True)
+        (course.root / passing).write_text("", encoding="utf-8")
+    assert [stray.partition(":")[0] for stray in strays(course)] == [
+        "exercises/notes.txt",
+        "hints/rough.md",
+        "hints/misconceptions/rough.py",
+        "hints/predictions/rough.md",
+        "hints/traces/rough.py",
+        "solutions/old.py",
+        "tests/accepted/rough/",
+        "tests/accepted/roughness/notes.md",
+        "tests/checks/more/",
+        "tests/checks/test_rough.py",
+        "tests/mutants/rough.toml",
+        "tests/conftest.py",
+    ]
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def grade(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "grader", "verify", *map(str, words)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+        env=None,
+    )
+
+
+def test_the_screen_begins_its_summary_with_what_is_wrong(course: Course) -> None:
+    change(course, CHECKS, "points(2)", "points(1)")
+    done = grade("roughness", "--course", course.root)
+    assert done.returncode == 1 and done.stderr == ""
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    assert "roughness: tolerances" in lines
+    assert "roughness: the checks are worth 1 points, not 2" in lines
+    assert lines[-1] == "Not proven: 1 stage of 1 to mend."
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_plain_and_json_say_the_same(course: Course) -> None:
+    done = grade("roughness", "--course", course.root, "--plain")
+    assert done.returncode == 0
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert "rough_range: caught by 1 of 1, named yes" in lines
+    assert "All is proven." in lines
+    told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
+    assert told["course"] == "smoothing" and told["sound"] is True and told["strays"] == []
+    [stage] = told["stages"]
+    assert stage["slug"] == "roughness" and stage["seeds"] == 50
+    assert [m["named"] for m in stage["misconceptions"]] == [
+        m["id"] for m in stage["misconceptions"]
+    ]
+    assert stage["tolerances"][0]["nearest"] == "rough_range"
+
+
+def test_a_wrong_command_is_2(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "rough", "--course", str(course.root)]) == 2
+    (course.root / "course.toml").write_text("nonsense", encoding="utf-8")
+    assert main(["verify", "--course", str(course.root)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
