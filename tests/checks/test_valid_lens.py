@@ -541,7 +541,7 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) ->
 def judge_dropout(seen: Tensor, again: Tensor, weights: Tensor, p: float) -> None:
     """Expect the weights [B, Tq, H, Tk], read off twice, each dropped or divided by 1 - p."""
     off = seen.abs() < 1e-6
-    wrong = ~are_close(seen, weights / (1 - p), rtol=1e-3, atol=1e-6, where=~off)
+    wrong = ~are_close(seen, weights / (1 - p), rtol=1e-4, atol=1e-6, where=~off)
     if wrong.any():
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(
@@ -554,7 +554,7 @@ def judge_dropout(seen: Tensor, again: Tensor, weights: Tensor, p: float) -> Non
             f"  got       {seen[where].item():.6g}\n"
             f"  where     in the output, which was made to show the weights"
         )
-    assert are_close(seen, again, rtol=1e-3, atol=1e-6).all(), (
+    assert are_close(seen, again, rtol=1e-4, atol=1e-6).all(), (
         "Dropout falls on something else than the attention weights\n"
         "  expected  a weight that is dropped for all features of its value\n"
         "  got       a weight that is dropped for some features and kept for others"

@@ -24,6 +24,7 @@ ROOMS = (
         "folder_class",
         "cluster",
         "nbgrader",
+        "proving",
         "verify",
         "mutants",
         "trace",

@@ -301,8 +301,9 @@ def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
     # pytest would put words into the assert of a check that it runs within itself.
     told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
     [problem] = told["stages"][0]["problems"]
-    place = "tests/checks/test_roughness.py:24"
-    assert problem.startswith(f"{place}: AssertionError (for rough_upwards): ")
+    assert problem.startswith(
+        "tests/checks/test_roughness.py:24: AssertionError (for rough_upwards): "
+    )
     assert problem.endswith("roughness.values has no words for the learner")
 
 
