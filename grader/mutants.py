@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -27,7 +26,7 @@ from grader.read.mutations import mutants_of
 from grader.read.stubs import read_source
 from grader.run.answers import LocalAnswers
 from grader.run.facts import Case, CaseFact, Ending
-from grader.run.forks import Bounds, Lost, in_forks
+from grader.run.forks import Bounds, Lost, in_forks, uninterrupted
 from grader.run.remote import StageUnderCheck
 from grader.run.solutions import solution_files
 from grader.run.worker.loader import Loader
@@ -157,7 +156,7 @@ class _Trials:
         self._progress(self._stage.slug, 0, len(self._mutants))
         self._mistakes = read_misconceptions(self._stage)
         with _in_place(self._course, self._stage) as self._find:
-            with _uninterrupted():
+            with uninterrupted():  # code under check would take Ctrl-C for its own
                 self._learn_from(self._find)
             if self._problems:
                 return
@@ -313,10 +312,10 @@ class _Trials:
             if not same:
                 yield f"{place}: equivalent {number} is no mutant (any more): {_change(record)}"
             for mutant in same:
-                told = self._told[mutant.id]
-                if told.lost is not None or told.checks:
-                    by = told.checks[0] if told.checks else str(told.lost)
-                    yield f"{place}: equivalent {number} is caught by {by}: {_change(record)}"
+                trial = self._trial(mutant)
+                if trial.fate is not Fate.EXPLAINED:
+                    by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
+                    yield f"{place}: equivalent {number} is {by}: {_change(record)}"
         known = [check.id for check in self._checks.planned[self._stage.slug]]
         for check in self._records.overlaps:
             if f"{self._stage.slug}.{check}" not in known:
@@ -359,13 +358,3 @@ def _in_place(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
         yield lambda name: getattr(module, name)
     finally:
         loader.remove()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits: code under check would take it for its own."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -111,9 +111,9 @@ class StageRuns:
         self._interpreter = interpreter
         self._checks = checks
         self._files = files
-        self._few = seeds[:_FEW]
-        # What tests say of a thing takes long, and is the same for every seed.
-        self._seeds = self._few if draft.stage.fixture else seeds
+        # Where the learner's tests are tried, that takes long and draws next to nothing.
+        self._seeds = seeds[:_FEW] if draft.stage.fixture else seeds
+        self._few = seeds[: 1 if draft.stage.fixture else _FEW]
         self._progress = progress
         self._replays = Replays()
         self._done = self._total = 0
@@ -144,7 +144,7 @@ class StageRuns:
             self._accepted(file)
         self._checks.forget()
         with at_hand(self._files, stage) as solution:
-            self._solution(solution, self._seeds[_FEW:])
+            self._solution(solution, self._seeds[len(self._few) :])
         self._conclude()
 
     def _known_misconceptions(self) -> Sequence[Misconception]:

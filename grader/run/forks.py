@@ -15,8 +15,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -40,6 +40,16 @@ class Bounds:
 
     seconds: float
     memory: int
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class _Fork:
@@ -74,9 +84,10 @@ def in_forks(
                 job = next(left, None)
                 if job is None:
                     break
-                end, fork = _forked(job, work, bounds())
-                running[end] = fork
-                poll.register(end, select.POLLIN)
+                with uninterrupted():  # Python drops a Ctrl-C that comes while it forks
+                    end, fork = _forked(job, work, bounds())
+                    running[end] = fork
+                    poll.register(end, select.POLLIN)
             if not running:
                 return
             first = min(fork.deadline for fork in running.values()) - time.monotonic()

@@ -59,6 +59,7 @@ class StageUnderCheck:
         self.last_call = ""
         self.last_target = ""
         self.not_written = False
+        self.has_lacked = False  # an entry point, in this case
 
     def begin(self, seed: int) -> None:
         """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
@@ -67,6 +68,7 @@ class StageUnderCheck:
         self.last_call = ""
         self.last_target = ""
         self.not_written = False
+        self.has_lacked = False  # an entry point, in this case
         self._answered = False
         self._before = []
         self._given.clear()
@@ -145,7 +147,9 @@ class StageUnderCheck:
 
     def need(self, name: str) -> None:
         """Have the entry point at hand. Raises AnswerError."""
+        self.has_lacked = True
         self._answers.need(name)
+        self.has_lacked = False
 
     def before_the_next(self, target: dict[str, Any], *args: Any) -> None:
         """Have a method called before the next request is answered, which saves a round trip.

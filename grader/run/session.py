@@ -138,6 +138,8 @@ class Checks:
             compared=compared,
             place=place,
         )
+        if remote.has_lacked:
+            return fact  # others who give the same replies may not lack it
         return self._transcripts.learn(key, fact)
 
     def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:

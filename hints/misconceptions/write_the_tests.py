@@ -264,3 +264,16 @@ class SelfAttentionAlone(_Much):
         for given in (None, mask):
             wanted = by_hand(mha, x, x, x, given)
             torch.testing.assert_close(tuple(mha(x, x, x, given)), wanted)
+
+
+@misconception(
+    "tests_nobody_runs",
+    replaces="make_attention",
+    says="Nothing that you wrote is run to its end by pytest. What is skipped, or has a name that "
+    "does not begin with test, catches nothing.",
+    hint=1,
+)
+class NobodyRuns:
+    def check_shapes(self, make_attention: Make) -> None:
+        x = some(2, 10, 64)
+        assert make_attention(64, 4)(x, x, x)[0].shape == x.shape

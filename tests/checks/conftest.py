@@ -21,6 +21,8 @@ import torch
 
 from grader.checking import draw
 from grader.read.course_file import read_course
+from grader.run.answers import LocalAnswers
+from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.run.worker.probes import held_shapes, made, meter
 
 
@@ -35,15 +37,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def submission() -> SimpleNamespace:
-    found = {}
+    found: dict[str, Any] = {}
+    tests: dict[str, StageUnderCheck] = {}
     for stage in read_course(Path(__file__).parents[2] / "course.toml").stages:
         module = importlib.import_module(stage.slug)
+        if stage.fixture:
+            answers = LocalAnswers(lambda name, module=module: module)
+            tests[stage.fixture] = StageUnderCheck(stage, answers)
+            continue
         found.update({entry.name: getattr(module, entry.name) for entry in stage.entry_points})
     return SimpleNamespace(
         **found,
         given=lambda source, name, *args, **kwargs: made(source, name, args, kwargs),
         measured=meter,
         held_by=held_shapes,
+        tried=lambda fixture, *given: RemoteSubmission(tests[fixture]).tried(fixture, *given),
     )
 
 

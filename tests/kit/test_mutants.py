@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from grader.mutants import try_mutants
@@ -304,11 +305,14 @@ def test_its_options_go_together() -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     with grade("multi_head_attention", "--jobs", "2") as process:
-        time.sleep(15)
+        limit = time.monotonic() + 120
+        while not psutil.Process(process.pid).children():  # the first mutants
+            assert process.poll() is None and time.monotonic() < limit
+            time.sleep(0.01)
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
+        output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
     assert time.monotonic() - start < 10
     assert "Stopped: this is what is known so far." in output
     assert "multi_head_attention: " in output

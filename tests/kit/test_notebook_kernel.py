@@ -248,6 +248,20 @@ def test_cells_without_the_magic_give_the_same_points(warm: Kernel) -> None:
     assert points(warm.report()) == [("split_heads", "passed", 12, None)]
 
 
+@pytest.mark.slow
+def test_tests_of_a_cell_that_was_graded_anew_no_longer_count(warm: Kernel) -> None:
+    stage = next(stage for stage in COURSE.stages if stage.fixture)
+    wrong = f"\n\ndef test_of_an_older_version({stage.fixture}):\n    assert False\n"
+    full = [(stage.slug, "passed", stage.points, None)]
+    warm.run(RIGHT[stage.slug] + wrong)
+    [(_, status, score, _)] = points(warm.report())
+    assert status == "failed" and score < stage.points / 4
+    warm.run(RIGHT[stage.slug])
+    assert points(warm.report()) == full
+    warm.run(f'grade_here("{stage.slug}")')
+    assert points(warm.report()) == full
+
+
 # --- what is shown and what is run -------------------------------------------------------------
 
 

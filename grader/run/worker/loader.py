@@ -126,6 +126,8 @@ def without_magics(cell: str) -> str:
         keeps_python = re.match(r"%%(time|timeit|capture|prun|grade)\b", first[0])
         cell = "\n" + first[1] if keeps_python and len(first) > 1 else ""
     lines = cell.split("\n")
+    if not any(map(_MAGIC.match, lines)):
+        return cell
     for _ in range(len(lines)):
         try:
             ast.parse("\n".join(lines))

@@ -465,7 +465,6 @@ _SIZES = {
 def _buffers(entries: list[Any], data: bytes) -> Iterator[bytes]:
     """Each array's bytes; WireError unless shapes, dtypes and lengths fit together exactly."""
     start = 0
-    view = memoryview(data)
     for entry in entries:
         if not isinstance(entry, dict):
             raise WireError("an array's entry is not an object")
@@ -476,19 +475,21 @@ def _buffers(entries: list[Any], data: bytes) -> Iterator[bytes]:
         end = start + math.prod(shape) * _SIZES[dtype]
         if end > len(data):
             raise WireError("an array is longer than its frame")
-        yield bytes(view[start:end])
+        yield data[start:end]
         start = end
     if start != len(data):
         raise WireError("a frame is longer than its arrays")
 
 
 def _is_shape(shape: Any) -> bool:
-    return (
-        isinstance(shape, list)
-        and len(shape) <= 16
-        and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
-        and math.prod(max(1, size) for size in shape) < 1 << 48  # strides must fit, even when empty
-    )
+    if not isinstance(shape, list) or len(shape) > 16:
+        return False
+    whole = 1
+    for size in shape:
+        if type(size) is not int or not 0 <= size < 1 << 40:
+            return False
+        whole *= size or 1
+    return whole < 1 << 48  # strides must fit, even when empty
 
 
 def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -> Any:
@@ -496,7 +497,7 @@ def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -
 
     dtype = getattr(torch, entry["dtype"])
     shape = entry["shape"]
-    if math.prod(shape):
+    if buffer:
         tensor = torch.frombuffer(bytearray(buffer), dtype=dtype).reshape(shape)
     else:
         tensor = torch.empty(shape, dtype=dtype)

@@ -11,7 +11,7 @@ import grader.command
 from grader.command.main import _COMMANDS, main, parser_of
 
 # What is in the folder of the commands and is none.
-PARTS = {"__init__", "main", "output", "picture", "stage", "editor"}
+PARTS = {"__init__", "main", "output", "picture", "stage", "editor", "mutants"}
 
 
 @pytest.mark.parametrize("name", _COMMANDS)

@@ -132,3 +132,50 @@ def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
         assert timeless(grade(RIGHT)) == once
 
     grading(interpreter, monkeypatch, body)
+
+
+TWO = """
+schema = 1
+name = "two"
+title = "Two functions"
+preload = []
+
+[[stages]]
+slug = "pair"
+title = "One and two"
+points = 1
+entry_points = { first = "number", second = "number" }
+"""
+BOTH = """
+import pytest
+
+@pytest.mark.points(1)
+def test_both(submission):
+    \"""The first gives 1, the second 2\"""
+    assert submission.first() == 1
+    assert submission.second() == 2
+"""
+
+
+def test_what_one_submission_lacks_another_may_have(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "checks").mkdir(parents=True)
+    (tmp_path / "tests" / "checks" / "test_pair.py").write_text(BOTH, encoding="utf-8")
+    (tmp_path / "course.toml").write_text(TWO, encoding="utf-8")
+    course = read_course(tmp_path / "course.toml")
+    stage = course.stage("pair")
+    first = b"def first():\n    return 1\n"
+    second = b"def second():\n    return 2\n"
+
+    def body(checks: Checks) -> list[Ending]:
+        endings = []
+        for source in (first, first + second, first):
+            answers = WorkerAnswers(
+                interpreter, course, stage, Submission("mine", {"pair.py": source})
+            )
+            facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
+            endings.append(facts.cases[0].ending)
+        return endings
+
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        endings = with_checks(course, [stage], body)
+    assert endings == [Ending.RAISED, Ending.PASSED, Ending.RAISED]

@@ -156,3 +156,23 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
     assert report.score == stages[0].points
     (note,) = [note for note in report.notes if "does not lock" in note]
     assert "disk space, threads" in note
+
+
+def test_pytest_is_loaded_for_those_alone_who_run_tests() -> None:
+    with Interpreter((), Limits(), gpu=False) as interpreter:
+        for tests in (False, True):
+            load = {
+                "op": "load",
+                "aliases": [],
+                "answered": {},
+                "files": {},
+                "script": None,
+                "cells": [f"import sys\nassert ('pytest' in sys.modules) is {tests}"],
+                "module": "m",
+                "names": [],
+                "forbidden": [],
+            }
+            worker = interpreter.start(tests=tests)
+            worker.channel.send(Frame(load), time.monotonic() + 30)
+            assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
+            worker.end()
