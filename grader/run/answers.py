@@ -103,6 +103,15 @@ class Answers(Protocol):
         """Have done; returns what the answering code printed."""
 
 
+def answered_here(bench: Bench, request: Frame) -> Frame:
+    """A bench's reply in this process, whose user may press Ctrl-C. Raises KeyboardInterrupt."""
+    reply = bench.answer(request)
+    error = reply.header.get("error")
+    if error is not None and error.get("type") == "KeyboardInterrupt":
+        raise KeyboardInterrupt  # our own functions raise none
+    return reply
+
+
 class LocalAnswers:
     """Functions of our own, in this process: the solutions and the known misconceptions."""
 
@@ -121,10 +130,7 @@ class LocalAnswers:
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request, with its digest, as that of a worker has. KeyboardInterrupt."""
-        reply = self._bench.answer(request)
-        if reply.header.get("error", {}).get("type") == "KeyboardInterrupt":
-            raise KeyboardInterrupt  # of whoever waits for us: our own functions raise none
-        return reply.sealed()
+        return answered_here(self._bench, request).sealed()
 
     def tried(self, request: Frame) -> Frame:
         """The reply to one request. Raises KeyboardInterrupt."""

@@ -102,7 +102,11 @@ class Interpreter:
         self._ready = False
         self.idle: Worker | None = None
         self.workers: set[Worker] = set()
-        self._process, self._control = _launch(self._setup)
+        try:
+            self._process, self._control = _launch(self._setup)
+        except BaseException:  # Ctrl-C, for one: nobody else knows of the folder yet
+            remove_tree(self._scratch_root)
+            raise
 
     @property
     def forks(self) -> bool:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
 from grader.read.ledger import open_ledger
 
 pytest.importorskip("distributed", reason="Dask is not installed")
@@ -146,14 +145,26 @@ def _busy(pid: int) -> bool:
     return any((thread / "children").read_text().split() for thread in threads)
 
 
-def test_without_a_scheduler_it_says_so(
-    course: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("grader.cluster._ANSWER_SECONDS", 1)
+# In a process of its own, as a client's threads live on: whoever forks later must have but one.
+IMPATIENT = """
+import sys
+import grader.cluster
+from grader.command.main import main
+grader.cluster._ANSWER_SECONDS = 1
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_a_scheduler_it_says_so(course: Path, tmp_path: Path) -> None:
     hand_in(tmp_path / "submissions", 1)
-    words = ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]
-    assert main(["class", str(tmp_path / "submissions"), "--course", str(course), *words]) == 2
-    assert "no scheduler answers" in capsys.readouterr().err
+    words = ["class", str(tmp_path / "submissions"), "--course", str(course)]
+    words += ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPATIENT, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert "no scheduler answers" in done.stderr

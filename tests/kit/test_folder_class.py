@@ -368,8 +368,8 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_fifty_times_it_ends_as_if_it_had_never_been(course: Path, tmp_path: Path) -> None:
     folder = tmp_path / "many"
-    variations(folder, 400)
+    variations(folder, 500)
     assert start(course, tmp_path / "whole", folder).wait() == 0
     assert killed_and_resumed(course, folder, tmp_path / "killed", 50) >= 40
     assert verdicts(tmp_path / "killed") == verdicts(tmp_path / "whole")
-    assert written(tmp_path / "killed") == 400
+    assert written(tmp_path / "killed") == 500

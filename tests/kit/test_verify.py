@@ -414,6 +414,23 @@ def test_plain_and_json_say_the_same(course: Course) -> None:
     assert stage["tolerances"][0]["nearest"] == "rough_range"
 
 
+@pytest.mark.parametrize("when", [1, 4, 7])
+def test_ctrl_c_ends_it_wherever_it_is(course: Course, when: int) -> None:
+    def progress(slug: str, done: int, total: int) -> None:
+        assert 0 < done <= total
+        if done == when:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(course, [course.stages[2]], progress, seeds=SEEDS)
+
+
+def test_ctrl_c_within_an_answer_is_no_answer(course: Course) -> None:
+    append(course, MISTAKES, SLIP.replace("return mx(values)", "raise KeyboardInterrupt"))
+    with pytest.raises(KeyboardInterrupt):
+        proven(course)
+
+
 def test_a_wrong_command_is_2(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "rough", "--course", str(course.root)]) == 2
     (course.root / "course.toml").write_text("nonsense", encoding="utf-8")
