@@ -44,6 +44,10 @@ _SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "Mo
 Progress = Callable[[str, int, int], None]
 
 
+class _Hangs(Exception):
+    """A call of an author's function was stopped."""
+
+
 class Draft:
     """What is known of a stage so far, beginning with what its files show without being run."""
 
@@ -135,17 +139,20 @@ class StageRuns:
         answers = accepted_files(stage)
         self._total = len(self._seeds) + len(self._few) + len(known) + len(answers)
         self._checks.forget()
-        with at_hand(self._files, stage) as solution:
-            self._solution(solution, self._few)
-            self._in_the_worker()
-            for mistake in known:
-                self._misconception(mistake, known, solution)
-        for file in answers:
-            self._accepted(file)
-        self._checks.forget()
-        with at_hand(self._files, stage) as solution:
-            self._solution(solution, self._seeds[len(self._few) :])
-        self._conclude()
+        try:
+            with at_hand(self._files, stage) as solution:
+                self._solution(solution, self._few)
+                self._in_the_worker()
+                self._misconceptions(known, solution)
+            for file in answers:
+                self._accepted(file)
+            self._checks.forget()
+            with at_hand(self._files, stage) as solution:
+                self._solution(solution, self._seeds[len(self._few) :])
+        except _Hangs as error:
+            draft.problems.append(f"the solution {error}")
+        else:
+            self._conclude()
 
     def _known_misconceptions(self) -> Sequence[Misconception]:
         """Those of the stage's file; a fault of the file is told."""
@@ -223,6 +230,7 @@ class StageRuns:
     def _accepted(self, file: Path) -> None:
         """Run one right answer in another style."""
         from grader.judge.tolerances import shares
+        from grader.run.answers import stopped_after
         from grader.run.reader import Reader, SourceReader
         from grader.run.solutions import at_hand
 
@@ -233,9 +241,10 @@ class StageRuns:
         calls = SourceReader(Reader(None), submission).calls(self._course, stage)
         lost = {f"calls {call.name}, which is forbidden": 1 for call in calls}
         try:
-            with at_hand(files, stage) as find:
+            with stopped_after(self._course.limits.load_seconds), at_hand(files, stage) as find:
                 for entry in stage.entry_points:
                     find(entry.name)
+            with at_hand(files, stage) as find:
                 for seed in self._few:
                     facts = self._local(find, seed)
                     self._draft.right.append(shares(facts, passed=True))
@@ -244,6 +253,9 @@ class StageRuns:
                             lost.setdefault(f"fails {fact.case.check}: {_first_line(fact)}", seed)
         except KeyboardInterrupt:
             raise
+        except _Hangs as error:
+            problems.append(f"{place}: {error}")
+            return
         except BaseException as error:  # noqa: BLE001 - whatever an author's file does is told
             problems.append(fault_of(error, {stage.file_name: place}))
             return
@@ -256,20 +268,35 @@ class StageRuns:
 
     # --- wrong answers ---------------------------------------------------------------------------
 
+    def _misconceptions(
+        self, known: Sequence[Misconception], solution: Callable[[str], Any]
+    ) -> None:
+        """Run the checks against each, here: they are the author's own code."""
+        found: dict[Misconception, StageFacts] = {}
+        for mistake in known:
+
+            def find(name: str, mistake: Misconception = mistake) -> Any:
+                return mistake.implementation if name == mistake.replaces else solution(name)
+
+            try:
+                found[mistake] = self._local(find, self._seeds[0])
+            except _Hangs as error:
+                self._draft.problems.append(f"the misconception {mistake.id} {error}")
+            self._step()
+        for mistake, facts in found.items():
+            self._misconception(mistake, tuple(found), solution, facts)
+
     def _misconception(
         self,
         mistake: Misconception,
         known: Sequence[Misconception],
         solution: Callable[[str], Any],
+        facts: StageFacts,
     ) -> None:
-        """Run the checks against a misconception, here: it is the author's own code."""
+        """Say what the checks, and the diagnosis, make of a misconception."""
         from grader.judge.diagnosis import explanations, named
         from grader.judge.tolerances import is_clear, shares
 
-        def find(name: str) -> Any:
-            return mistake.implementation if name == mistake.replaces else solution(name)
-
-        facts = self._local(find, self._seeds[0])
         self._draft.wrong[mistake.id] = shares(facts)
         if not is_clear(facts):
             self._draft.faint.add(mistake.id)
@@ -291,7 +318,6 @@ class StageRuns:
         self._draft.misconceptions.append(proof)
         if caught_by or not self._failing:  # else a check that would catch it may be broken
             self._draft.problems += _misconception_problems(proof, failed)
-        self._step()
 
     # --- all of it -------------------------------------------------------------------------------
 
@@ -333,12 +359,17 @@ class StageRuns:
         return f"{place_of(self._stage, self._stage.check_file)}:{place.rpartition(':')[2]}"
 
     def _local(self, find: Callable[[str], Any], seed: int) -> StageFacts:
+        """The facts of a run in this process. Raises _Hangs."""
         from grader.run.answers import LocalAnswers
         from grader.run.remote import StageUnderCheck
 
-        under_check = StageUnderCheck(self._stage, LocalAnswers(find))
+        answers = LocalAnswers(find, self._course.limits)
+        under_check = StageUnderCheck(self._stage, answers)
         with _silence():  # what an answer prints is its own affair
-            return self._checks.run(self._stage, under_check, seed, "cpu")
+            facts = self._checks.run(self._stage, under_check, seed, "cpu")
+        if answers.hangs:
+            raise _Hangs(f"{answers.hangs} (seed {seed})")
+        return facts
 
     def _graded(self, submission: Submission, seed: int) -> Any:
         from grader.judge.verdict import judge_stage

@@ -71,6 +71,7 @@ def _solution_faults(
 
     A stage that needs another's functions fails with it.
     """
+    from grader.run.answers import stopped_after
     from grader.run.solutions import at_hand
 
     places = {s.file_name: place_of(s, s.solution_file) for s in course.stages}
@@ -79,7 +80,7 @@ def _solution_faults(
         if not _is_there(stage):
             continue
         try:
-            with at_hand(files, stage) as find:
+            with stopped_after(course.limits.load_seconds), at_hand(files, stage) as find:
                 for entry in stage.entry_points:
                     find(entry.name)
         except KeyboardInterrupt:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import signal
+import threading
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +17,7 @@ from grader.run.solutions import References
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import End, Interpreter, Worker, how_it_ended
-from grader.types.course import Course, Stage
+from grader.types.course import Course, Limits, Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
@@ -75,6 +78,10 @@ class Timeout(AnswerError):
     """The learner's code did not answer in time."""
 
 
+class Stopped(BaseException):
+    """Code of our own has not come to an end in time."""
+
+
 class Answers(Protocol):
     """Answers the requests of one stage's checks."""
 
@@ -112,14 +119,38 @@ def answered_here(bench: Bench, request: Frame) -> Frame:
     return reply
 
 
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raises Stopped if the block's Python code takes longer, where there are such timers."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Stopped(f"has not come to an end in {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again if the code goes on
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class LocalAnswers:
-    """Functions of our own, in this process: the solutions and the known misconceptions."""
+    """Functions of our own, in this process: the solutions and the known misconceptions.
+
+    With `limits` a call that takes longer is stopped and no other is begun; `hangs` says so.
+    """
 
     missing_layers: tuple[str, ...] = ()
     forbidden: tuple[ForbiddenCall, ...] = ()
+    hangs = ""
 
-    def __init__(self, find: Callable[[str], Any]) -> None:
+    def __init__(self, find: Callable[[str], Any], limits: Limits | None = None) -> None:
         self._bench = Bench(find)
+        self._limits = limits
 
     def begin(self) -> None:
         """Forget every object and call."""
@@ -129,12 +160,27 @@ class LocalAnswers:
         """They are all here."""
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
-        """The reply to one request, with its digest, as that of a worker has. KeyboardInterrupt."""
-        return answered_here(self._bench, request).sealed()
+        """The reply to one request, with its digest, as that of a worker has.
+
+        Raises KeyboardInterrupt, and Timeout for a call that hangs and all that follow.
+        """
+        return self._answered(request, self._limits and self._limits.call_seconds)
 
     def tried(self, request: Frame) -> Frame:
-        """The reply to one request. Raises KeyboardInterrupt."""
-        return self.answer(request)
+        """The reply to one request. Raises KeyboardInterrupt and Timeout."""
+        return self._answered(request, self._limits and self._limits.load_seconds)
+
+    def _answered(self, request: Frame, seconds: float | None) -> Frame:
+        if seconds is None:
+            return answered_here(self._bench, request).sealed()
+        if not self.hangs:
+            with suppress(Stopped), stopped_after(seconds):
+                reply = answered_here(self._bench, request)
+                if reply.header.get("error", {}).get("type") != Stopped.__name__:
+                    return reply.sealed()
+            target = request.header.get("target", {}).get("function", "a call")
+            self.hangs = f"hangs: {target} is stopped after {seconds:g} s"
+        raise Timeout(self.hangs)
 
     def close(self) -> str:
         """Nothing is left behind."""

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
+ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
+HANG = """while True:
+        try:
+            values[1] / 0
+        except Exception:
+            pass
+"""
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
 SLIP = """
@@ -144,6 +152,20 @@ FAULTS = {
         lambda c: change(c, SOLUTION, "def roughness", "def rough"),
         ["solutions/roughness.py: module 'roughness' has no attribute 'roughness'"],
     ),
+    "a solution that hangs": (
+        lambda c: change(
+            c, SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"
+        ),
+        ["the solution hangs: roughness is stopped after 0.4 s (seed 1)"],
+    ),
+    "a solution that hangs when it is imported": (
+        lambda c: append(c, SOLUTION, "\n\nwhile True:\n    pass\n"),
+        [": Stopped: has not come to an end in 0.9 s"],  # in one of two lines
+    ),
+    "a misconception that hangs": (
+        lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
+        ["the misconception slip hangs: roughness is stopped after 0.4 s (seed 1)"],
+    ),
     "a check that is no Python": (
         lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
         ["tests/checks/test_roughness.py:22: SyntaxError: "],
@@ -253,6 +275,10 @@ FAULTS = {
         lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
         ["tests/accepted/roughness/numpy_diff.py: a right answer fails roughness.values: The"],
     ),
+    "an accepted answer that hangs": (
+        lambda c: append(c, ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
+        ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.4 s (seed"],
+    ),
     "an accepted answer that cannot be imported": (
         lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
         ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
@@ -265,6 +291,9 @@ OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
     for folder in OPTIONAL:
         (course.root / folder).mkdir(exist_ok=True)
+    if "hangs" in fault:
+        limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9)
+        course = replace(course, limits=limits)
     plant, told = FAULTS[fault]
     plant(course)
     problems = proven(course).problems
