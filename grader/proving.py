@@ -134,7 +134,11 @@ class StageRuns:
         planned = self._checks.planned[stage.slug]
         total = sum(check.points for check in planned)
         if total != stage.points:
-            draft.problems.append(f"the checks are worth {total:g} points, not {stage.points:g}")
+            place = place_of(stage, stage.check_file)
+            worth = f"its checks are worth {total:g} points"
+            draft.problems.append(
+                f"{place}: {worth}, course.toml says {stage.points:g}: change one"
+            )
         known = self._known_misconceptions()
         answers = accepted_files(stage)
         self._total = len(self._seeds) + len(self._few) + len(known) + len(answers)

@@ -117,16 +117,16 @@ def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks
             if draft.can_run:
                 fault = _collection_fault(course, draft.stage)
                 draft.can_run = not fault
-                draft.problems += [said for said in fault if not _is_known(said, draft)]
+                draft.problems[:0] = [said for said in fault if not _is_known(said, draft)]
         ready = [draft.stage for draft in drafts if draft.can_run]
         if ready:
             with_checks(course, ready, body, measures=True)
 
 
 def _is_known(fault: str, draft: Draft) -> bool:
-    """Whether it is only what is known of a check's title."""
-    untitled = any(problem.endswith("has no docstring, its title") for problem in draft.problems)
-    return untitled and fault.endswith("a docstring, its title")
+    """Whether it is only what is known of a check's title, at another of its lines."""
+    said = fault.partition(": ")[2]
+    return any(problem.partition(": ")[2] == said for problem in draft.problems)
 
 
 def _collection_fault(course: Course, stage: Stage) -> list[str]:

@@ -164,11 +164,11 @@ class LocalAnswers:
 
         Raises KeyboardInterrupt, and Timeout for a call that hangs and all that follow.
         """
-        return self._answered(request, self._limits and self._limits.call_seconds)
+        return self._answered(request, self._limits.call_seconds if self._limits else None)
 
     def tried(self, request: Frame) -> Frame:
         """The reply to one request. Raises KeyboardInterrupt and Timeout."""
-        return self._answered(request, self._limits and self._limits.load_seconds)
+        return self._answered(request, self._limits.load_seconds if self._limits else None)
 
     def _answered(self, request: Frame, seconds: float | None) -> Frame:
         if seconds is None:

@@ -6,6 +6,8 @@ any submission as often as it likes.
 
 from __future__ import annotations
 
+import difflib
+import math
 import os
 import sys
 import time
@@ -35,6 +37,7 @@ _OPTIONS = (
     *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
 )
+_FIXTURES = ("submission", "seed", "device", "rand")
 # What is told where a check fails at an answer before it has judged it.
 NO_SENSE = "The check cannot make sense of this answer"
 
@@ -58,7 +61,7 @@ class Checks:
         self._call: pytest.CallInfo[None] | None = None
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
-        """Take the items that pytest collected. Raises CourseError for a check without points."""
+        """Take the items that pytest collected. Raises CourseError for a wrong one."""
         by_file = {stage.check_file.resolve(): stage for stage in self._stages}
         for item in items:
             self._items[by_file[item.path.resolve()].slug].append(item)
@@ -318,11 +321,15 @@ def _planned(stage: Stage, items: Sequence[Any]) -> Iterator[PlannedCheck]:
         cases.setdefault(case.check, []).append(case)
         first.setdefault(case.check, item)
     for check, item in first.items():
+        fault = _fault(item)
+        if fault:
+            line = item.function.__code__.co_firstlineno
+            raise CourseError(
+                f"{stage.check_file.relative_to(stage.root).as_posix()}:{line}: {fault}"
+            )
         marker = item.get_closest_marker("points")
-        points = marker.args[0] if marker and marker.args else None
-        doc = (item.function.__doc__ or "").strip()
-        if points is None or not doc:
-            raise CourseError(f"{item.nodeid}: a check needs points and a docstring, its title")
+        points = marker.args[0]
+        doc = item.function.__doc__.strip()
         stand_in = marker.kwargs.get("stand_in") if marker else None
         yield PlannedCheck(
             id=check,
@@ -332,6 +339,25 @@ def _planned(stage: Stage, items: Sequence[Any]) -> Iterator[PlannedCheck]:
             cases=tuple(cases[check]),
             stand_in=stand_in and f"{stage.slug}.{stand_in}",
         )
+
+
+def _fault(item: Any) -> str:
+    """What is wrong with a check as it is written, "" if nothing is."""
+    name = getattr(item, "originalname", item.name)
+    there = {*_FIXTURES, *item._fixtureinfo.name2fixturedefs, "request"}
+    there.update(getattr(getattr(item, "callspec", None), "params", ()))
+    for fixture in item.fixturenames:
+        if fixture not in there:
+            close = difflib.get_close_matches(fixture, sorted(there), n=1)
+            advice = f" (did you mean '{close[0]}'?)" if close else ""
+            return f"there is no fixture '{fixture}'{advice}"
+    marker = item.get_closest_marker("points")
+    if marker is None or not marker.args:
+        return f"{name} has no points: add @pytest.mark.points(1)"
+    points = marker.args[0]
+    if type(points) not in (int, float) or not 0 < points < math.inf:
+        return f"{name}: points are a number above 0, not {points!r}"
+    return "" if (item.function.__doc__ or "").strip() else f"{name} has no docstring, its title"
 
 
 def _case(stage: Stage, item: pytest.Item) -> Case:

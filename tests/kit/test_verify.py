@@ -178,7 +178,23 @@ FAULTS = {
     ),
     "a check without points": (
         lambda c: change(c, CHECKS, "@pytest.mark.points(2)\n", ""),
-        ["a check needs points and a docstring, its title"],
+        ["tests/checks/test_roughness.py:12: test_values has no points: add @pytest.mark.points(1"],
+    ),
+    "points that are a text": (
+        lambda c: change(c, CHECKS, "points(2)", 'points("2")'),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not '2'"],
+    ),
+    "points that are nothing": (
+        lambda c: change(c, CHECKS, "points(2)", "points(0)"),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not 0"],
+    ),
+    "points below nothing": (
+        lambda c: change(c, CHECKS, "points(2)", "points(-10)"),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not -10"],
+    ),
+    "a fixture with a slip": (
+        lambda c: change(c, CHECKS, "submission: Any", "submision: Any"),
+        ["test_roughness.py:12: there is no fixture 'submision' (did you mean 'submission'?)"],
     ),
     "a check without a title": (
         lambda c: change(
@@ -204,7 +220,7 @@ FAULTS = {
     ),
     "points that do not add up": (
         lambda c: change(c, CHECKS, "points(2)", "points(1)"),
-        ["the checks are worth 1 points, not 2"],
+        ["test_roughness.py: its checks are worth 1 points, course.toml says 2: change one"],
     ),
     "malformed hints": (
         lambda c: change(c, "hints/roughness.md", "## 2.", "## 5."),
@@ -422,7 +438,8 @@ def test_the_screen_begins_its_summary_with_what_is_wrong(course: Course) -> Non
     assert done.returncode == 1 and done.stderr == ""
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     assert "roughness: tolerances" in lines
-    assert "roughness: the checks are worth 1 points, not 2" in lines
+    said = "roughness: tests/checks/test_roughness.py: its checks are worth 1 points,"
+    assert any(line.startswith(said) for line in lines), lines
     assert lines[-1] == "Not proven: 1 stage of 1 to mend."
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
