@@ -19,7 +19,7 @@ from grader.misconceptions import Misconception
 from grader.read.author_files import accepted_files, file_problems, missing_files, place_of
 from grader.read.faults import fault_of
 from grader.read.hints import read_hints
-from grader.read.misconceptions import read_misconceptions
+from grader.read.misconceptions import other_call, read_misconceptions
 from grader.read.stubs import read_stub
 from grader.read.todos import stage_todos
 from grader.read.traces import read_trace
@@ -282,6 +282,11 @@ class StageRuns:
             def find(name: str, mistake: Misconception = mistake) -> Any:
                 return mistake.implementation if name == mistake.replaces else solution(name)
 
+            broken = other_call(mistake, solution(mistake.replaces))
+            if broken and not self._stage.fixture:
+                self._draft.problems.append(f"the misconception {mistake.id} is broken: {broken}")
+                self._step()
+                continue
             try:
                 found[mistake] = self._local(find, self._seeds[0])
             except _Hangs as error:
@@ -321,7 +326,11 @@ class StageRuns:
         proof = MisconceptionProof(mistake.id, caught_by, name, same)
         self._draft.misconceptions.append(proof)
         if caught_by or not self._failing:  # else a check that would catch it may be broken
-            self._draft.problems += _misconception_problems(proof, failed)
+            problems = list(_misconception_problems(proof, failed))
+            self._draft.problems += problems
+            if failed and not problems and not self._stage.fixture and not _gives(facts):
+                raised = f"{mistake.id}: none of its calls gives a value that can be judged"
+                self._draft.notes.append(f"{raised}: {_first_line(failed[0])}: is it meant so?")
 
     # --- all of it -------------------------------------------------------------------------------
 
@@ -423,6 +432,16 @@ def _error_of(fact: CaseFact) -> str:
     from grader.run.session import NO_SENSE
 
     return _first_line(fact).removeprefix(f"{NO_SENSE}: ").rstrip(": ")
+
+
+def _gives(facts: StageFacts) -> bool:
+    """Whether any call has given a value that a check could judge."""
+    return any(
+        exchange.reply.header.get("value") is not None
+        for fact in facts.cases
+        if fact.ending in (Ending.PASSED, Ending.WRONG)
+        for exchange in fact.exchanges
+    )
 
 
 def _misconception_problems(proof: MisconceptionProof, failed: Sequence[CaseFact]) -> Iterator[str]:

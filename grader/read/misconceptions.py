@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+from collections.abc import Callable
+from typing import Any
 
 from grader.misconceptions import MARK, Misconception
 from grader.read.faults import fault_of
 from grader.types.course import Stage
 from grader.types.errors import CourseError
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
@@ -40,3 +45,22 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
         if mark.id in {other.id for other in found[:index]}:
             raise CourseError(f"{place}: the id '{mark.id}' is used twice")
     return found
+
+
+def other_call(mistake: Misconception, right: Callable[..., Any]) -> str:
+    """Why a misconception cannot be called as the right answer can, "" if it can."""
+    try:
+        taken = inspect.signature(mistake.implementation)
+        given = inspect.signature(right).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    needed = [each for each in given if each.default is each.empty]
+    for wanted in (needed, given):
+        by_place = [each.name for each in wanted if each.kind in _BY_PLACE]
+        by_name = {each.name: 0 for each in wanted if each.kind is each.KEYWORD_ONLY}
+        try:
+            taken.bind(*by_place, **by_name)
+        except TypeError as error:
+            call = f"{mistake.replaces}({', '.join([*by_place, *by_name])})"
+            return f"it cannot be called as {call}: {error}"
+    return ""

@@ -117,6 +117,23 @@ def test_more(submission):
     assert proof.notes == ("roughness.more: no misconception fails it; a mutant has to: --mutants",)
 
 
+@pytest.mark.parametrize(
+    "line, told",
+    [
+        ("max(values)", "roughness(...) returned None: is a `return` missing?"),
+        ("return len(values[0])", "TypeError: object of type 'float' has no len()"),
+    ],
+)
+def test_a_misconception_that_gives_no_value_is_a_note(
+    course: Course, line: str, told: str
+) -> None:
+    append(course, MISTAKES, SLIP.replace("return mx(values)", line))
+    proof = proven(course)
+    assert proof.is_sound, proof.problems
+    said = "slip: none of its calls gives a value that can be judged"
+    assert proof.notes == (f"{said}: {told}: is it meant so?",)
+
+
 # --- faults that are told once, in a line -------------------------------------------------------
 
 FAULTS = {
@@ -256,6 +273,10 @@ FAULTS = {
     "a misconception with a slip": (
         lambda c: append(c, MISTAKES, SLIP),
         ["the misconception slip is not caught but broken: NameError: name 'mx' is not defined"],
+    ),
+    "a misconception with another signature": (
+        lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
+        ["the misconception slip is broken: it cannot be called as roughness(values): missing a"],
     ),
     "two that are one": (
         lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
