@@ -20,6 +20,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.misconceptions import Misconception
+from grader.read.author_files import check_place
 from grader.read.misconceptions import read_misconceptions
 from grader.read.mutants import read_records
 from grader.read.mutations import mutants_of
@@ -231,7 +232,9 @@ class _Trials:
             for _, told in tried:
                 left.difference_update(told.wrong)
         for check in sorted(left):
-            self._problems.append(f"{check} finds no mutant and no misconception wrong")
+            place = check_place(self._stage, check)
+            said = f"{check} finds no mutant and no misconception wrong"
+            self._problems.append(f"{place}: {said}: sharpen or remove it")
 
     def _forked(
         self, jobs: Iterable[_Job], work: Callable[[_Job], list[_Failure]]
@@ -326,7 +329,10 @@ class _Trials:
         for need in needs:
             check = need.check.partition(".")[2]
             if not need.only and check not in self._records.overlaps:
-                yield f"{need.check} catches nothing that no other check does: say why it is there"
+                place = check_place(self._stage, need.check)
+                said = f"{need.check} catches nothing that no other check does"
+                advice = f"sharpen it, or give the reason under [overlaps] in {self._records.place}"
+                yield f"{place}: {said}: {advice}"
             elif need.only and check in self._records.overlaps:
                 yield f"{self._records.place}: overlaps: '{check}' alone catches {need.only[0]}"
 

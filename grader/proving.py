@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.misconceptions import Misconception
-from grader.read.author_files import accepted_files, file_problems, missing_files, place_of
+from grader.read.author_files import (
+    accepted_files,
+    check_place,
+    file_problems,
+    missing_files,
+    place_of,
+)
 from grader.read.faults import fault_of
 from grader.read.hints import read_hints
 from grader.read.misconceptions import other_call, read_misconceptions
@@ -211,10 +217,13 @@ class StageRuns:
                 except CourseError:  # told where that stage is verified
                     stubs[stage.file_name] = self._files[stage.file_name]
         result = self._graded(Submission("stubs", stubs), self._seeds[0])
-        if result.status is not Status.NOT_STARTED or result.score != 0:
-            passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
-            state = f"the untouched stub is '{result.status.value}'"
-            draft.problems.append(f"{state} and passes {', '.join(passed) or 'no check'}")
+        passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
+        for check in passed:
+            if check not in self._failing:
+                said = "passes on the untouched stub: it tests nothing of the learner's"
+                draft.problems.append(f"{check_place(self._stage, check)}: {check} {said}")
+        if not passed and (result.status is not Status.NOT_STARTED or result.score != 0):
+            draft.problems.append(f"the untouched stub is '{result.status.value}', not untouched")
         if self._stage.forbidden:
             draft.problems += self._forbidden_problems()
 

@@ -6,6 +6,7 @@ Nothing here runs any of them.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from grader.read.bundle import leaks, secret_lines, solution_lines, stage_files,
 from grader.read.hints import read_hints
 from grader.read.mutants import read_records
 from grader.read.predictions import read_predictions
-from grader.read.stubs import read_stub
+from grader.read.stubs import read_stub, same_but_for_words
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.hints import Hints
@@ -27,6 +28,17 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 def place_of(stage: Stage, file: Path) -> str:
     """A file's path in the course."""
     return file.relative_to(stage.root).as_posix()
+
+
+def check_place(stage: Stage, check: str) -> str:
+    """The file and the line of a check, by its id."""
+    name = f"test_{check.partition('.')[2]}"
+    text = stage.check_file.read_text(encoding="utf-8-sig")
+    place = place_of(stage, stage.check_file)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(rf"(async )?def {name}\b", line):
+            return f"{place}:{number}"
+    return place
 
 
 def accepted_files(stage: Stage) -> list[Path]:
@@ -62,6 +74,9 @@ def file_problems(stage: Stage) -> Iterator[str]:
     """What is wrong with the files of a stage that are there."""
     if stage.solution_file.is_file():
         yield from _told(lambda: _stub_problems(stage))
+    for file in (stage.check_file, stage.misconceptions_file):
+        if file.is_file():
+            yield from _hidden(stage, file)
     if stage.check_file.is_file():
         yield from _check_titles(stage)
     if stage.hints_file.is_file():
@@ -87,7 +102,9 @@ def _stub_problems(stage: Stage) -> list[str]:
         present = stage.exercise_file.read_bytes()
         if present.decode(errors="replace").replace("\r\n", "\n") != stub:
             place = place_of(stage, stage.exercise_file)
-            problems.append(f"{place}: is not in step with the solution: run grade stubs")
+            begun = not same_but_for_words(present.decode(errors="replace"), stub)
+            advice = f"run grade stubs{f' {stage.slug} --force' if begun else ''}"
+            problems.append(f"{place}: is not in step with the solution: {advice}")
     secrets = solution_lines(stage)
     words = words_of(stub)
     text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
@@ -109,6 +126,26 @@ def _hint_problems(stage: Stage) -> list[str]:
     secrets = solution_lines(stage) if stage.solution_file.is_file() else {}
     place = place_of(stage, stage.hints_file)
     return [str(leak) for leak in leaks({place: earlier.encode()}, secrets)]
+
+
+def _hidden(stage: Stage, file: Path) -> Iterator[str]:
+    """What is said of functions and classes that a later one of the same name hides."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8-sig"))
+    except (SyntaxError, ValueError):
+        return
+    lines: dict[str, int] = {}
+    for node in tree.body:
+        if isinstance(node, (_Function, ast.ClassDef)) and node.name != "_":
+            if node.name in lines and not _is_overloaded(node):
+                at = f"{place_of(stage, file)}:{node.lineno}"
+                yield f"{at}: {node.name} hides the one of line {lines[node.name]}: rename one"
+            if not _is_overloaded(node):
+                lines[node.name] = node.lineno
+
+
+def _is_overloaded(node: _Function | ast.ClassDef) -> bool:
+    return any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
 
 
 def _check_titles(stage: Stage) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
-from grader.misconceptions import MARK, Misconception
+from grader.misconceptions import MARK, Misconception, misconception
 from grader.read.faults import fault_of
 from grader.types.course import Stage
 from grader.types.errors import CourseError
@@ -18,8 +20,8 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     """The misconceptions of `stage` in the file's order; none where there is no file.
 
-    Raises CourseError if the file cannot be imported, uses an id twice or replaces something that
-    is no entry point of the stage.
+    Raises CourseError if the file cannot be imported, holds none, uses an id twice or replaces
+    something that is no entry point of the stage.
     """
     file = stage.misconceptions_file
     if not file.is_file():
@@ -31,11 +33,13 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CourseError(fault_of(error, {str(file): place})) from error
+        raise CourseError(fault_of(error, {str(file): place}) + _meant(error)) from error
     marked = [
         vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
     ]
     found = tuple(mark for mark in marked if isinstance(mark, Misconception))
+    if not found:
+        raise CourseError(f"{place}: holds no misconception: mark one with @misconception(...)")
     names = {entry.name for entry in stage.entry_points}
     for index, mark in enumerate(found):
         if mark.replaces not in names:
@@ -45,6 +49,15 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
         if mark.id in {other.id for other in found[:index]}:
             raise CourseError(f"{place}: the id '{mark.id}' is used twice")
     return found
+
+
+def _meant(error: Exception) -> str:
+    """What comes close to a keyword of `misconception` that there is not."""
+    words = re.search(r"misconception\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    known = list(inspect.signature(misconception).parameters)
+    close = difflib.get_close_matches(words[1], known, n=1) if words else []
+    # Python's own advice, from 3.13 on, says the same
+    return f" (did you mean '{close[0]}'?)" if close and "mean" not in str(error) else ""
 
 
 def other_call(mistake: Misconception, right: Callable[..., Any]) -> str:

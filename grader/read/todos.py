@@ -10,7 +10,7 @@ from grader.read.course_file import FILE_NAME
 from grader.types.course import Stage
 from grader.types.proof import Todo
 
-_TODO = re.compile(r"\btodo\s*:", re.IGNORECASE)
+_TODO = re.compile(r"\bTODO\b|\b(?i:todo)\s*:")
 _TABLE = re.compile(r"\s*\[\[\s*(\w+)\s*\]\]")
 
 

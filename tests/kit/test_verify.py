@@ -157,6 +157,10 @@ FAULTS = {
         lambda c: append(c, "exercises/roughness.py", "# mine\n"),
         ["exercises/roughness.py: is not in step with the solution: run grade stubs"],
     ),
+    "a stub that was edited by hand": (
+        lambda c: change(c, "exercises/roughness.py", "raise", "return 1\n    raise"),
+        ["is not in step with the solution: run grade stubs roughness --force"],
+    ),
     "a solution that is no Python": (
         lambda c: change(c, SOLUTION, RETURN, "    return max((("),
         ["solutions/roughness.py:14: SyntaxError: '(' was never closed"],
@@ -212,6 +216,10 @@ FAULTS = {
     "a fixture with a slip": (
         lambda c: change(c, CHECKS, "submission: Any", "submision: Any"),
         ["test_roughness.py:12: there is no fixture 'submision' (did you mean 'submission'?)"],
+    ),
+    "two checks of one name": (
+        lambda c: append(c, CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
+        ["tests/checks/test_roughness.py:31: helper hides the one of line 27: rename one"],
     ),
     "a check without a title": (
         lambda c: change(
@@ -277,6 +285,28 @@ FAULTS = {
     "a misconception with another signature": (
         lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
         ["the misconception slip is broken: it cannot be called as roughness(values): missing a"],
+    ),
+    "two functions of one name": (
+        lambda c: append(c, MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
+        ["misconceptions/roughness.py:41: rough_range hides the one of line 26: rename one"],
+    ),
+    "no misconception": (
+        lambda c: (c.root / MISTAKES).write_text("", encoding="utf-8"),
+        ["hints/misconceptions/roughness.py: holds no misconception: mark one with @misconcep"],
+    ),
+    "a misconception that says nothing": (
+        lambda c: change(
+            c, MISTAKES, '"You look at steps upwards only. A fall is a step too."', '" "'
+        ),
+        ["hints/misconceptions/roughness.py:10: ValueError: 'rough_upwards': says is empty"],
+    ),
+    "a misconception that says much": (
+        lambda c: change(c, MISTAKES, "You look", "You look" * 40),
+        ["'rough_upwards': says has 365 characters: use 300 at most"],
+    ),
+    "a misspelt keyword": (
+        lambda c: change(c, MISTAKES, "hint=1", "hnit=1"),
+        ["got an unexpected keyword argument 'hnit' (did you mean 'hint'?)"],
     ),
     "two that are one": (
         lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
@@ -380,6 +410,19 @@ def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:
     assert any("of 8 seeds, first" in problem for problem in proof.problems), proof.problems
 
 
+def test_a_check_that_the_stub_passes_tests_nothing(course: Course) -> None:
+    more = '''
+
+@pytest.mark.points(1)
+def test_free(submission):
+    """It is free"""
+'''
+    append(course, CHECKS, more)
+    change(course, CHECKS, "points(2)", "points(1)")
+    said = "roughness.free passes on the untouched stub: it tests nothing of the learner's"
+    assert proven(course).problems == (f"tests/checks/test_roughness.py:28: {said}",)
+
+
 # --- what is to be written yet, and what does not belong -----------------------------------------
 
 
@@ -387,6 +430,8 @@ def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) 
     change(course, "course.toml", '"Measure the jumps"', '"TODO: a title"')
     change(course, SOLUTION, MARK, "    # todo: say why\n" + MARK)
     change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
+    change(course, CHECKS, "import pytest", "import pytest  # TODO sort the todos")
+    change(course, MISTAKES, '"""Known', '"""A todo list of TODOS. Known')
     shutil.copy(course.root / SOLUTION, course.root / "exercises/roughness.py")
     course = read_course(course.root / "course.toml")
     stub = read_stub(course.stages[2])
@@ -396,6 +441,7 @@ def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) 
     assert [str(todo).partition(": ")[0] for todo in proof.todos] == [
         "course.toml:28",
         "solutions/roughness.py:12",
+        "tests/checks/test_roughness.py:7",
         "hints/roughness.md:7",
     ]
     assert proof.todos[1].text == "# todo: say why"
