@@ -6,8 +6,10 @@ worker shows runs there, as a learner's code does.
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
+import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,6 +133,8 @@ class StageRuns:
         self._failing: dict[str, list[tuple[int, CaseFact]]] = {}  # of the solution's checks
         self._unsaid: dict[str, str] = {}  # checks that failed and said nothing
         self._skipped: set[str] = set()
+        self._flaky: set[str] = set()
+        self._equal: set[frozenset[str]] = set()  # misconceptions that are told of
 
     def prove(self) -> None:
         """Run all and add what is found to the draft."""
@@ -159,6 +163,7 @@ class StageRuns:
             self._checks.forget()
             with at_hand(self._files, stage) as solution:
                 self._solution(solution, self._seeds[len(self._few) :])
+                self._find_flaky(solution)
         except _Hangs as error:
             draft.problems.append(f"the solution {error}")
         else:
@@ -198,6 +203,16 @@ class StageRuns:
                     self._failing.setdefault(fact.case.check, []).append((seed, fact))
             self._step()
 
+    def _find_flaky(self, solution: Callable[[str], Any]) -> None:
+        """Which of the failing checks pass when the very same is run again."""
+        for seed in {failures[0][0] for failures in self._failing.values()}:
+            for _ in range(_FEW):
+                self._checks.forget()
+                facts = self._local(solution, seed)
+                lost = {fact.case.check for fact in facts.cases if fact.ending not in _FINE}
+                first = {check for check, by in self._failing.items() if by[0][0] == seed}
+                self._flaky |= first - lost
+
     def _in_the_worker(self) -> None:
         """What only the worker shows: the solution and the stub, as a learner's code is run."""
         draft, course = self._draft, self._course
@@ -234,8 +249,9 @@ class StageRuns:
         seen = {
             call.name for call in self._remote(calls_all(self._stage), self._seeds[0]).forbidden
         }
+        place = f"course.toml: stage '{self._stage.slug}': forbidden"
         return [
-            f"forbidden: a call of {name} is not seen; is that its name, and its library there?"
+            f"{place}: {_absent(name) or f'a call of {name} is not seen: name it as it is called'}"
             for name in self._stage.forbidden
             if name not in seen
         ]
@@ -270,7 +286,8 @@ class StageRuns:
             problems.append(f"{place}: {error}")
             return
         except BaseException as error:  # noqa: BLE001 - whatever an author's file does is told
-            problems.append(fault_of(error, {stage.file_name: place}))
+            fault = fault_of(error, {stage.file_name: place})
+            problems.append(fault if fault.startswith(place) else f"{place}: {error}")
             return
         finally:
             self._step()
@@ -335,7 +352,13 @@ class StageRuns:
         proof = MisconceptionProof(mistake.id, caught_by, name, same)
         self._draft.misconceptions.append(proof)
         if caught_by or not self._failing:  # else a check that would catch it may be broken
-            problems = list(_misconception_problems(proof, failed))
+            place = place_of(self._stage, self._stage.misconceptions_file)
+            problems = list(_misconception_problems(proof, failed, place))
+            one = frozenset({mistake.id, *same})
+            if same and one not in self._equal:
+                self._equal.add(one)
+                said = f"{mistake.id} cannot be told from {', '.join(same)}: remove one"
+                problems.append(f"{place}: {said}")
             self._draft.problems += problems
             if failed and not problems and not self._stage.fixture and not _gives(facts):
                 raised = f"{mistake.id}: none of its calls gives a value that can be judged"
@@ -346,8 +369,8 @@ class StageRuns:
     def _conclude(self) -> None:
         """Say of every check, and of all answers together, what has come out."""
         stage, draft = self._stage, self._draft
-        for check, failures in self._failing.items():
-            draft.problems.append(self._told_of(check, failures))
+        causes = [self._told_of(check, failures) for check, failures in self._failing.items()]
+        draft.problems[:0] = causes
         for check, said in self._unsaid.items():
             draft.problems.append(f"{said}: {check} has no words for the learner")
         for planned in self._checks.planned[stage.slug]:
@@ -355,7 +378,7 @@ class StageRuns:
             seconds = self._seconds[planned.id] / len(self._seeds)
             draft.checks.append(CheckProof(planned.id, planned.title, catches, seconds))
             unproven = not catches and planned.id not in self._failing
-            if unproven and planned.id not in self._skipped:
+            if unproven and planned.id not in self._skipped and not causes:
                 draft.notes.append(
                     f"{planned.id}: no misconception fails it; a mutant has to: --mutants"
                 )
@@ -363,11 +386,16 @@ class StageRuns:
         there = len(accepted_files(stage))
         if there < fewest:
             place = place_of(stage, stage.accepted_folder)
-            draft.problems.append(f"{place}/: holds {there} right answers: write {fewest}")
+            draft.problems.append(
+                f"{place}/: holds {there} of {fewest} right answers: write {fewest - there} more"
+            )
 
     def _told_of(self, check: str, failures: Sequence[tuple[int, CaseFact]]) -> str:
         """Why a check refuses the solution: its own fault, or that of one of the two."""
         seed, fact = failures[0]
+        if check in self._flaky:
+            said = f"{check} gives another verdict each time (seed {seed}): draw with rand"
+            return f"{check_place(self._stage, check)}: {said}"
         seeds = len({seed for seed, _ in failures})
         under = (
             f"seed {seed}" if seeds == 1 else f"{seeds} of {len(self._seeds)} seeds, first {seed}"
@@ -443,6 +471,21 @@ def _error_of(fact: CaseFact) -> str:
     return _first_line(fact).removeprefix(f"{NO_SENSE}: ").rstrip(": ")
 
 
+def _absent(name: str) -> str:
+    """What there is not of a dotted name, "" if there is all of it."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        try:
+            found = pkgutil.resolve_name(".".join(parts[:count]))
+        except (ImportError, AttributeError):
+            if count == 1:
+                return f"there is no library '{parts[0]}'"
+            close = difflib.get_close_matches(parts[count - 1], dir(found), n=1)
+            advice = f" (did you mean '{close[0]}'?)" if close else ""
+            return f"{'.'.join(parts[: count - 1])} has no '{parts[count - 1]}'{advice}"
+    return ""
+
+
 def _gives(facts: StageFacts) -> bool:
     """Whether any call has given a value that a check could judge."""
     return any(
@@ -453,16 +496,16 @@ def _gives(facts: StageFacts) -> bool:
     )
 
 
-def _misconception_problems(proof: MisconceptionProof, failed: Sequence[CaseFact]) -> Iterator[str]:
+def _misconception_problems(
+    proof: MisconceptionProof, failed: Sequence[CaseFact], place: str
+) -> Iterator[str]:
     name = f"the misconception {proof.id}"
     slips = [
         fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
     ]
     if not proof.caught_by:
-        yield f"{name} passes every check"
+        yield f"{place}: {name} passes every check: sharpen a check, or remove it"
     elif len(slips) == len(failed):
         yield f"{name} is not caught but broken: {_first_line(slips[0])}"
     if proof.named not in (None, proof.id):
         yield f"{name} is named {proof.named}"
-    if proof.same_as:
-        yield f"{proof.id} cannot be told from {', '.join(proof.same_as)}: they are one"

@@ -56,6 +56,18 @@ def files_of(stage: Stage) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
+def _repeated(stage: Stage) -> Iterator[str]:
+    """What is said of right answers that are another one, or the solution, once more."""
+    files = [stage.solution_file, *accepted_files(stage)]
+    texts = [file.read_text(encoding="utf-8-sig", errors="replace") for file in files]
+    for number, file in enumerate(files):
+        for earlier, text in zip(files[:number], texts, strict=False):
+            if same_but_for_words(text, texts[number]):
+                said = f"is {place_of(stage, earlier)} again: remove it"
+                yield f"{place_of(stage, file)}: {said}"
+                break
+
+
 def missing_files(stage: Stage) -> Iterator[str]:
     """What is said of each file that a stage has to have and has not."""
     for file, advice in (
@@ -74,6 +86,7 @@ def file_problems(stage: Stage) -> Iterator[str]:
     """What is wrong with the files of a stage that are there."""
     if stage.solution_file.is_file():
         yield from _told(lambda: _stub_problems(stage))
+        yield from _repeated(stage)
     for file in (stage.check_file, stage.misconceptions_file):
         if file.is_file():
             yield from _hidden(stage, file)

@@ -9,6 +9,7 @@ never over a file.
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import json
 import os
@@ -220,6 +221,10 @@ def _refuse_slug(course: Course, slug: str) -> None:
         raise KitError(
             f"'{slug}' {fault}: " + ("choose another slug" if known else f"try '{better}'")
         )
+    if hasattr(builtins, slug):
+        raise KitError(f"'{slug}' is a name of Python's own: choose another slug")
+    if slug == "conftest" or slug.startswith("test_"):
+        raise KitError(f"'{slug}' is a name that pytest looks for: choose another slug")
     for stage in course.stages:
         if slug == stage.slug:
             raise KitError(f"there is a stage '{slug}' already: choose another slug")

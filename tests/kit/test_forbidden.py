@@ -341,7 +341,7 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
     course = read_course(file)
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert [problem.partition(";")[0] for problem in proof.problems] == [
-        "forbidden: a call of numpy.convlove is not seen",
+        "forbidden: numpy has no 'convlove' (did you mean 'convolve'?)",
         "forbidden: a call of collections.OrderedDict.fromkeys is not seen",
     ]
 

@@ -25,6 +25,17 @@ CHECKS = "tests/checks/test_roughness.py"
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
 ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
+CHANCE = """
+
+calls = []
+
+
+@pytest.mark.points(2)
+def test_values(submission):
+    'It is a matter of chance'
+    calls.append(submission.roughness([2.0]))
+    assert len(calls) not in (1, 2), "It is not"
+"""
 HANG = """while True:
         try:
             values[1] / 0
@@ -310,7 +321,7 @@ FAULTS = {
     ),
     "two that are one": (
         lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
-        ["rough_range cannot be told from rough_twin", "rough_twin cannot be told from"],
+        ["roughness.py: rough_range cannot be told from rough_twin: remove one"],
     ),
     "a hint that is not there": (
         lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
@@ -318,7 +329,7 @@ FAULTS = {
     ),
     "a misconception that is right": (
         lambda c: append(c, MISTAKES, HARMLESS),
-        ["the misconception harmless passes every check"],
+        ["misconceptions/roughness.py: the misconception harmless passes every check: sharpen a"],
     ),
     "a wide tolerance": (
         lambda c: append(c, MISTAKES, NEAR),
@@ -336,7 +347,7 @@ FAULTS = {
     ),
     "too few accepted answers": (
         lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
-        ["tests/accepted/roughness/: holds 2 right answers: write 3"],
+        ["tests/accepted/roughness/: holds 2 of 3 right answers: write 1 more"],
     ),
     "an accepted answer that is refused": (
         lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
@@ -345,6 +356,22 @@ FAULTS = {
     "an accepted answer that hangs": (
         lambda c: append(c, ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
         ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.4 s (seed"],
+    ),
+    "an accepted answer twice": (
+        lambda c: shutil.copy(c.root / ACCEPTED, c.root / ACCEPTED.replace("sorted", "still_sor")),
+        ["roughness/still_sor_steps.py: is tests/accepted/roughness/sorted_steps.py again: rem"],
+    ),
+    "the solution as an accepted answer": (
+        lambda c: shutil.copy(c.root / SOLUTION, c.root / ACCEPTED),
+        ["tests/accepted/roughness/sorted_steps.py: is solutions/roughness.py again: remove it"],
+    ),
+    "an accepted answer of another name": (
+        lambda c: change(c, ACCEPTED, "def roughness", "def rough"),
+        ["tests/accepted/roughness/sorted_steps.py: module 'roughness' has no attribute 'roughn"],
+    ),
+    "a check that is a matter of chance": (
+        lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
+        ["test_roughness.py:7: roughness.values gives another verdict each time (seed 1): draw"],
     ),
     "an accepted answer that cannot be imported": (
         lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),

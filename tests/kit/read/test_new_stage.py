@@ -182,7 +182,7 @@ def test_a_new_stage_runs_as_it_is(tmp_path: Path, preload: str) -> None:
     (tmp_path / "tests/accepted/nest/nest.py").rename(tmp_path / "tests/accepted/nest/added_up.py")
     [proof] = verify(alone, alone.stages, seeds=(1,)).stages
     assert {tmp_path / todo.file for todo in proof.todos} == {*files} - {stage.exercise_file}
-    assert [*proof.problems] == ["tests/accepted/nest/: holds 1 right answers: write 3"]
+    assert [*proof.problems] == ["tests/accepted/nest/: holds 1 of 3 right answers: write 2 more"]
     assert len(proof.misconceptions) == 2
     assert all(mistake.named == mistake.id for mistake in proof.misconceptions)
 
@@ -215,6 +215,9 @@ def test_several_stages_keep_their_order_and_the_comments(birds: Course) -> None
         ("hint", "x", "'hint' is a command of `grade`: choose another slug"),
         ("grader", "x", "'grader' is a module of the kit: choose another slug"),
         ("rich", "x", "'rich' is an installed package, which it would hide: choose another"),
+        ("sum", "x", "'sum' is a name of Python's own: choose another slug"),
+        ("conftest", "x", "'conftest' is a name that pytest looks for: choose another slug"),
+        ("test_nest", "x", "'test_nest' is a name that pytest looks for: choose another slug"),
         ("wings", "x", "there is a stage 'wings' already: choose another slug"),
         ("crease", "x", "'crease' is written in stage 'fold': choose another slug"),
         ("nest", "", "--title: give it a line of text"),
