@@ -16,12 +16,14 @@ from grader.read.hints import read_hints
 from grader.read.mutants import read_records
 from grader.read.predictions import read_predictions
 from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.hints import Hints
 
 LONGEST_TITLE = 72  # characters of a check's docstring: a line of the learner's screen
 _CONFTEST = "conftest.py"
+_NOT_READ = "the grader never reads it: move its fixtures into the check files"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -184,13 +186,24 @@ def _check_titles(stage: Stage) -> Iterator[str]:
 def strays(course: Course) -> Iterator[str]:
     """What is said of each file in the folders of an author's files that is no stage's own."""
     known = {path for stage in course.stages for path in files_of(stage)}
-    known.add(course.root / "tests" / "checks" / _CONFTEST)
+    fixtures = course.root / "tests" / "checks" / _CONFTEST
+    known.add(fixtures)
     folders = {file.parent for stage in course.stages for file in _homes(stage)}
     for folder in sorted(folders):
         yield from _strays(course, folder, known, folders)
+    if fixtures.is_file() and not _is_kits_own(fixtures):
+        yield f"{fixtures.relative_to(course.root).as_posix()}: {_NOT_READ}"
     above = course.root / "tests" / _CONFTEST
     if above.is_file():
         yield f"tests/{_CONFTEST}: belongs to no stage, and pytest would run it: remove it"
+
+
+def _is_kits_own(conftest: Path) -> bool:
+    """Whether it is the one of the kit, for those who run its checks with pytest alone."""
+    roots = (Path(__file__).parents[2], installed_folder())
+    files = [root / "tests" / "checks" / _CONFTEST for root in roots]
+    text = conftest.read_bytes()
+    return any(file.is_file() and file.read_bytes() == text for file in files)
 
 
 def _homes(stage: Stage) -> Iterable[Path]:

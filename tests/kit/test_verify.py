@@ -492,7 +492,8 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
     ):
         (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
         (course.root / stray).write_text("", encoding="utf-8")
-    for passing in ("tests/checks/conftest.py", "solutions/__pycache__/a.pyc", "hints/.DS_Store"):
+    shutil.copy(TINY.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
+    for passing in ("solutions/__pycache__/a.pyc", "hints/.DS_Store"):
         (course.root / passing).parent.mkdir(exist_ok=True)
         (course.root / passing).write_text("", encoding="utf-8")
     assert [stray.partition(":")[0] for stray in strays(course)] == [
@@ -509,6 +510,12 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
         "tests/mutants/rough.toml",
         "tests/conftest.py",
     ]
+
+
+def test_fixtures_that_the_grader_does_not_read_are_named(course: Course) -> None:
+    (course.root / "tests/checks/conftest.py").write_text("import pytest\n", encoding="utf-8")
+    [stray] = strays(course)
+    assert stray.startswith("tests/checks/conftest.py: the grader never reads it: move its fix")
 
 
 # --- the command ---------------------------------------------------------------------------------
