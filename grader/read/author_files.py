@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from grader.read.bundle import leaks, secret_lines, solution_lines, stage_files, words_of
+from grader.read.bundle import (
+    leaks,
+    secret_lines,
+    solution_lines,
+    solution_values,
+    stage_files,
+    told_values,
+    words_of,
+)
 from grader.read.hints import read_hints
 from grader.read.mutants import read_records
 from grader.read.predictions import read_predictions
@@ -123,9 +131,8 @@ def _stub_problems(stage: Stage) -> list[str]:
     secrets = solution_lines(stage)
     words = words_of(stub)
     text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
-    found = leaks({place_of(stage, stage.exercise_file): text.encode()}, secrets)
-    problems += [str(leak) for leak in found]
-    return problems
+    given = {place_of(stage, stage.exercise_file): text.encode()}
+    return problems + _said(given, secrets, solution_values(stage))
 
 
 def _hint_problems(stage: Stage) -> list[str]:
@@ -138,9 +145,20 @@ def _hint_problems(stage: Stage) -> list[str]:
         if line.startswith(f"## {len(hints.rungs)}.")
     )
     earlier = "\n".join(text.splitlines()[:last])
-    secrets = solution_lines(stage) if stage.solution_file.is_file() else {}
-    place = place_of(stage, stage.hints_file)
-    return [str(leak) for leak in leaks({place: earlier.encode()}, secrets)]
+    if not stage.solution_file.is_file():
+        return []
+    given = {place_of(stage, stage.hints_file): earlier.encode()}
+    return _said(given, solution_lines(stage), solution_values(stage))
+
+
+def _said(
+    given: dict[str, bytes], lines: Mapping[str, str], values: Mapping[str, str]
+) -> list[str]:
+    """What is said of lines and values of the solution that are given away, of a line once."""
+    found = leaks(given, lines)
+    there = {(leak.file, leak.line) for leak in found}
+    more = [leak for leak in told_values(given, values) if (leak.file, leak.line) not in there]
+    return [str(leak) for leak in [*found, *more]]
 
 
 def _hidden(stage: Stage, file: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ import symtable
 import tokenize
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ _ENGINE = Path(__file__).parents[1]
 _SHORTEST = 12  # letters of a line that is worth keeping secret
 _DISTINCT = 30  # letters of one that may not even be a part of a line
 _CALL = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")
+_NAMES = re.compile(r"[\w.()]+")  # with calls of nothing: it tells nothing
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 _TABLES = (
     *("[build-system]", "[project]", "[project.optional-dependencies]"),
@@ -37,6 +39,7 @@ _TABLES = (
 )
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_WITH_VALUE = ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr
 _Import = ast.Import | ast.ImportFrom
 
 
@@ -356,6 +359,43 @@ def solution_lines(stage: Stage) -> dict[str, str]:
         for number, line in _coded(_solutions(source))
         if len(line) >= _SHORTEST and not _CALL.fullmatch(line) and line not in given
     }
+
+
+def solution_values(stage: Stage) -> dict[str, str]:
+    """The expressions of a stage's solution that tell something, and where each stands.
+
+    They are what is returned, assigned or called, however it is spaced. Raises CourseError.
+    """
+    source, place = read_source(stage)
+    inside = {number for number, line in _coded(_solutions(source)) if line}
+    given = {value for _, value in _values(ast.parse(read_stub(stage)))}
+    return {
+        value: f"{place}:{number}"
+        for number, value in _values(ast.parse(source))
+        if number in inside
+        and value not in given
+        and len(value) >= _SHORTEST
+        and not (_CALL.fullmatch(value) or _NAMES.fullmatch(value))
+    }
+
+
+def told_values(files: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[Leak]:
+    """The lines of `files` that are, or quote in backticks, one of the `secrets`."""
+    found = []
+    for name, data in files.items():
+        for number, line in _coded(data.decode("utf-8", "replace")):
+            for part in (line, *re.findall(r"`([^`]+)`", line)):
+                with suppress(SyntaxError, ValueError):
+                    values = [value for _, value in _values(ast.parse(part.strip()))]
+                    found += [Leak(name, number, secrets[v]) for v in values if v in secrets]
+    return list(dict.fromkeys(found))
+
+
+def _values(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The lines of the statements that have a value, and that value in one way of writing."""
+    for node in ast.walk(tree):
+        if isinstance(node, _WITH_VALUE) and not isinstance(node.value, ast.Constant | None):
+            yield node.lineno, ast.unparse(node.value)
 
 
 def leaks(files: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[Leak]:

@@ -340,9 +340,11 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
     file.write_text(text.replace('slug = "roughness"\n', rule), encoding="utf-8")
     course = read_course(file)
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
-    assert [problem.partition(";")[0] for problem in proof.problems] == [
-        "forbidden: numpy has no 'convlove' (did you mean 'convolve'?)",
-        "forbidden: a call of collections.OrderedDict.fromkeys is not seen",
+    place = "course.toml: stage 'roughness': forbidden"
+    seen = "is not seen: name it as it is called"
+    assert list(proof.problems) == [
+        f"{place}: numpy has no 'convlove' (did you mean 'convolve'?)",
+        f"{place}: a call of collections.OrderedDict.fromkeys {seen}",
     ]
 
 

@@ -43,6 +43,7 @@ HANG = """while True:
             pass
 """
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
+VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
 SLIP = """
 
@@ -265,6 +266,19 @@ FAULTS = {
     "a rung that gives the solution away": (
         lambda c: change(c, "hints/roughness.md", "Count before", f"{RETURN}\n\nCount before"),
         ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+    ),
+    "a rung that gives a value away": (
+        lambda c: change(
+            c, "hints/roughness.md", "Count before", f"Try `{VALUE}`.\n\nCount before"
+        ),
+        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+    ),
+    "a stub that gives a value away": (
+        lambda c: change(c, SOLUTION, "    >>> roughness", f"    {VALUE}\n\n    >>> roughness"),
+        [
+            "exercises/roughness.py: is not in step",
+            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
+        ],
     ),
     "a stub that gives the solution away": (
         lambda c: change(c, SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
