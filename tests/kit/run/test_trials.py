@@ -14,7 +14,9 @@ from grader.read.course_file import parse_course
 from grader.run.answers import AnswerError, LocalAnswers, WorkerAnswers
 from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
+from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
+from grader.types.errors import KitError
 from grader.types.submission import Submission
 
 COURSE = parse_course(
@@ -86,6 +88,79 @@ def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
 def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
     with pytest.raises(AnswerError, match="Not written yet"):
         tried(interpreter, "def test_legs(hatch): raise NotImplementedError")
+
+
+class Counting(WorkerAnswers):
+    """Those of a worker, with a note of the seed of each trial."""
+
+    def __init__(self, interpreter: Interpreter, tests: str) -> None:
+        super().__init__(
+            interpreter, COURSE, STAGE, Submission("birds", {"eggs.py": tests.encode()})
+        )
+        self.seeds: list[int] = []
+
+    def tried(self, request: Frame) -> Frame:
+        self.seeds.append(request.header["seed"])
+        return super().tried(request)
+
+
+def test_all_are_tried_whatever_the_first_says(interpreter: Interpreter) -> None:
+    """One that is not written for some of them is written, and nothing is tried by itself later."""
+    sources = {str(n): RIGHT.replace("return 2", f"return {n}") for n in range(4)}
+    tests = "def test_legs(hatch):\n    if hatch().legs() < 3:\n        raise NotImplementedError\n"
+    answers = Counting(interpreter, tests)
+    stage = StageUnderCheck(STAGE, answers)
+    submission = RemoteSubmission(stage)
+    expected = {name: "passed" if name == "3" else "unwritten" for name in sources}
+    stage.begin(seed=3)
+    assert verdicts(submission.tried("hatch", sources, "Egg")) == expected
+    for name, source in sources.items():
+        stage.begin(seed=3)
+        assert verdicts(submission.tried("hatch", {name: source}, "Egg")) == {name: expected[name]}
+        assert not stage.not_written
+    stage.close()
+    assert len(answers.seeds) == 4
+
+
+def test_a_stub_is_tried_no_more_than_once_on_each(interpreter: Interpreter) -> None:
+    answers = Counting(interpreter, "def test_legs(hatch): raise NotImplementedError")
+    stage = StageUnderCheck(STAGE, answers)
+    for sources in (SOURCES, {"right": RIGHT}, {"wrong": WRONG}):
+        stage.begin(seed=3)
+        with pytest.raises(AnswerError, match="Not written yet"):
+            RemoteSubmission(stage).tried("hatch", sources, "Egg")
+        assert stage.not_written
+    stage.close()
+    assert len(answers.seeds) == 2
+
+
+def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter: Interpreter) -> None:
+    class Broken(Counting):
+        def tried(self, request: Frame) -> Frame:
+            super().tried(request)
+            raise KitError("the isolated interpreter stopped: run the command again")
+
+    answers = Broken(interpreter, LEGS)
+    stage = StageUnderCheck(STAGE, answers)
+    stage.begin(seed=3)
+    with pytest.raises(KitError):
+        RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+    trials = RemoteSubmission(stage).tried("hatch", {"wrong": WRONG}, "Egg")
+    stage.close()
+    assert verdicts(trials) == {"wrong": "nothing"}
+    assert len(answers.seeds) == 1
+
+
+def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
+    seeds = []
+    for _ in range(2):
+        answers = Counting(interpreter, LEGS)
+        stage = StageUnderCheck(STAGE, answers)
+        stage.begin(seed=3)
+        RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+        stage.close()
+        seeds += answers.seeds
+    assert len(set(seeds)) == 4
 
 
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
