@@ -306,6 +306,95 @@ def test_what_was_seen_before_is_not_seen_again() -> None:
     assert len(seen) == 20
 
 
+UNUSABLE = {
+    "a misspelt fixture": (
+        "def test_legs(hach): pass",
+        [
+            "there is no fixture hach: did you mean hatch?",
+            "  eggs.py, line 1, in test_legs",
+            "    def test_legs(hach): pass",
+        ],
+    ),
+    "a fixture that is not there": (
+        "import pytest\n@pytest.fixture\ndef nest(wood): pass\ndef test_legs(nest): pass",
+        [
+            "there is no fixture wood; there are hatch and pytest's own",
+            "  eggs.py, line 2, in nest",
+            "    @pytest.fixture",
+        ],
+    ),
+    "a fixture that needs itself": (
+        "import pytest\n@pytest.fixture\ndef nest(nest): pass\ndef test_legs(nest): pass",
+        [
+            "the fixture nest needs itself",
+            "  eggs.py, line 2, in nest",
+            "    @pytest.fixture",
+        ],
+    ),
+    "a test that waits": (
+        "async def test_legs(hatch): assert hatch().legs() == 2",
+        [
+            "pytest runs no async test: make it a plain function, def without async",
+            "  eggs.py, line 1, in test_legs",
+            "    async def test_legs(hatch): assert hatch().legs() == 2",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("tests, said", UNUSABLE.values(), ids=UNUSABLE)
+def test_what_pytest_does_not_take_is_told_with_its_line(
+    interpreter: Interpreter, tests: str, said: list[str]
+) -> None:
+    trial = tried(interpreter, tests, {"right": RIGHT})["right"]
+    assert trial.said.split("\n") == ["test_legs", f"  {said[0]}", *said[1:]]
+
+
+NO_TESTS = {
+    "a wrong parametrize": (
+        (
+            "import pytest\n@pytest.mark.parametrize('n, m', [(1, 2, 3)])\n"
+            "def test_legs(hatch, n, m): pass"
+        ),
+        'pytest cannot collect them: test_legs: in "parametrize" the number of names (2): '
+        "['n', 'm'] must be equal to the number of values (3): (1, 2, 3)",
+    ),
+    "a class that cannot be made": (
+        "class TestEgg:\n    def __init__(self): pass\n    def test_legs(self, hatch): pass",
+        "pytest says: cannot collect test class 'TestEgg' because it has a __init__ constructor",
+    ),
+}
+
+
+@pytest.mark.parametrize("tests, ended", NO_TESTS.values(), ids=NO_TESTS)
+def test_why_there_is_no_test_is_told(interpreter: Interpreter, tests: str, ended: str) -> None:
+    trial = tried(interpreter, tests, {"right": RIGHT})["right"]
+    assert (trial.verdict, trial.ended) == ("nothing", ended)
+
+
+def test_a_fixture_of_any_scope_may_take_the_given_one(interpreter: Interpreter) -> None:
+    tests = "import pytest\n@pytest.fixture(scope='session')\ndef egg(hatch): return hatch()\n"
+    trials = tried(interpreter, f"{tests}def test_legs(egg): assert egg.legs() == 2")
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+
+
+def test_there_are_all_fixtures_of_pytests(interpreter: Interpreter) -> None:
+    tests = """
+import logging
+def test_legs(hatch, caplog, capsys, monkeypatch, record_property, recwarn, request, tmp_path):
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("egg").info("is warm")
+    assert caplog.messages == ["is warm"]
+    record_property("legs", 2)
+    print("cheep")
+    assert capsys.readouterr().out == "cheep\\n"
+    (tmp_path / "egg").write_text("x")
+    assert hatch().legs() == 2
+"""
+    trials = tried(interpreter, tests)
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+
+
 NONSENSE: list[dict[str, Any]] = [
     {},
     {"outcomes": 3, "made": 1},
@@ -333,4 +422,11 @@ def test_what_a_stranger_says_is_cut_and_made_visible() -> None:
     trial = trial_of(header)
     assert "\x1b" not in trial.said + trial.outcomes[0][0]
     assert len(trial.outcomes[0][0]) < 110
-    assert trial.said.endswith("word ...")
+    assert trial.said.endswith("wor ...")
+
+
+def test_a_long_word_is_cut_and_a_name_is_one_line() -> None:
+    first = {"test": "a\nb", "type": "Bad\n  eggs.py, line 1\r\x85", "message": "x" * 300}
+    trial = trial_of({"outcomes": [["a\nb", "failed"]], "made": 1, "first": first})
+    assert trial.said == f"a b\n  Bad eggs.py, line 1: {'x' * 196} ..."
+    assert trial.outcomes == (("a b", "failed"),)
