@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.read.course_file import parse_course
-from grader.run.answers import AnswerError, LocalAnswers, WorkerAnswers
+from grader.run.answers import AnswerError, LocalAnswers, Timeout, WorkerAnswers
 from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
 from grader.run.worker.wire import Frame
@@ -45,6 +47,7 @@ class Egg:
 """
 WRONG = RIGHT.replace("return 2", "return 3")
 SOURCES = {"right": RIGHT, "wrong": WRONG}
+LEGLESS = {"target": {"function": "hatch"}, "given": RIGHT, "name": "Egg", "seed": 1}
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
 Trials = Mapping[str, Trial]
 
@@ -206,6 +209,27 @@ def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
     assert time.monotonic() - start < 30  # 2 + 1 + 10 times half a second, and what a fork takes
 
 
+def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpreter) -> None:
+    limits = replace(COURSE.limits, stage_seconds=4.2)
+    submission = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
+    answers = WorkerAnswers(interpreter, replace(COURSE, limits=limits), STAGE, submission)
+    said = []
+    for _ in range(6):
+        with pytest.raises(Timeout) as caught:
+            answers.tried(Frame({"op": "try", **LEGLESS}))
+        said.append(str(caught.value))
+    answers.close()
+    assert said[:3] == [
+        "No end in 2 seconds: is there an endless loop?",
+        "No end in 1 second, the limit of 2 halved each time: is there an endless loop?",
+        "No end in 0.5 seconds, the limit of 2 halved each time: is there an endless loop?",
+    ]
+    assert re.fullmatch(
+        r"No end in 0\.\d+ seconds, all that was left of this stage's 4\.2: .*", said[-2]
+    )
+    assert said[-1] == "This stage has used up its 4.2 seconds"
+
+
 def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> None:
     files = {
         "eggs.py": LEGS.encode(),
@@ -356,8 +380,10 @@ NO_TESTS = {
             "import pytest\n@pytest.mark.parametrize('n, m', [(1, 2, 3)])\n"
             "def test_legs(hatch, n, m): pass"
         ),
-        'pytest cannot collect them: test_legs: in "parametrize" the number of names (2): '
-        "['n', 'm'] must be equal to the number of values (3): (1, 2, 3)",
+        (
+            'pytest cannot collect them: test_legs: in "parametrize" the number of names (2): '
+            "['n', 'm'] must be equal to the number of values (3): (1, 2, 3)"
+        ),
     ),
     "a class that cannot be made": (
         "class TestEgg:\n    def __init__(self): pass\n    def test_legs(self, hatch): pass",
@@ -422,7 +448,7 @@ def test_what_a_stranger_says_is_cut_and_made_visible() -> None:
     trial = trial_of(header)
     assert "\x1b" not in trial.said + trial.outcomes[0][0]
     assert len(trial.outcomes[0][0]) < 110
-    assert trial.said.endswith("wor ...")
+    assert trial.said.endswith(" ...")
 
 
 def test_a_long_word_is_cut_and_a_name_is_one_line() -> None:
