@@ -40,7 +40,7 @@ conftest.py beside it and type `pytest write_the_tests.py`:
     import pytest
     from multi_head_attention import MultiHeadAttention
 
-    @pytest.fixture
+    @pytest.fixture(scope="session")
     def make_attention():
         return MultiHeadAttention
 """

@@ -316,9 +316,7 @@ class WorkerAnswers:
                 if "error" in reply.header:
                     break  # it cannot even be imported, this time
         except DeadlineError:
-            seconds = self._patience_with_tests
-            self._patience_with_tests = max(_SHORTEST_PATIENCE, seconds / 2)
-            raise Timeout(f"No end in {seconds:g} seconds: is there an endless loop?") from None
+            raise Timeout(self._no_end(left)) from None
         except Closed:
             if self._aborted:
                 raise Cancelled from None
@@ -331,6 +329,19 @@ class WorkerAnswers:
                 worker.end()
             self._spent += time.monotonic() - start
         return reply
+
+    def _no_end(self, left: float) -> str:
+        """Tests were stopped: with what limit, when `left` was left to the stage, and why that."""
+        limits, seconds = self._course.limits, self._patience_with_tests
+        self._patience_with_tests = max(_SHORTEST_PATIENCE, seconds / 2)
+        why = ""
+        if left < seconds:
+            seconds = left
+            why = f", all that was left of this stage's {limits.stage_seconds:g}"
+        elif seconds < limits.load_seconds:
+            why = f", the limit of {limits.load_seconds:g} halved each time"
+        count = f"{round(seconds, 2):g} second" + ("" if seconds == 1 else "s")
+        return f"No end in {count}{why}: is there an endless loop?"
 
     def _ensure_worker(self) -> None:
         try:

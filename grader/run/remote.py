@@ -197,8 +197,10 @@ class StageUnderCheck:
     def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
         """How the learner's tests do with what `name` stands for in each of the sources.
 
-        Each has a process of its own, in random order and with its looks changed, so that nothing
-        but what it does tells one from another. For a stage each is tried once. Raises AnswerError.
+        Each has a process of its own, a seed that nobody knows, a random place in the order and
+        other looks, so that nothing but what it does tells one from another. For a stage each is
+        tried once, in the first call that asks for it, whatever becomes of the others: a call with
+        fewer of them would tell what they are. Raises AnswerError.
         """
         self.need(fixture)
         chance = random.SystemRandom()
@@ -206,23 +208,24 @@ class StageUnderCheck:
         chance.shuffle(new)
         words = vocabulary_of(new)
         self._seed += 1
+        self._trials.update(dict.fromkeys(new, Trial(ended="The grader did not get to it")))
         for source in new:
-            trial = self._trial(self._request(fixture, neutral(source, words, chance), name))
-            if trial.verdict == "unwritten":
-                self.not_written = True
-                raise SubmissionError("Not written yet")
-            self._trials[source] = trial
+            seed = chance.getrandbits(32)
+            request = self._request(fixture, neutral(source, words, chance), name, seed)
+            self._trials[source] = self._trial(request)
+        if all(trial.verdict == "unwritten" for trial in self._trials.values()):
+            self.not_written = True
+            raise SubmissionError("Not written yet")
         self._answered = True
         for source in sources:
             reply = Frame({"value": self._trials[source].verdict})
-            self._exchanges.append(Exchange(self._request(fixture, source, name), reply))
+            request = self._request(fixture, source, name, self._seed)
+            self._exchanges.append(Exchange(request, reply))
         return [self._trials[source] for source in sources]
 
-    def _request(self, fixture: str, source: str, name: str) -> Frame:
+    def _request(self, fixture: str, source: str, name: str, seed: int) -> Frame:
         target = {"function": fixture}
-        return Frame(
-            {"op": "try", "target": target, "given": source, "name": name, "seed": self._seed}
-        )
+        return Frame({"op": "try", "target": target, "given": source, "name": name, "seed": seed})
 
     def _trial(self, request: Frame) -> Trial:
         try:

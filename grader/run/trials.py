@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -58,22 +57,27 @@ def trial_of(header: dict[str, Any]) -> Trial:
     for pair in outcomes:
         if not isinstance(pair, list) or len(pair) != 2 or pair[1] not in OUTCOMES:
             return _NONSENSE
-        known.append((safe(str(pair[0])[:NAME_CAP]), str(pair[1])))
+        known.append((_cut(str(pair[0]), NAME_CAP), str(pair[1])))
     first = header.get("first")
     said = ""
     if isinstance(first, dict):
-        said = f"{safe(str(first.get('test', ''))[:NAME_CAP])}\n  {_told(first)}"
-    return Trial(tuple(known), safe(str(ended or "")[:ENDED_CAP]), said, made)
+        said = f"{_cut(str(first.get('test', '')), NAME_CAP)}\n  {_told(first)}"
+    return Trial(tuple(known), _cut(str(ended or ""), ENDED_CAP), said, made)
 
 
 def _told(error: dict[str, Any]) -> str:
     """An exception in the words of its first line, and the last of the learner's own frames."""
-    name = safe(str(error.get("type", "Exception"))[:NAME_CAP])
-    message = safe(str(error.get("message", ""))).strip().partition("\n")[0]
+    name = _cut(str(error.get("type", "Exception")), NAME_CAP)
+    message = _cut(str(error.get("message", "")).strip().partition("\n")[0], _WIDTH)
     frames = error.get("frames")
     last = {"frames": frames[-1:]} if isinstance(frames, list) else {}
-    said = textwrap.shorten(message, _WIDTH, placeholder=" ...")
-    return (f"{name}: {said}" if said else name) + frames_told(last)
+    return ": ".join(part for part in (name, message) if part) + frames_told(last)
+
+
+def _cut(text: str, width: int) -> str:
+    """A text in one line of so many characters, before those that are hidden are made visible."""
+    line = " ".join(text.split())
+    return safe(line if len(line) <= width else f"{line[: width - 4]} ...")
 
 
 # --- so that nobody knows one by its looks -------------------------------------------------------

@@ -7,6 +7,7 @@ that the order tells nothing.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -482,9 +483,8 @@ WRONG = {
 def expect_passed(what: str, trial: Trial) -> None:
     """Expect that the tests pass on a right module."""
     if trial.ended:
-        raise CheckFailed(
-            f"Your tests do not come to their end on {what}\n  because   {trial.ended}"
-        )
+        why = textwrap.fill(trial.ended, 67).replace("\n", "\n            ")
+        raise CheckFailed(f"Your tests do not come to their end on {what}\n  because   {why}")
     if not trial.count("passed", "failed", "errored"):
         raise CheckFailed("Not one of your tests was run to its end" + counted(trial))
     if trial.verdict == "failed":
@@ -548,7 +548,10 @@ def test_first(submission: Any) -> None:
 @pytest.mark.parametrize("what", RIGHT, ids=range(len(RIGHT)))
 def test_right(submission: Any, what: str) -> None:
     """They pass on every right module, in whatever way it is written"""
-    expect_passed(what, submission.tried(FIXTURE, {what: RIGHT[what]}, NAME)[what])
+    trials = submission.tried(FIXTURE, {**FIRST, what: RIGHT[what]}, NAME)
+    if any(trials[first].verdict == "nothing" for first in FIRST):
+        raise CheckFailed("Without tests that are run to their end nothing is passed")
+    expect_passed(what, trials[what])
 
 
 @pytest.mark.points(1)

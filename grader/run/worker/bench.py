@@ -129,10 +129,13 @@ class Bench:
         return packer.frame({"value": packer.pack([by_id.get(id(tensor)) for tensor in inputs])})
 
     def _tried(self, header: dict[str, Any]) -> Frame:
-        """What the tests that `find` gives for a fixture's name say of what was given."""
+        """What the tests that `find` gives for a fixture's name say of what was given.
+
+        Nothing of the request is left for those who look at the frames above them.
+        """
         fixture = header["target"]["function"]
-        given = defined(header["given"], header["name"])
-        seed_all(header["seed"])
+        given = defined(header.pop("given"), header.pop("name"))
+        seed_all(header.pop("seed"))
         return Frame(
             tried(self._find(fixture), fixture, given, lambda error: describe(error, self._line))
         )

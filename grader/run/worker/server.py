@@ -310,6 +310,7 @@ class _Server:
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         pid = os.fork()
         if pid == 0:
+            self._forget()  # this frame is there for the learner's code to look at
             _work(socket.socket(fileno=descriptor), self._lock, scratch)
         os.close(descriptor)
         self._scratch[pid] = scratch
@@ -322,8 +323,14 @@ class _Server:
             os.dup2(descriptor, self._control.fileno())  # from here on it answers that one
             self._lock.adopt()
             self._is_copy = True
-            self._scratch.clear()
+            self._forget()
         os.close(descriptor)
+
+    def _forget(self) -> None:
+        """What another process's workers are up to is no business of this one."""
+        self._scratch.clear()
+        self._stopped.clear()
+        self._started = 0.0
 
 
 def _too_much(pid: int, scratch: str, size: int) -> str | None:

@@ -5,9 +5,11 @@ pytest is imported by those who need it: the server does so before it forks a wo
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
-import textwrap
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -22,9 +24,9 @@ ENDED_CAP = 200
 # Without what would write files, read the folders around, or take what is printed away.
 _OPTIONS = (
     *("-c", os.devnull, "--rootdir", ".", "--assert=plain", "--noconftest", "--capture=no"),
-    *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"),
-    *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:doctest"),
-    *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "--disable-plugin-autoload"),
+    *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:doctest"),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:pastebin"),
+    *("-p", "no:stepwise", "--disable-plugin-autoload"),
 )
 
 
@@ -57,6 +59,8 @@ def tried(
     code = pytest.main([*_OPTIONS], plugins=[run])
     if not run.ended and code not in (0, 1, 5):  # all passed, some failed, there are none
         run.ended = "pytest was ended before all tests were run"
+    if not run.outcomes:
+        run.ended = run.ended or run.left_out
     outcomes = [(name, run.outcomes[name]) for name in list(run.outcomes)[:TESTS_CAP]]
     if len(run.outcomes) > TESTS_CAP:
         run.ended = f"there are more than {TESTS_CAP} tests"
@@ -91,9 +95,11 @@ def _run(
             self.first: dict[str, Any] | None = None
             self.made = 0
             self.ended = ""
+            self.left_out = ""  # why pytest has taken something for no test
             self._error: BaseException | None = None
+            self._function: Any = None  # whose error it is
 
-        @pytest.fixture(name=fixture)
+        @pytest.fixture(name=fixture, scope="session")  # so that any of theirs may take it
         def _fixture(self) -> Callable[..., Any]:
             def make(*args: Any, **kwargs: Any) -> Any:
                 self.made += 1
@@ -113,17 +119,30 @@ def _run(
             )
             return True
 
-        def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        def pytest_exception_interact(
+            self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
+        ) -> None:
             """A class or a parametrization that pytest cannot make tests of."""
-            if report.failed and not self.ended:
-                said = textwrap.shorten(report.longreprtext, ENDED_CAP // 2, placeholder=" ...")
-                self.ended = f"pytest cannot collect the tests: {said}"
+            if isinstance(report, pytest.TestReport) or call.excinfo is None or self.ended:
+                return
+            error = call.excinfo.value
+            told = describe(error)
+            is_said = isinstance(error, (pytest.fail.Exception, pytest.Collector.CollectError))
+            said = "" if is_said else f"{told['type']}: "
+            self.ended = f"pytest cannot collect them: {said}{_one_line(told['message'])}"
+
+        def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+            """A class of tests that has an __init__, say."""
+            if issubclass(warning_message.category, pytest.PytestCollectionWarning):
+                why = str(warning_message.message).partition(" (from: ")[0]
+                self.left_out = self.left_out or f"pytest says: {_one_line(why)}"
 
         def pytest_runtest_makereport(
             self, item: pytest.Item, call: pytest.CallInfo[None]
         ) -> pytest.TestReport:
             """A report without the source that pytest would quote."""
             self._error = call.excinfo.value if call.excinfo is not None else None
+            self._function = getattr(item, "function", None)
             outcome: Any = "passed" if self._error is None else "failed"
             if isinstance(self._error, pytest.skip.Exception):
                 outcome = "skipped"
@@ -136,7 +155,7 @@ def _run(
             outcome: str = report.outcome if report.when == "call" or report.skipped else ""
             if report.failed:
                 outcome = "failed" if report.when == "call" else "errored"
-                told = {} if self._error is None else describe(self._error)
+                told = {} if self._error is None else self._told(self._error)
                 if told.get("stub"):
                     outcome = "unwritten"
                 elif self.first is None:
@@ -145,4 +164,46 @@ def _run(
             if outcome:
                 self.outcomes[name] = min(outcome, known, key=OUTCOMES.index)
 
+        def _told(self, error: BaseException) -> dict[str, Any]:
+            """An exception as data; what pytest does not take is told with the learner's line."""
+            if isinstance(error, pytest.FixtureLookupError):
+                asking = [self._function, *(one.func for one in error.fixturestack)]
+                # Nothing else that is public knows which there are.
+                listed = error.formatrepr().errorstring.partition("available fixtures: ")[2]
+                known = listed.partition("\n")[0].split(", ")
+                said = _no_fixture(str(error.argname), fixture, known)
+                return _pointed(asking[-1], said, describe)
+            is_async = inspect.iscoroutinefunction(self._function)
+            if is_async or inspect.isasyncgenfunction(self._function):
+                said = "pytest runs no async test: make it a plain function, def without async"
+                return _pointed(self._function, said, describe)
+            return describe(error)
+
     return Run()
+
+
+def _one_line(text: str) -> str:
+    """A text of several lines in one, without the colons of a file that pytest does not know."""
+    return " ".join(text.split()).lstrip(":")
+
+
+def _no_fixture(name: str, fixture: str, known: Collection[str]) -> str:
+    """Why a fixture cannot be had."""
+    if name in known:
+        return f"the fixture {name} needs itself"
+    named = [other for other in known if not other.startswith("_")]
+    close = difflib.get_close_matches(name, named, n=1)
+    if close:
+        return f"there is no fixture {name}: did you mean {close[0]}?"
+    return f"there is no fixture {name}; there are {fixture} and pytest's own"
+
+
+def _pointed(function: Any, said: str, describe: Describe) -> dict[str, Any]:
+    """What is said of a function, as an exception's data: without a type, with its first line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return {"type": "", "message": said, "frames": []}
+    # As that of an exception which carries its place with it.
+    told = describe(SyntaxError(said, (code.co_filename, code.co_firstlineno, None, None)))
+    frames = [{**frame, "function": code.co_name} for frame in told["frames"]]
+    return {**told, "type": "", "frames": frames}

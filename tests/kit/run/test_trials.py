@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.read.course_file import parse_course
-from grader.run.answers import AnswerError, LocalAnswers, WorkerAnswers
+from grader.run.answers import AnswerError, LocalAnswers, Timeout, WorkerAnswers
 from grader.run.remote import RemoteSubmission, StageUnderCheck
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
+from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
+from grader.types.errors import KitError
 from grader.types.submission import Submission
 
 COURSE = parse_course(
@@ -43,6 +47,7 @@ class Egg:
 """
 WRONG = RIGHT.replace("return 2", "return 3")
 SOURCES = {"right": RIGHT, "wrong": WRONG}
+LEGLESS = {"target": {"function": "hatch"}, "given": RIGHT, "name": "Egg", "seed": 1}
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
 Trials = Mapping[str, Trial]
 
@@ -88,6 +93,79 @@ def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
         tried(interpreter, "def test_legs(hatch): raise NotImplementedError")
 
 
+class Counting(WorkerAnswers):
+    """Those of a worker, with a note of the seed of each trial."""
+
+    def __init__(self, interpreter: Interpreter, tests: str) -> None:
+        super().__init__(
+            interpreter, COURSE, STAGE, Submission("birds", {"eggs.py": tests.encode()})
+        )
+        self.seeds: list[int] = []
+
+    def tried(self, request: Frame) -> Frame:
+        self.seeds.append(request.header["seed"])
+        return super().tried(request)
+
+
+def test_all_are_tried_whatever_the_first_says(interpreter: Interpreter) -> None:
+    """One that is not written for some of them is written, and nothing is tried by itself later."""
+    sources = {str(n): RIGHT.replace("return 2", f"return {n}") for n in range(4)}
+    tests = "def test_legs(hatch):\n    if hatch().legs() < 3:\n        raise NotImplementedError\n"
+    answers = Counting(interpreter, tests)
+    stage = StageUnderCheck(STAGE, answers)
+    submission = RemoteSubmission(stage)
+    expected = {name: "passed" if name == "3" else "unwritten" for name in sources}
+    stage.begin(seed=3)
+    assert verdicts(submission.tried("hatch", sources, "Egg")) == expected
+    for name, source in sources.items():
+        stage.begin(seed=3)
+        assert verdicts(submission.tried("hatch", {name: source}, "Egg")) == {name: expected[name]}
+        assert not stage.not_written
+    stage.close()
+    assert len(answers.seeds) == 4
+
+
+def test_a_stub_is_tried_no_more_than_once_on_each(interpreter: Interpreter) -> None:
+    answers = Counting(interpreter, "def test_legs(hatch): raise NotImplementedError")
+    stage = StageUnderCheck(STAGE, answers)
+    for sources in (SOURCES, {"right": RIGHT}, {"wrong": WRONG}):
+        stage.begin(seed=3)
+        with pytest.raises(AnswerError, match="Not written yet"):
+            RemoteSubmission(stage).tried("hatch", sources, "Egg")
+        assert stage.not_written
+    stage.close()
+    assert len(answers.seeds) == 2
+
+
+def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter: Interpreter) -> None:
+    class Broken(Counting):
+        def tried(self, request: Frame) -> Frame:
+            super().tried(request)
+            raise KitError("the isolated interpreter stopped: run the command again")
+
+    answers = Broken(interpreter, LEGS)
+    stage = StageUnderCheck(STAGE, answers)
+    stage.begin(seed=3)
+    with pytest.raises(KitError):
+        RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+    trials = RemoteSubmission(stage).tried("hatch", {"wrong": WRONG}, "Egg")
+    stage.close()
+    assert verdicts(trials) == {"wrong": "nothing"}
+    assert len(answers.seeds) == 1
+
+
+def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
+    seeds = []
+    for _ in range(2):
+        answers = Counting(interpreter, LEGS)
+        stage = StageUnderCheck(STAGE, answers)
+        stage.begin(seed=3)
+        RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+        stage.close()
+        seeds += answers.seeds
+    assert len(set(seeds)) == 4
+
+
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
     with pytest.raises(AnswerError, match="cannot be imported"):
         tried(interpreter, "import no_such_bird")
@@ -129,6 +207,27 @@ def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
     trials = tried(interpreter, "def test_legs(hatch):\n    while True: pass", sources)
     assert set(verdicts(trials).values()) == {"nothing"}
     assert time.monotonic() - start < 30  # 2 + 1 + 10 times half a second, and what a fork takes
+
+
+def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpreter) -> None:
+    limits = replace(COURSE.limits, stage_seconds=4.2)
+    submission = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
+    answers = WorkerAnswers(interpreter, replace(COURSE, limits=limits), STAGE, submission)
+    said = []
+    for _ in range(6):
+        with pytest.raises(Timeout) as caught:
+            answers.tried(Frame({"op": "try", **LEGLESS}))
+        said.append(str(caught.value))
+    answers.close()
+    assert said[:3] == [
+        "No end in 2 seconds: is there an endless loop?",
+        "No end in 1 second, the limit of 2 halved each time: is there an endless loop?",
+        "No end in 0.5 seconds, the limit of 2 halved each time: is there an endless loop?",
+    ]
+    assert re.fullmatch(
+        r"No end in 0\.\d+ seconds, all that was left of this stage's 4\.2: .*", said[-2]
+    )
+    assert said[-1] == "This stage has used up its 4.2 seconds"
 
 
 def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> None:
@@ -180,6 +279,42 @@ def test_the_order_is_another_each_time() -> None:
     assert len({order() for _ in range(5)}) > 1
 
 
+LOOKS_UP = """
+import sys
+
+
+def told(value, depth=3):
+    "What somebody else's variables say, and what is in them."
+    yield value
+    if depth and type(value).__module__.startswith("grader"):
+        names = [*vars(type(value)), *getattr(value, "__dict__", ())]
+        parts = [getattr(value, name, None) for name in names]
+    else:
+        parts = [*value, *value.values()] if type(value) is dict else ()
+    for part in parts if depth else ():
+        yield from told(part, depth - 1)
+
+
+def test_legs(hatch):
+    hatch()
+    frame, seen = sys._getframe().f_back, []
+    while frame:
+        seen += [part for value in frame.f_locals.values() for part in told(value)]
+        frame = frame.f_back
+    texts = [text for text in seen if type(text) is str]
+    assert "try" in texts  # the request is there
+    assert not [text for text in texts if "class Egg" in text or text == "Egg"]
+    servers = [value for value in seen if type(value).__name__ == "_Server"]
+    assert servers and not any(s._scratch or s._stopped or s._started for s in servers)
+"""
+
+
+def test_nothing_above_a_test_tells_what_it_is_given(interpreter: Interpreter) -> None:
+    tried(interpreter, LEGS)  # so that the server has something to remember
+    for trial in tried(interpreter, LOOKS_UP).values():
+        assert (trial.verdict, trial.said) == ("passed", "")
+
+
 def test_what_was_seen_before_is_not_seen_again() -> None:
     words = vocabulary_of([RIGHT, "a.wing.song = b.flight()"])
     assert words == {"size", "wing", "song", "flight"}
@@ -193,6 +328,97 @@ def test_what_was_seen_before_is_not_seen_again() -> None:
         assert legs(None) == 2
         seen.add((legs.__code__.co_code, legs.__code__.co_names))
     assert len(seen) == 20
+
+
+UNUSABLE = {
+    "a misspelt fixture": (
+        "def test_legs(hach): pass",
+        [
+            "there is no fixture hach: did you mean hatch?",
+            "  eggs.py, line 1, in test_legs",
+            "    def test_legs(hach): pass",
+        ],
+    ),
+    "a fixture that is not there": (
+        "import pytest\n@pytest.fixture\ndef nest(wood): pass\ndef test_legs(nest): pass",
+        [
+            "there is no fixture wood; there are hatch and pytest's own",
+            "  eggs.py, line 2, in nest",
+            "    @pytest.fixture",
+        ],
+    ),
+    "a fixture that needs itself": (
+        "import pytest\n@pytest.fixture\ndef nest(nest): pass\ndef test_legs(nest): pass",
+        [
+            "the fixture nest needs itself",
+            "  eggs.py, line 2, in nest",
+            "    @pytest.fixture",
+        ],
+    ),
+    "a test that waits": (
+        "async def test_legs(hatch): assert hatch().legs() == 2",
+        [
+            "pytest runs no async test: make it a plain function, def without async",
+            "  eggs.py, line 1, in test_legs",
+            "    async def test_legs(hatch): assert hatch().legs() == 2",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("tests, said", UNUSABLE.values(), ids=UNUSABLE)
+def test_what_pytest_does_not_take_is_told_with_its_line(
+    interpreter: Interpreter, tests: str, said: list[str]
+) -> None:
+    trial = tried(interpreter, tests, {"right": RIGHT})["right"]
+    assert trial.said.split("\n") == ["test_legs", f"  {said[0]}", *said[1:]]
+
+
+NO_TESTS = {
+    "a wrong parametrize": (
+        (
+            "import pytest\n@pytest.mark.parametrize('n, m', [(1, 2, 3)])\n"
+            "def test_legs(hatch, n, m): pass"
+        ),
+        (
+            'pytest cannot collect them: test_legs: in "parametrize" the number of names (2): '
+            "['n', 'm'] must be equal to the number of values (3): (1, 2, 3)"
+        ),
+    ),
+    "a class that cannot be made": (
+        "class TestEgg:\n    def __init__(self): pass\n    def test_legs(self, hatch): pass",
+        "pytest says: cannot collect test class 'TestEgg' because it has a __init__ constructor",
+    ),
+}
+
+
+@pytest.mark.parametrize("tests, ended", NO_TESTS.values(), ids=NO_TESTS)
+def test_why_there_is_no_test_is_told(interpreter: Interpreter, tests: str, ended: str) -> None:
+    trial = tried(interpreter, tests, {"right": RIGHT})["right"]
+    assert (trial.verdict, trial.ended) == ("nothing", ended)
+
+
+def test_a_fixture_of_any_scope_may_take_the_given_one(interpreter: Interpreter) -> None:
+    tests = "import pytest\n@pytest.fixture(scope='session')\ndef egg(hatch): return hatch()\n"
+    trials = tried(interpreter, f"{tests}def test_legs(egg): assert egg.legs() == 2")
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+
+
+def test_there_are_all_fixtures_of_pytests(interpreter: Interpreter) -> None:
+    tests = """
+import logging
+def test_legs(hatch, caplog, capsys, monkeypatch, record_property, recwarn, request, tmp_path):
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("egg").info("is warm")
+    assert caplog.messages == ["is warm"]
+    record_property("legs", 2)
+    print("cheep")
+    assert capsys.readouterr().out == "cheep\\n"
+    (tmp_path / "egg").write_text("x")
+    assert hatch().legs() == 2
+"""
+    trials = tried(interpreter, tests)
+    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
 
 
 NONSENSE: list[dict[str, Any]] = [
@@ -222,4 +448,11 @@ def test_what_a_stranger_says_is_cut_and_made_visible() -> None:
     trial = trial_of(header)
     assert "\x1b" not in trial.said + trial.outcomes[0][0]
     assert len(trial.outcomes[0][0]) < 110
-    assert trial.said.endswith("word ...")
+    assert trial.said.endswith(" ...")
+
+
+def test_a_long_word_is_cut_and_a_name_is_one_line() -> None:
+    first = {"test": "a\nb", "type": "Bad\n  eggs.py, line 1\r\x85", "message": "x" * 300}
+    trial = trial_of({"outcomes": [["a\nb", "failed"]], "made": 1, "first": first})
+    assert trial.said == f"a b\n  Bad eggs.py, line 1: {'x' * 196} ..."
+    assert trial.outcomes == (("a b", "failed"),)
