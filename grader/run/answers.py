@@ -141,7 +141,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
 class LocalAnswers:
     """Functions of our own, in this process: the solutions and the known misconceptions.
 
-    With `limits` a call that takes longer is stopped and no other is begun; `hangs` says so.
+    With `limits` a call that does not end is stopped and no other is begun; `hangs` says so.
     """
 
     missing_layers: tuple[str, ...] = ()
@@ -164,15 +164,9 @@ class LocalAnswers:
 
         Raises KeyboardInterrupt, and Timeout for a call that hangs and all that follow.
         """
-        return self._answered(request, self._limits.call_seconds if self._limits else None)
-
-    def tried(self, request: Frame) -> Frame:
-        """The reply to one request. Raises KeyboardInterrupt and Timeout."""
-        return self._answered(request, self._limits.load_seconds if self._limits else None)
-
-    def _answered(self, request: Frame, seconds: float | None) -> Frame:
-        if seconds is None:
+        if self._limits is None:
             return answered_here(self._bench, request).sealed()
+        seconds = self._limits.load_seconds  # that of a call would be short beside other work
         if not self.hangs:
             with suppress(Stopped), stopped_after(seconds):
                 reply = answered_here(self._bench, request)
@@ -181,6 +175,10 @@ class LocalAnswers:
             target = request.header.get("target", {}).get("function", "a call")
             self.hangs = f"hangs: {target} is stopped after {seconds:g} s"
         raise Timeout(self.hangs)
+
+    def tried(self, request: Frame) -> Frame:
+        """The reply to one request. Raises KeyboardInterrupt and Timeout."""
+        return self.answer(request)
 
     def close(self) -> str:
         """Nothing is left behind."""

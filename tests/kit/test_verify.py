@@ -189,7 +189,7 @@ FAULTS = {
         lambda c: change(
             c, SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"
         ),
-        ["the solution hangs: roughness is stopped after 0.4 s (seed 1)"],
+        ["the solution hangs: roughness is stopped after 0.9 s (seed 1)"],
     ),
     "a solution that hangs when it is imported": (
         lambda c: append(c, SOLUTION, "\n\nwhile True:\n    pass\n"),
@@ -197,7 +197,7 @@ FAULTS = {
     ),
     "a misconception that hangs": (
         lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
-        ["the misconception slip hangs: roughness is stopped after 0.4 s (seed 1)"],
+        ["the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
     ),
     "a check that is no Python": (
         lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
@@ -369,7 +369,7 @@ FAULTS = {
     ),
     "an accepted answer that hangs": (
         lambda c: append(c, ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
-        ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.4 s (seed"],
+        ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.9 s (seed"],
     ),
     "an accepted answer twice": (
         lambda c: shutil.copy(c.root / ACCEPTED, c.root / ACCEPTED.replace("sorted", "still_sor")),
