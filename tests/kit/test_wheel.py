@@ -124,7 +124,8 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
     assert {name.split("/")[0] for name in inside} == {
         *("course.toml", "exercises", "hints", "kit", "solutions", "tests"),
     }
-    assert {name.split("/")[1] for name in inside if name.startswith("tests/")} == {"checks"}
+    tests = {name.split("/")[1] for name in inside if name.startswith("tests/")}
+    assert tests == {"checks", "accepted", "mutants"}
     for stage in COURSE.stages:
         files = (stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file)
         for file in (*files, stage.misconceptions_file):
