@@ -2,11 +2,11 @@
 
     python tests/benchmark.py [RUNS]
 
-Whole commands are timed in turn, RUNS times each (5 by default), and the median is shown with the
-ratio to its yardstick. Then a learner's files are saved under `grade watch`, and the time from the
-save to the verdict is held against a cold pytest of the same stage's checks. The last part grades
-the solutions warm, in one process, as a class would be, and adds up the processor time of the
-checker and of the workers.
+All of it is of the core stages. Whole commands are timed in turn, RUNS times each (5 by default),
+and the median is shown with the ratio to its yardstick. Then a learner's files are saved under
+`grade watch`, and the time from the save to the verdict is held against a cold pytest of the same
+stage's checks. The last part grades the solutions warm, in one process, as a class would be, and
+adds up the processor time of the checker and of the workers.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from grader.types.workspace import Workspace
 from grader.watch import Watch
 
 ROOT = Path(__file__).parents[1]
+COURSE = read_course(ROOT / "course.toml")
+CORE = [stage for stage in COURSE.stages if not stage.bonus]
 TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
 PYTHON = sys.executable
 GRADE = (PYTHON, "-m", "grader")
@@ -45,8 +47,11 @@ SUBMISSION = ("--submission", "solutions")
 COMMANDS: dict[str, Sequence[str]] = {
     "import rich.console": (PYTHON, "-c", "import rich.console"),
     "import torch": (PYTHON, "-c", "import torch"),
-    "pytest, the same checks": (PYTHON, "-m", "pytest", "-q", "tests/checks"),
-    "grade": (*GRADE, *SUBMISSION),
+    "pytest, the same checks": (
+        *(PYTHON, "-m", "pytest", "-q"),
+        *(str(stage.check_file) for stage in CORE),
+    ),
+    "grade": (*GRADE, *(stage.slug for stage in CORE), *SUBMISSION),
     "grade softmax": (*GRADE, "softmax", *SUBMISSION),
     "grade, without torch": (*GRADE, "--course", str(TINY), "--submission", f"{TINY}/solutions"),
     "grade --help": (*GRADE, "--help"),
@@ -98,7 +103,6 @@ def timed_in_turn(runs: int) -> dict[str, float]:
 
 def watched(runs: int) -> None:
     """Save each stage's solution under `grade watch`; the median from save to verdict."""
-    course = read_course(ROOT / "course.toml")
     verdicts: queue.SimpleQueue[tuple[float, StageResult]] = queue.SimpleQueue()
 
     told: list[Report | None] = [None]
@@ -110,15 +114,15 @@ def watched(runs: int) -> None:
             told.append(state.report)
 
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(Path(folder), course)
+        workspace = Workspace(Path(folder), COURSE)
         workspace.exercises.mkdir()
-        for stage in course.stages:
+        for stage in COURSE.stages:
             shutil.copy(stage.solution_file, workspace.file(stage))
         watch = Watch(workspace, None, "cpu", 1, show, lambda file, line: "")
         thread = threading.Thread(target=watch.run)
         thread.start()
         verdicts.get()
-        for stage in course.stages:
+        for stage in CORE:
             saves = [_save_to_verdict(workspace, stage, verdicts) for _ in range(runs + 1)][1:]
             cold = [_seconds((PYTHON, "-m", "pytest", "-q", stage.check_file)) for _ in range(3)]
             saved, beside = statistics.median(saves), statistics.median(cold)
@@ -161,18 +165,17 @@ def _seconds(command: Sequence[str | Path]) -> float:
 
 def warm() -> None:
     """Grade the solutions again and again with the checks collected and torch imported once."""
-    course = read_course(ROOT / "course.toml")
-    submission = Submission("solutions", solution_files(course))
+    submission = Submission("solutions", solution_files(COURSE))
 
     def body(checks: Checks) -> None:
         for name in ("first", "warm"):
             runs = 1 if name == "first" else WARM_RUNS
-            spent = {stage.slug: 0.0 for stage in course.stages}
+            spent = {stage.slug: 0.0 for stage in CORE}
             start_cpu = time.process_time()
             for seed in range(runs):
-                for stage in course.stages:
+                for stage in CORE:
                     start = time.perf_counter()
-                    answers = WorkerAnswers(interpreter, course, stage, submission)
+                    answers = WorkerAnswers(interpreter, COURSE, stage, submission)
                     checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
                     spent[stage.slug] += time.perf_counter() - start
             checker = (time.process_time() - start_cpu) / runs
@@ -183,8 +186,8 @@ def warm() -> None:
                 print(f"processor time, checker   {1000 * checker:8.1f} ms a submission")
 
     before = os.times()
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
-        with_checks(course, course.stages, body)
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        with_checks(COURSE, CORE, body)
     after = os.times()
     children = after.children_user + after.children_system
     children -= before.children_user + before.children_system
