@@ -68,6 +68,7 @@ class AnyNotebook(NotebookExporter):
         found = read_handed_in(path.parent, known["student"], known["notebook"], ids)
         self.handed_in = found
         graded = Path(converter._format_dest(known["assignment"], known["student"]))
+        graded.mkdir(parents=True, exist_ok=True)  # not there yet for a notebook alone
         for name, data in companions(path.parent).items():
             (graded / name).unlink(missing_ok=True)
             (graded / name).write_bytes(data)
