@@ -126,7 +126,7 @@ def _sum(page: Page, stage: StageProof) -> Iterator[Text]:
     state = "ok" if stage.is_sound else "NOT OK"
     line = (
         f"{len(stage.checks)} checks, {stage.seeds} seeds, {len(stage.accepted)} accepted, "
-        f"{caught}/{len(known)} caught"
+        f"{caught} of {len(known)} caught"
     )
     line += "" if named == len(known) else f", {named} named"
     if page.plain:
