@@ -354,7 +354,6 @@ def test_what_lies_beside_one_notebook_keeps_no_page_from_the_others(
     shutil.copytree(made.course, there.course, ignore=leave)
     submitted = there.course / "submitted"
     (submitted / "ann_full" / NAME / "timestamp.txt").write_text("soon", encoding="utf-8")
-    (submitted / "bob_partial" / NAME / "submission_secret.txt").unlink()
     there.nbgrader("autograde", NAME)
     assert there.scores()["ann_full"] == due["ann_full"]
     there.nbgrader("generate_feedback", NAME)
