@@ -76,8 +76,6 @@ def in_forks(
     left = iter(jobs)
     running: dict[int, _Fork] = {}
     poll = select.poll()
-    gc.collect()
-    gc.freeze()  # a fork that collects garbage would copy all of this process
     try:
         while True:
             while len(running) < lanes:
@@ -110,7 +108,6 @@ def in_forks(
                     _end(fork)
                     yield fork.job, Lost.TIMED_OUT
     finally:
-        gc.unfreeze()
         for end, fork in running.items():
             os.close(end)
             _end(fork)
@@ -131,7 +128,7 @@ def _be_fork(end: int, job: Job, work: Callable[[Job], Any], bounds: Bounds) -> 
     """Do the job and end; nothing that the parent has begun is ended here too."""
     code = 1
     try:
-        gc.disable()
+        gc.disable()  # to look through all of this process would copy it
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
