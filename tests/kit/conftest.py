@@ -1,0 +1,21 @@
+"""`pytest` alone, which runs all the quick tests, takes two processes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Share the files among two processes, unless anything is asked for.
+
+    So a single test, a debugger and the long tests, some of which take all cores, have none of it.
+    """
+    has_xdist = config.pluginmanager.hasplugin("xdist")  # a learner may have the rest alone
+    is_one_of_two = "PYTEST_XDIST_WORKER" in os.environ  # or a test has started it: no end of them
+    if has_xdist and not is_one_of_two and not config.invocation_params.args:
+        config.option.numprocesses = 2
+        config.option.dist = "loadfile"  # what a file sets up is set up once
+        config.option.loadscopereorder = False
