@@ -382,3 +382,19 @@ def test_every_stage_is_looked_at_for_secrets() -> None:
     for stage in COURSE.stages:
         for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
             assert any(place.startswith(file.relative_to(ROOT).as_posix()) for place in found)
+
+
+@pytest.mark.parametrize("before", range(7))
+def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
+    tmp_path: Path, before: int
+) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    solution = course.stage("roughness").solution_file
+    text = solution.read_text(encoding="utf-8")
+    text = text.replace("    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
+    text = text.replace("    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb", 1)
+    solution.write_text(text, encoding="utf-8")
+    found = secret_lines(course, course.stages)
+    assert "zqvw = 98766" in found
+    assert "zqvw = 98765" not in found
