@@ -13,9 +13,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
     So a single test, a debugger and the long tests, some of which take all cores, have none of it.
     """
-    has_xdist = config.pluginmanager.hasplugin("xdist")  # a learner may have the rest alone
+    is_open = config.getoption("numprocesses", 0) is None  # xdist is there, and PYTEST_ADDOPTS mute
     is_one_of_two = "PYTEST_XDIST_WORKER" in os.environ  # or a test has started it: no end of them
-    if has_xdist and not is_one_of_two and not config.invocation_params.args:
+    if is_open and not is_one_of_two and not config.invocation_params.args:
         config.option.numprocesses = 2
         config.option.dist = "loadfile"  # what a file sets up is set up once
         config.option.loadscopereorder = False
