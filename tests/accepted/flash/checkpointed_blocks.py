@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 
-@torch.compile(dynamic=True)
 def block(q, k, v, allowed, dropout_p):
     scores = q @ k.transpose(2, 3) * q.shape[3] ** -0.5
     alive = allowed.any(3, keepdim=True)
