@@ -16,7 +16,7 @@ memory are told; of every twenty students one is hostile.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
-from tests/kit/answers, where each answer is in a style of its own.
+from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from grader.read.stubs import read_stub
 from grader.types.course import Stage
 
 ROOT = Path(__file__).parents[1]
-ANSWERS = ROOT / "tests" / "kit" / "answers"
+RIGHT = ROOT / "tests" / "accepted"
+WRONG = ROOT / "tests" / "kit" / "answers" / "wrong"
 COURSE = read_course(ROOT / "course.toml")
 STAGES = COURSE.assignments[0].stages
 NAME = COURSE.assignments[0].name
@@ -201,10 +202,8 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
         if number >= begun:
             source = read_stub(stage)
         else:
-            kind = "wrong" if stage in wrong else "right"
-            files = sorted((ANSWERS / kind / stage.slug).glob("*.py"))
-            file = draw.choice([*files, stage.solution_file] if kind == "right" else files)
-            source = file.read_text("utf-8")
+            files = sorted(((WRONG if stage in wrong else RIGHT) / stage.slug).glob("*.py"))
+            source = draw.choice(files).read_text("utf-8")
         cells[solution_id(stage)]["source"] = cell_code(source, COURSE)
     if attack is not None:
         cell = cells[solution_id(draw.choice(STAGES))]
