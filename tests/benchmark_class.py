@@ -16,7 +16,8 @@ memory are told; of every twenty students one is hostile.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
-from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own.
+from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own; a
+notebook's answers share no names but those of their imports, as its stages would not work together.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ import psutil
 from grader.read.course_file import read_course
 from grader.read.notebook import cell_code, solution_id
 from grader.read.stubs import read_stub
+from grader.run.worker.names import names_of
 from grader.types.course import Stage
 
 ROOT = Path(__file__).parents[1]
@@ -198,17 +201,25 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
         begun = draw.randrange(1, len(STAGES))
     elif luck < 0.40:
         begun = 0
+    taken: set[str] = set()
     for number, stage in enumerate(STAGES):
-        if number >= begun:
-            source = read_stub(stage)
-        else:
+        code = cell_code(read_stub(stage), COURSE)
+        if number < begun:
             files = sorted(((WRONG if stage in wrong else RIGHT) / stage.slug).glob("*.py"))
-            source = draw.choice(files).read_text("utf-8")
-        cells[solution_id(stage)]["source"] = cell_code(source, COURSE)
+            code, names = draw.choice([each for each in map(code_of, files) if not each[1] & taken])
+            taken |= names
+        cells[solution_id(stage)]["source"] = code
     if attack is not None:
         cell = cells[solution_id(draw.choice(STAGES))]
         cell["source"] = f"{cell['source']}\n\n{attack}\n"
     return notebook
+
+
+@cache
+def code_of(file: Path) -> tuple[str, frozenset[str]]:
+    """An answer as a cell, and the global names that it defines."""
+    code = cell_code(file.read_text("utf-8-sig"), COURSE)
+    return code, frozenset(names_of(code)[0])
 
 
 def graded(
