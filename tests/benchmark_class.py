@@ -18,6 +18,8 @@ A class: of a hundred students sixty have every stage right, twenty-five have on
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
 from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own; a
 notebook's answers share no names but those of their imports, as its stages would not work together.
+Many write the same code, as there are ten to twenty styles of each stage; "none alike" is the same
+class with a line in each answer that nobody else has.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ NAME = COURSE.assignments[0].name
 BIN = Path(sys.executable).parent
 STOCK, TWO = "nbgrader autograde", "two of them at a time"
 OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
+DISTINCT = "grade class, none alike"
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
     "import os\nos._exit(0)",
@@ -93,7 +96,8 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     notebooks = list(handed_in(course, submissions))
     seconds: dict[str, float] = {}
     points: dict[str, dict[str, float]] = {}
-    counts = {STOCK: stock, TWO: stock, OURS: submissions, BOOK: submissions, CLASS: submissions}
+    counts = {STOCK: stock, TWO: stock}
+    counts |= dict.fromkeys((OURS, BOOK, CLASS, DISTINCT), submissions)
     for way, count in counts.items():
         there = folder / way.replace(" ", "-")
         first = graded(there, course, way, notebooks[:1])[0]
@@ -110,7 +114,7 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     for student, score in points[STOCK].items():
         if any(way[student] != score for way in points.values()):
             raise SystemExit(f"{student}: {[way[student] for way in points.values()]}")
-    if not points[OURS] == points[BOOK] == points[CLASS]:
+    if not points[OURS] == points[BOOK] == points[CLASS] == points[DISTINCT]:
         raise SystemExit("the points are not the same")
     print(f"the same points in all, on average {sum(points[CLASS].values()) / submissions:.0f}")
 
@@ -215,6 +219,16 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
     return notebook
 
 
+def unlike(notebook: bytes, number: int) -> bytes:
+    """The same answers, but as nobody else writes them."""
+    changed = json.loads(notebook)
+    for stage in STAGES:
+        for cell in changed["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("grade_id") == solution_id(stage):
+                cell["source"] += f"\n\nNUMBER_{stage.slug} = {number}\n"
+    return json.dumps(changed).encode()
+
+
 @cache
 def code_of(file: Path) -> tuple[str, frozenset[str]]:
     """An answer as a cell, and the global names that it defines."""
@@ -235,10 +249,12 @@ def graded(
     for number, notebook in enumerate(notebooks):
         folder = there / "submitted" / f"student{number:05}" / NAME
         folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_bytes(notebook)
+        (folder / f"{NAME}.ipynb").write_bytes(
+            unlike(notebook, number) if way == DISTINCT else notebook
+        )
     nbgrader = str(BIN / "nbgrader")
     start = time.perf_counter()
-    if way == CLASS:
+    if way in (CLASS, DISTINCT):
         class_command(there / "submitted", there / "results").wait()
     elif way == BOOK:
         grade("class", "--nbgrader", str(there), NAME)
@@ -250,7 +266,7 @@ def graded(
         run([nbgrader, "autograde", NAME], there)
     seconds = time.perf_counter() - start
     table = there / "results" / "scores.csv"
-    if way != CLASS:
+    if way not in (CLASS, DISTINCT):
         table = there / "grades.csv"
         run([nbgrader, "export"], there)
     names, *rows = (line.split(",") for line in table.read_text("utf-8").splitlines())
