@@ -45,6 +45,11 @@ HANG = """while True:
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
 VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
+OVERLAP = """
+[overlaps.value]
+reason = "says it plainly"
+catches = ["rough_upwards"]
+"""
 SLIP = """
 
 @misconception("slip", replaces="roughness", says="You slip.", hint=1)
@@ -298,6 +303,10 @@ FAULTS = {
     "malformed records of mutants": (
         lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
         ["tests/mutants/roughness.toml: unknown key 'equal'"],
+    ),
+    "a record of an overlap of no check": (
+        lambda c: append(c, "tests/mutants/roughness.toml", OVERLAP),
+        ["tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean"],
     ),
     "misconceptions that cannot be imported": (
         lambda c: append(c, MISTAKES, "nonsense\n"),
