@@ -139,6 +139,7 @@ class StageRuns:
 
     def prove(self) -> None:
         """Run all and add what is found to the draft."""
+        from grader.run.answers import Stopped
         from grader.run.solutions import at_hand
 
         draft, stage = self._draft, self._stage
@@ -168,6 +169,9 @@ class StageRuns:
                 self._find_flaky(solution)
         except _Hangs as error:
             draft.problems.append(f"the solution {error}")
+        except Stopped as error:
+            places = {str(stage.check_file): place_of(stage, stage.check_file)}
+            draft.problems.append(fault_of(error, places))
         else:
             self._conclude()
 
@@ -182,10 +186,18 @@ class StageRuns:
 
     def _known_misconceptions(self) -> Sequence[Misconception]:
         """Those of the stage's file; a fault of the file is told."""
+        from grader.run.answers import Stopped, stopped_after
+
+        file = self._stage.misconceptions_file
         try:
-            known = read_misconceptions(self._stage)
+            with stopped_after(self._course.limits.load_seconds):
+                known = read_misconceptions(self._stage)
         except CourseError as error:
             self._draft.problems.append(str(error))
+            return ()
+        except Stopped as error:
+            fault = fault_of(error, {str(file): place_of(self._stage, file)})
+            self._draft.problems.append(fault)
             return ()
         try:
             rungs = len(read_hints(self._stage).rungs)
@@ -419,13 +431,14 @@ class StageRuns:
         return f"{place_of(self._stage, self._stage.check_file)}:{fact.faulty_line}"
 
     def _local(self, find: Callable[[str], Any], seed: int) -> StageFacts:
-        """The facts of a run in this process. Raises _Hangs."""
-        from grader.run.answers import LocalAnswers
+        """The facts of a run in this process. Raises _Hangs, and Stopped where a check hangs."""
+        from grader.run.answers import LocalAnswers, stopped_after
         from grader.run.remote import StageUnderCheck
 
-        answers = LocalAnswers(find, self._course.limits)
+        limits = self._course.limits
+        answers = LocalAnswers(find, limits)
         under_check = StageUnderCheck(self._stage, answers)
-        with _silence():  # what an answer prints is its own affair
+        with _silence(), stopped_after(limits.stage_seconds):  # what is printed is its own affair
             facts = self._checks.run(self._stage, under_check, seed, "cpu")
         if answers.hangs:
             raise _Hangs(f"{answers.hangs} (seed {seed})")

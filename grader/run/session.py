@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
-from grader.run.answers import AnswerError, Crash, Timeout
+from grader.run.answers import AnswerError, Crash, Stopped, Timeout
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
 from grader.run.transcripts import Key, Transcripts
@@ -367,7 +367,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     """How a case ended, from the exception that ended it."""
     if error is None:
         return Ending.PASSED, ""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, (KeyboardInterrupt, Stopped)):
         raise error
     if stage.not_written:
         return Ending.NOT_WRITTEN, "Not written yet"
