@@ -361,12 +361,17 @@ class _Trials:
         ran = {case.check for case in self._cases.values()}
         for job in self._jobs:
             for check in sorted(self._witnessed.get(job.id, set()) & ran):
-                if check in self._told[job.id].wrong:
+                if self._is_witness(check, job.id):
                     continue
                 if isinstance(job, Misconception):
                     yield Escape(check, job.id, says=job.says)
                 else:
                     yield Escape(check, job.id, diff=self._diff(job))
+
+    def _is_witness(self, check: str, id: str) -> bool:
+        """Whether the check finds it wrong, as far as is known of one that was lost."""
+        told = self._told.get(id)
+        return told is not None and (told.lost is not None or check in told.wrong)
 
     def _overlap_problems(self, needs: Sequence[Need]) -> Iterator[str]:
         """Checks that nothing needs, without a word on why they are there; and the other way."""
@@ -387,7 +392,8 @@ class _Trials:
             need = Need(check, tuple(only))
             finds = [id for id, told in self._told.items() if check in told.wrong]
             recorded = self._records.overlaps.get(_name(check))
-            if self._alone(need) or not finds or (recorded and {*recorded.catches} <= {*finds}):
+            is_told = recorded and all(self._is_witness(check, id) for id in recorded.catches)
+            if self._alone(need) or not finds or is_told:
                 yield need
             else:
                 reason = recorded.reason if recorded else ""
