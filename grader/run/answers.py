@@ -132,9 +132,10 @@ def stopped_after(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Stopped(f"has not come to an end in {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
     began = time.monotonic()
-    left, again = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # if the code goes on
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again if the code goes on
     try:
         yield
     finally:
