@@ -26,6 +26,7 @@ from grader.read.nbgrader_course import CONFIG
 from grader.read.notebook import solution_id
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells
+from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.solutions import solution_files
 from grader.show.grade_cells import (
@@ -49,11 +50,13 @@ def verdict_on(
     found: HandedIn,
     released: Sequence[ReleasedCell],
     notes: Sequence[str],
+    earned: Earned | None = None,
 ) -> NotebookVerdict:
     """The verdict on the stages that have a cell among the `released`.
 
-    The code is taken as it was handed in, as `grade --submission` takes it. `notes` are what was
-    odd about it. Raises KitError if the course's points are no longer those that were released.
+    The code is taken as it was handed in, as `grade --submission` takes it; `earned` is what the
+    class has earned so far. `notes` are what was odd about it. Raises KitError if the course's
+    points are no longer those that were released.
     """
     stages = released_stages(course, released)
     try:
@@ -63,7 +66,7 @@ def verdict_on(
     except SubmissionFileError:
         return unreadable_verdict([(s.slug, solution_id(s), s.points) for s in stages], notes)
     submission = Submission(found.file.name, {}, cells=cells)
-    report = engine.grade(Request(submission, stages, seed))
+    report = engine.grade(Request(submission, stages, seed), earned=earned)
     return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
 
 
@@ -213,27 +216,34 @@ class NbgraderClass:
         entries: list[Entry] = []
         deadlines = read_deadlines(self._root, self.assignment)
         expect_sound(engine, self.stages, seed)
-
-        def work(lane: Engine) -> Callable[[str], tuple[Entry, Graded]]:
-            return lambda student: self._one(lane, student, seed, deadlines)
-
-        first = self.stages[:1]
         try:
-            for student, result in all_graded(engine, students, lanes, first, seed, work):
-                if isinstance(result, LaneLost):
-                    result = self._unknown(student, str(result), deadlines)
-                entry, graded = result
-                entries.append(entry)
-                tell(graded)
+            with Earned(shared=can_fork(engine.device)) as earned:
+
+                def work(lane: Engine) -> Callable[[str], tuple[Entry, Graded]]:
+                    return lambda student: self._one(lane, student, seed, deadlines, earned)
+
+                first = self.stages[:1]
+                for student, result in all_graded(engine, students, lanes, first, seed, work):
+                    if isinstance(result, LaneLost):
+                        result = self._unknown(student, str(result), deadlines)
+                    entry, graded = result
+                    entries.append(entry)
+                    tell(graded)
         finally:
             self._write(entries)
 
     def _one(
-        self, engine: Engine, student: str, seed: int, deadlines: Mapping[str | None, datetime]
+        self,
+        engine: Engine,
+        student: str,
+        seed: int,
+        deadlines: Mapping[str | None, datetime],
+        earned: Earned,
     ) -> tuple[Entry, Graded]:
         """Grade one student's and put the notebook aside."""
         found, result = self._read(student)
-        verdict = verdict_on(engine, self.course, seed, found, self._notebook.cells, result.notes)
+        released, notes = self._notebook.cells, result.notes
+        verdict = verdict_on(engine, self.course, seed, found, released, notes, earned)
         return self._put_aside(found, result, verdict, deadlines)
 
     def _read(self, student: str) -> tuple[HandedIn, Mended]:

@@ -24,6 +24,7 @@ from grader.folder_class import Job, Result, graded
 from grader.read.channels import read_course_files
 from grader.read.course_file import FILE_NAME, read_course
 from grader.read.versions import read_version
+from grader.run.earned import Earned
 from grader.run.lanes import LaneLost
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -136,7 +137,8 @@ def _graded(batch: Batch, folder: Path) -> list[Result]:
 
     def body(engine: Engine) -> list[Result]:
         expect_sound(engine, stages, batch.jobs[0].seed)
-        return [graded(engine, job, stages) for job in batch.jobs]
+        with Earned(shared=False) as earned:
+            return [graded(engine, job, stages, earned) for job in batch.jobs]
 
     return with_engine(course, stages, batch.device, body)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from grader.judge.places import is_begun, is_written
 from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
 from grader.read.stubs import read_stub
+from grader.run.earned import Earned
 from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
 from grader.run.reader import Reader, SourceReader
 from grader.run.workers import Interpreter
@@ -135,9 +136,12 @@ class Engine:
         return other
 
     def grade(
-        self, request: Request, progress: Callable[[StageResult], None] = lambda result: None
+        self,
+        request: Request,
+        progress: Callable[[StageResult], None] = lambda result: None,
+        earned: Earned | None = None,
     ) -> Report:
-        """The report on one submission.
+        """The report on one submission; code of which it is known what it has `earned` is not run.
 
         Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
         """
@@ -149,6 +153,7 @@ class Engine:
             self._checks,
             SourceReader(self._reader, request.submission),
             self._diagnosed,
+            earned,
         )
         try:
             return run.report(progress)
@@ -249,6 +254,7 @@ class _Run:
         checks: Checks,
         source: SourceReader,
         diagnosed: Callable[[Stage, StageFacts], dict[str, Diagnosis]],
+        earned: Earned | None,
     ) -> None:
         self._request = request
         self._course = course
@@ -257,6 +263,8 @@ class _Run:
         self._checks = checks
         self._source = source
         self._diagnosed = diagnosed
+        self._earned = earned
+        self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
         self._has_deadly_cell = False
@@ -267,9 +275,10 @@ class _Run:
     def report(self, progress: Callable[[StageResult], None]) -> Report:
         """Grade every requested stage."""
         results = []
+        earned = self._earned
         try:
             for stage in self._request.stages:
-                result = self._result(stage)
+                result = self._result(stage) if earned is None else self._known(stage, earned)
                 progress(result)
                 results.append(result)
         finally:
@@ -290,6 +299,26 @@ class _Run:
         if answers is not None:
             answers.abort()
 
+    def _known(self, stage: Stage, earned: Earned) -> StageResult:
+        """The verdict on a stage, which need not be run if its code is known."""
+        same = self._source.same(self._course, self._request.stages).get(stage.slug)
+        if same is None or self._course.is_partial:
+            return self._result(stage)
+        key = f"{stage.slug} {same.digest} {self._request.seed} {self._device}"
+        known = earned.result(key, stage.slug)
+        if known is None and earned.asks_for_proof(key):
+            facts = self._run(stage, (), same.alone(self._request.submission))
+            known = earned.take(key, judge_stage(stage, facts), alone=True)
+        if known is not None:
+            if known.status is Status.PASSED:
+                self._is_right.add(stage.slug)
+            self._missing_layers = self._missing_layers or earned.missing_layers
+            return known
+        result = self._result(stage)
+        earned.take(key, result, alone=False)
+        earned.missing_layers = self._missing_layers
+        return result
+
     def _result(self, stage: Stage) -> StageResult:
         def place(target: str) -> str:
             return self._source.place(stage, target)
@@ -302,7 +331,8 @@ class _Run:
         unfinished = [
             earlier
             for earlier in self._course.required(stage)
-            if status(self._facts_of(earlier)) is not Status.PASSED
+            if earlier.slug not in self._is_right
+            and status(self._facts_of(earlier)) is not Status.PASSED
         ]
         if unfinished:
             found = self._source.calls(self._course, stage)
@@ -358,18 +388,21 @@ class _Run:
         alone = self._run(stage, earlier)
         return not alone.forbidden and _passed(facts) <= _passed(alone)
 
-    def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
+    def _run(
+        self, stage: Stage, answered: Sequence[Stage], part: Submission | None = None
+    ) -> StageFacts:
         """Run a stage's checks, with the functions of the `answered` stages being the course's.
 
-        Of a notebook with a cell that never ends, or ends its process, other stages keep their
-        points: from then on each is run with the cells that it needs alone.
+        They are run on a `part` of the submission, if there is one. Of a notebook with a cell that
+        never ends, or ends its process, other stages keep their points: from then on each is run
+        with the cells that it needs alone.
         """
         from grader.run.answers import WorkerAnswers
         from grader.run.remote import StageUnderCheck
         from grader.run.solutions import References
 
         references = References(self._interpreter, self._course, answered) if answered else None
-        submission = self._submission(stage)
+        submission = part or self._submission(stage)
         is_whole = submission is self._request.submission and submission.cells is not None
         keeps = is_whole and not answered
         loaded = None
@@ -398,7 +431,7 @@ class _Run:
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers
-        if answers.died_at_import and not self._has_deadly_cell:
+        if answers.died_at_import and not self._has_deadly_cell and part is None:
             self._has_deadly_cell = True
             if self._submission(stage) != self._request.submission:
                 return self._run(stage, answered)

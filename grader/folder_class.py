@@ -11,7 +11,8 @@ from grader.classroom import all_graded, expect_sound
 from grader.engine import Engine, Request
 from grader.read.class_folder import Found, read_hand_in
 from grader.read.ledger import Ledger
-from grader.run.lanes import LaneLost
+from grader.run.earned import Earned
+from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Assignment, Course, Stage
 from grader.types.ledger import Difference, Entry, HandIn, Version
 from grader.types.report import Report, Status
@@ -173,17 +174,24 @@ def graded_here(
     """The jobs done on this machine, so many at a time. Raises KitError where nothing can pass."""
     expect_sound(engine, stages, seed)
 
-    def work(lane: Engine) -> Callable[[Job], tuple[Report, float]]:
-        return lambda job: graded(lane, job, stages)
+    with Earned(shared=can_fork(engine.device)) as earned:
 
-    return all_graded(engine, jobs, lanes, stages[:1], seed, work)
+        def work(lane: Engine) -> Callable[[Job], tuple[Report, float]]:
+            return lambda job: graded(lane, job, stages, earned)
+
+        yield from all_graded(engine, jobs, lanes, stages[:1], seed, work)
 
 
-def graded(engine: Engine, job: Job, stages: Sequence[Stage]) -> tuple[Report, float]:
-    """The report on a job, with its own seed, and the seconds that it took."""
+def graded(
+    engine: Engine, job: Job, stages: Sequence[Stage], earned: Earned | None = None
+) -> tuple[Report, float]:
+    """The report on a job, with its own seed, and the seconds that it took.
+
+    `earned` is what the class has earned so far; without it all is run.
+    """
     start = time.perf_counter()
     submission = replace(job.submission, name=job.hand_in.student)
-    report = engine.grade(Request(submission, tuple(stages), job.seed))
+    report = engine.grade(Request(submission, tuple(stages), job.seed), earned=earned)
     return report, time.perf_counter() - start
 
 

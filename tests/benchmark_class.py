@@ -16,7 +16,10 @@ memory are told; of every twenty students one is hostile.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
-from tests/kit/answers, where each answer is in a style of its own.
+from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own; a
+notebook's answers share no names but those of their imports, as its stages would not work together.
+Many write the same code, as there are ten to twenty styles of each stage; "none alike" is the same
+class with a line in each answer that nobody else has.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +47,19 @@ import psutil
 from grader.read.course_file import read_course
 from grader.read.notebook import cell_code, solution_id
 from grader.read.stubs import read_stub
+from grader.run.worker.names import names_of
 from grader.types.course import Stage
 
 ROOT = Path(__file__).parents[1]
-ANSWERS = ROOT / "tests" / "kit" / "answers"
+RIGHT = ROOT / "tests" / "accepted"
+WRONG = ROOT / "tests" / "kit" / "answers" / "wrong"
 COURSE = read_course(ROOT / "course.toml")
 STAGES = COURSE.assignments[0].stages
 NAME = COURSE.assignments[0].name
 BIN = Path(sys.executable).parent
 STOCK, TWO = "nbgrader autograde", "two of them at a time"
 OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
+DISTINCT = "grade class, none alike"
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
     "import os\nos._exit(0)",
@@ -89,7 +96,8 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     notebooks = list(handed_in(course, submissions))
     seconds: dict[str, float] = {}
     points: dict[str, dict[str, float]] = {}
-    counts = {STOCK: stock, TWO: stock, OURS: submissions, BOOK: submissions, CLASS: submissions}
+    counts = {STOCK: stock, TWO: stock}
+    counts |= dict.fromkeys((OURS, BOOK, CLASS, DISTINCT), submissions)
     for way, count in counts.items():
         there = folder / way.replace(" ", "-")
         first = graded(there, course, way, notebooks[:1])[0]
@@ -106,7 +114,7 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     for student, score in points[STOCK].items():
         if any(way[student] != score for way in points.values()):
             raise SystemExit(f"{student}: {[way[student] for way in points.values()]}")
-    if not points[OURS] == points[BOOK] == points[CLASS]:
+    if not points[OURS] == points[BOOK] == points[CLASS] == points[DISTINCT]:
         raise SystemExit("the points are not the same")
     print(f"the same points in all, on average {sum(points[CLASS].values()) / submissions:.0f}")
 
@@ -197,19 +205,35 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
         begun = draw.randrange(1, len(STAGES))
     elif luck < 0.40:
         begun = 0
+    taken: set[str] = set()
     for number, stage in enumerate(STAGES):
-        if number >= begun:
-            source = read_stub(stage)
-        else:
-            kind = "wrong" if stage in wrong else "right"
-            files = sorted((ANSWERS / kind / stage.slug).glob("*.py"))
-            file = draw.choice([*files, stage.solution_file] if kind == "right" else files)
-            source = file.read_text("utf-8")
-        cells[solution_id(stage)]["source"] = cell_code(source, COURSE)
+        code = cell_code(read_stub(stage), COURSE)
+        if number < begun:
+            files = sorted(((WRONG if stage in wrong else RIGHT) / stage.slug).glob("*.py"))
+            code, names = draw.choice([each for each in map(code_of, files) if not each[1] & taken])
+            taken |= names
+        cells[solution_id(stage)]["source"] = code
     if attack is not None:
         cell = cells[solution_id(draw.choice(STAGES))]
         cell["source"] = f"{cell['source']}\n\n{attack}\n"
     return notebook
+
+
+def unlike(notebook: bytes, number: int) -> bytes:
+    """The same answers, but as nobody else writes them."""
+    changed = json.loads(notebook)
+    for stage in STAGES:
+        for cell in changed["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("grade_id") == solution_id(stage):
+                cell["source"] += f"\n\nNUMBER_{stage.slug} = {number}\n"
+    return json.dumps(changed).encode()
+
+
+@cache
+def code_of(file: Path) -> tuple[str, frozenset[str]]:
+    """An answer as a cell, and the global names that it defines."""
+    code = cell_code(file.read_text("utf-8-sig"), COURSE)
+    return code, frozenset(names_of(code)[0])
 
 
 def graded(
@@ -225,10 +249,12 @@ def graded(
     for number, notebook in enumerate(notebooks):
         folder = there / "submitted" / f"student{number:05}" / NAME
         folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_bytes(notebook)
+        (folder / f"{NAME}.ipynb").write_bytes(
+            unlike(notebook, number) if way == DISTINCT else notebook
+        )
     nbgrader = str(BIN / "nbgrader")
     start = time.perf_counter()
-    if way == CLASS:
+    if way in (CLASS, DISTINCT):
         class_command(there / "submitted", there / "results").wait()
     elif way == BOOK:
         grade("class", "--nbgrader", str(there), NAME)
@@ -240,7 +266,7 @@ def graded(
         run([nbgrader, "autograde", NAME], there)
     seconds = time.perf_counter() - start
     table = there / "results" / "scores.csv"
-    if way != CLASS:
+    if way not in (CLASS, DISTINCT):
         table = there / "grades.csv"
         run([nbgrader, "export"], there)
     names, *rows = (line.split(",") for line in table.read_text("utf-8").splitlines())

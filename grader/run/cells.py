@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.run.worker.reading import names_of
+from grader.run.worker.names import names_of
 from grader.types.course import Course, Stage
 
 _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.run.cells import Names
@@ -17,6 +18,23 @@ from grader.types.submission import Submission
 from grader.types.text import safe
 
 _SECONDS = 3.0  # for one look
+
+
+@dataclass(frozen=True)
+class Same:
+    """A stage's code: the `digest` of what it does, and the names of the `sources` that hold it."""
+
+    digest: str
+    sources: frozenset[str]
+
+    def alone(self, submission: Submission) -> Submission:
+        """The submission without its other sources."""
+        if submission.cells is None:
+            files = {name: data for name, data in submission.files.items() if name in self.sources}
+            return replace(submission, files=files)
+        cells = enumerate(submission.cells, start=1)
+        kept = (cell if _cell_name(number) in self.sources else "" for number, cell in cells)
+        return replace(submission, cells=tuple(kept))
 
 
 class Reader:
@@ -95,6 +113,30 @@ class SourceReader:
         found = self._look("calls", stage.slug, about)
         return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
 
+    def same(self, course: Course, stages: Sequence[Stage]) -> dict[str, Same]:
+        """By slug, the code of the stages of which it is known that nothing else has a say."""
+        is_notebook = self._submission.cells is not None
+        about = {
+            "sources": [
+                (name, text)
+                for name, text in _all_sources(self._submission)
+                if is_notebook or name.endswith(".py")
+            ],
+            "is_notebook": is_notebook,
+            "modules": list(course.preload),
+            "stages": {
+                stage.slug: {
+                    "names": [entry.name for entry in stage.entry_points],
+                    "file": self._submission.script or stage.file_name,
+                    "forbidden": list(stage.forbidden),
+                }
+                for stage in stages
+                if not stage.fixture
+            },
+        }
+        found = self._look("same", "", about) or {}
+        return {slug: Same(digest, frozenset(names)) for slug, (digest, names) in found.items()}
+
     def names(self, cells: Sequence[str]) -> list[Names] | None:
         """The names of each cell, None where there is no telling."""
         found = self._look("names", "", {"cells": list(cells)})
@@ -125,10 +167,14 @@ def sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
 def _all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
     if submission.cells is not None:
         for number, cell in enumerate(submission.cells, start=1):
-            yield f"cell {number}", cell
+            yield _cell_name(number), cell
         return
     for name, data in submission.files.items():
         yield name, _text(data)
+
+
+def _cell_name(number: int) -> str:
+    return f"cell {number}"
 
 
 def _text(data: bytes) -> str:

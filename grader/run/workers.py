@@ -35,8 +35,8 @@ _CONTROL_SECONDS = 30.0
 _FAREWELLS, _LAST_WORDS = 50, 0.02  # how often what is left is removed, and seconds in between
 # In the order in which they import each other.
 _SOURCES = (
-    *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "reading"),
-    *("scratch", "server"),
+    *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "names"),
+    *("sameness", "reading", "scratch", "server"),
 )
 # Forking a process with torch in it is known to be safe on Linux alone.
 _CAN_FORK = sys.platform == "linux"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader.engine import Request, grade
+from grader.engine import Engine, Request, grade, with_engine
 from grader.read.course_file import read_course
+from grader.run.earned import Earned
 from grader.run.solutions import solution_files
-from grader.types.course import Stage
+from grader.types.course import Course, Stage
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 
@@ -57,3 +61,114 @@ def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() ->
     assert by_slug.pop("masking") is Status.FAILED
     assert set(by_slug.values()) == {Status.NOT_STARTED}
     assert report.score == 0
+
+
+TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
+HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"
+RIGHT = (
+    f"{HEAD}    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+    "    means = np.convolve(values, np.ones(width), 'valid')\n    return means / width\n"
+)
+RAW = f"{HEAD}    return np.convolve(values, np.ones(width), 'valid')\n"  # sums, not means
+SMOOTH = (
+    "from moving_average import moving_average\n\ndef smooth(values, width, times=1):\n"
+    "    for _ in range(times):\n        values = moving_average(values, width)\n"
+    "    return values\n"
+)
+# With these in its process the wrong answer would be right, and the right one wrong.
+HELPS = (
+    "import numpy as np\nold = np.convolve\n"
+    "np.convolve = lambda a, b, mode: old(a, b / len(b), mode)\n"
+)
+HARMS = "import numpy as np\nnp.ones = np.zeros\n"
+
+
+def files(average: str, smooth: str = SMOOTH, **others: str) -> dict[str, bytes]:
+    texts = {"moving_average": average, "smooth": smooth, **others}
+    return {f"{name}.py": text.encode() for name, text in texts.items()}
+
+
+def without_seconds(report: Report) -> Report:
+    """The report as all channels show it, but for the time that its checks took."""
+    stages = (
+        replace(stage, printed="", checks=tuple(replace(c, seconds=0.0) for c in stage.checks))
+        for stage in report.stages
+    )
+    return replace(report, stages=tuple(stages))
+
+
+def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Report], int]:
+    """The verdict on each in the course of a class, and how often all of one's was known before.
+
+    Each is the verdict that it gets by itself.
+    """
+    stages = tuple(stage for stage in course.stages if not stage.bonus)
+
+    def body(engine: Engine) -> tuple[list[Report], int]:
+        reports, known = [], 0
+        with Earned(shared=False) as earned:
+            for submission in submissions:
+                request = Request(submission, stages, seed=11)
+                reports.append(engine.grade(request, earned=earned))
+                checks = [check for stage in reports[-1].stages for check in stage.checks]
+                known += not any(check.seconds for check in checks)
+                by_itself = without_seconds(engine.grade(request))
+                assert without_seconds(reports[-1]) == by_itself, submission
+        return reports, known
+
+    return with_engine(course, stages, "cpu", body)
+
+
+def test_what_others_have_earned_changes_no_verdict() -> None:
+    stub = (TINY.exercises / "moving_average.py").read_text("utf-8")
+    renamed = RIGHT.replace("means", "result")
+    handed_in = [
+        *[files(RIGHT), files(renamed), files("# mine\n" + RIGHT), files(RIGHT)],
+        *[files(stub), files(stub), files(stub), files(RAW), files(RAW), files(RAW)],
+        files(RIGHT, SMOOTH.replace("times=1", "times=2")),
+    ]
+    submissions = [Submission(str(number), each) for number, each in enumerate(handed_in)]
+    reports, known = verdicts(TINY, submissions)
+    assert [report.score == report.max_score for report in reports[:4]] == [True] * 4
+    assert known == 3  # the third and the fourth, which the second has proven, and the third stub
+    assert reports[-1].score < reports[-1].max_score
+
+
+@pytest.mark.parametrize("beside", ["average", "smooth", "another"])
+@pytest.mark.parametrize("poison", [HELPS, HARMS])
+def test_what_somebody_does_to_the_libraries_is_nobody_elses(beside: str, poison: str) -> None:
+    def poisoned(average: str) -> dict[str, bytes]:
+        return {
+            "average": files(poison + average),
+            "smooth": files(average, poison + SMOOTH),
+            "another": files("import aid\n" + average, aid=poison),
+        }[beside]
+
+    handed_in = [*[poisoned(RAW), poisoned(RIGHT)] * 3, *[files(RAW), files(RIGHT)] * 3]
+    submissions = [Submission(str(number), each) for number, each in enumerate(handed_in)]
+    reports, _ = verdicts(TINY, submissions)
+    for raw, right in zip(reports[6::2], reports[7::2], strict=True):
+        assert raw.score < right.score == right.max_score
+
+
+@pytest.mark.slow
+def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None:
+    tests = Path(__file__).parents[1]
+    chance = random.Random(0)
+    submissions = []
+    for number in range(40):
+        texts = {}
+        for stage in COURSE.stages:
+            right = sorted((tests / "accepted" / stage.slug).glob("*.py"))[:4]
+            wrong = sorted((tests / "kit" / "answers" / "wrong" / stage.slug).glob("*.py"))
+            some = [*right * 5, stage.exercise_file, *chance.sample(wrong, 2)]
+            texts[stage.file_name] = chance.choice(some).read_bytes()
+        cells = [texts[stage.file_name].decode("utf-8-sig") for stage in COURSE.stages[:6]]
+        if chance.random() < 0.5:
+            cells.insert(
+                chance.randrange(6), "import torch\nprint(split_heads(torch.ones(1, 2, 4), 2))"
+            )
+            submissions.append(Submission(str(number), {}, cells=tuple(cells)))
+        else:
+            submissions.append(Submission(str(number), texts))
+    verdicts(COURSE, submissions)

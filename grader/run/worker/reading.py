@@ -7,29 +7,30 @@ gigabytes for some files of a few hundred kilobytes.
 from __future__ import annotations
 
 import ast
-import symtable
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from grader.run.worker.loader import without_magics
+from grader.run.worker.names import LARGEST, UNREADABLE, names_of
+from grader.run.worker.sameness import same_of
 
-_LARGEST = 1 << 18  # characters of a file or a cell that are looked through
 _LINES_SHOWN = 8
 _LONGEST_LINE = 200
 _PARTS_CAP = 20  # of a dotted name
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def look(about: dict[str, Any]) -> Any:
-    """What a request wants to know, as JSON data: names, the place of a definition, or calls."""
+    """What a request wants to know, as JSON data."""
     if about["what"] == "names":
         return [names_of(source) for source in about["cells"]]
     if about["what"] == "place":
         return place_of(about["sources"], about["target"])
+    if about["what"] == "same":
+        return same_of(about)
     return forbidden_calls(
         about["sources"],
         own=set(about["own"]),
@@ -37,29 +38,6 @@ def look(about: dict[str, Any]) -> Any:
         forbidden=about["forbidden"],
         is_notebook=about["is_notebook"],
     )
-
-
-# --- names ---------------------------------------------------------------------------------------
-
-
-def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:
-    """The global names that a cell defines, those it imports, and those it needs of others.
-
-    What is not Python has none.
-    """
-    try:
-        top = symtable.symtable(without_magics(cell), "cell", "exec")
-    except _UNREADABLE:
-        return [], [], []
-    symbols = top.get_symbols()
-    imported = {symbol.get_name() for symbol in symbols if symbol.is_imported()}
-    own = {symbol.get_name() for symbol in symbols if symbol.is_assigned()} - imported
-    used = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
-    pending = top.get_children()
-    for table in pending:
-        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
-        pending.extend(table.get_children())
-    return sorted(own), sorted(imported), sorted(used - own - imported)
 
 
 # --- the place of a definition -------------------------------------------------------------------
@@ -80,11 +58,11 @@ def place_of(sources: Iterable[tuple[str, str]], target: str) -> str:
 
 
 def _parsed(text: str) -> ast.Module | None:
-    if len(text) > _LARGEST:
+    if len(text) > LARGEST:
         return None
     try:
         return ast.parse(text)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -146,7 +124,7 @@ def forbidden_calls(
     a roundabout way is not found here: who watches while it runs sees it.
     """
     texts = [
-        (source, without_magics(text) if is_notebook and len(text) <= _LARGEST else text)
+        (source, without_magics(text) if is_notebook and len(text) <= LARGEST else text)
         for source, text in sources
     ]
     last_parts = {name.rpartition(".")[2] for name in forbidden}
