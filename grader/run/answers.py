@@ -340,14 +340,10 @@ class WorkerAnswers:
         """Tests were stopped: with what limit, when `left` was left to the stage, and why that."""
         limits, seconds = self._course.limits, self._patience_with_tests
         self._patience_with_tests = max(_SHORTEST_PATIENCE, seconds / 2)
-        why = ""
         if left < seconds:
-            seconds = left
             why = f", all that was left of this stage's {limits.stage_seconds:g}"
-        elif seconds < limits.load_seconds:
-            why = f", the limit of {limits.load_seconds:g} halved each time"
-        count = f"{round(seconds, 2):g} second" + ("" if seconds == 1 else "s")
-        return f"No end in {count}{why}: is there an endless loop?"
+            return _too_long("No end", left, why)
+        return _too_long("No end", seconds, _halved(seconds, limits.load_seconds))
 
     def _ensure_worker(self) -> None:
         try:
@@ -427,6 +423,10 @@ class WorkerAnswers:
         start = time.monotonic()
         try:
             return self._sent(frame, start + seconds, known)
+        except Timeout:
+            whole = self._course.limits.call_seconds
+            self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
+            raise Timeout(_too_long("No answer", seconds, _halved(seconds, whole))) from None
         finally:
             self._spent += time.monotonic() - start
 
@@ -451,8 +451,7 @@ class WorkerAnswers:
                 channel.send(self._references.answer(reply), deadline)
         except DeadlineError:
             self._drop()
-            self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
-            raise Timeout("No answer in time: is there an endless loop?") from None
+            raise Timeout from None
         except Closed:
             grace = 0.0 if self._aborted else _GRACE
             raise Crash(how_it_ended(self._drop(grace))) from None
@@ -466,7 +465,10 @@ class WorkerAnswers:
         return reply
 
     def _used_up(self) -> Timeout:
-        return Timeout(f"This stage has used up its {self._course.limits.stage_seconds:g} seconds")
+        return Timeout(
+            f"This stage has used up its {self._course.limits.stage_seconds:g} seconds: a busy "
+            "machine (try again) or an endless loop?"
+        )
 
     def _learn_of(self, calls: Any) -> None:
         """Take over what a reply tells of forbidden calls, each name once."""
@@ -479,6 +481,17 @@ class WorkerAnswers:
     def _drop(self, grace: float = 0.0) -> End:
         worker, self._worker = self._worker, None
         return worker.end(grace) if worker is not None else None
+
+
+def _too_long(what: str, seconds: float, why: str) -> str:
+    """What did not come in so many seconds, which may not be the learner's fault."""
+    count = f"{round(seconds, 2):g} second" + ("" if seconds == 1 else "s")
+    return f"{what} in {count}{why}: a busy machine (try again) or an endless loop?"
+
+
+def _halved(seconds: float, limit: float) -> str:
+    """Why it was no longer."""
+    return f", the limit of {limit:g} halved each time" if seconds < limit else ""
 
 
 def _strings(value: Any) -> list[str]:

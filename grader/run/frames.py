@@ -9,10 +9,17 @@ from grader.types.text import safe
 
 _FRAMES_CAP = 12
 _REPEATED = "\n    ... and again from there, over and over"
+_NO_MODULE = "\n  It is not among your files and not installed here: do without it."
+_LOCKED = "\n  Graded code reaches no program, network or data file: do without."
+# Of the kinds of OSError those that a locked process meets, and two that Python itself has not.
+_OF_THE_LOCK = ("PermissionError", "FileNotFoundError", "ConnectionError", "URLError", "gaierror")
 
 
 def frames_told(error: Mapping[str, Any]) -> str:
-    """The learner's frames in words, one that repeats itself (a recursion without end) once."""
+    """The learner's frames in words, one that repeats itself (a recursion without end) once.
+
+    And what to do where the exception comes of the place in which graded code runs.
+    """
     lines = ""
     before = None
     frames = error.get("frames")
@@ -28,4 +35,12 @@ def frames_told(error: Mapping[str, Any]) -> str:
         inside = f", in {function}" if function and function != "<module>" else ""
         lines += f"\n  {where}, line {frame.get('line')}{inside}"
         lines += f"\n    {safe(str(frame.get('text', ''))[:200])}"
-    return lines
+    return lines + _advice(error)
+
+
+def _advice(error: Mapping[str, Any]) -> str:
+    bases = error.get("bases")
+    kinds = [error.get("type"), *(bases if isinstance(bases, list) else [])]
+    if "ModuleNotFoundError" in kinds:
+        return _NO_MODULE
+    return _LOCKED if any(kind in kinds for kind in _OF_THE_LOCK) else ""

@@ -70,7 +70,7 @@ def _told(error: dict[str, Any]) -> str:
     name = _cut(str(error.get("type", "Exception")), NAME_CAP)
     message = _cut(str(error.get("message", "")).strip().partition("\n")[0], _WIDTH)
     frames = error.get("frames")
-    last = {"frames": frames[-1:]} if isinstance(frames, list) else {}
+    last = {**error, "frames": frames[-1:] if isinstance(frames, list) else []}
     return ": ".join(part for part in (name, message) if part) + frames_told(last)
 
 

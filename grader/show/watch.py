@@ -141,9 +141,8 @@ def _checks(page: Page, result: StageResult) -> Text:
 def _body(page: Page, state: Watching, room: int) -> list[Text]:
     panel = state.panel
     if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
-        return list(page.sentence(Text("Your code takes its time. Is there an endless loop?")))[
-            :room
-        ]
+        said = "Your code takes its time: a busy machine, or an endless loop?"
+        return list(page.sentence(Text(said)))[:room]
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):

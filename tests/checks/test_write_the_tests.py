@@ -7,7 +7,6 @@ that the order tells nothing.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -483,8 +482,9 @@ WRONG = {
 def expect_passed(what: str, trial: Trial) -> None:
     """Expect that the tests pass on a right module."""
     if trial.ended:
-        why = textwrap.fill(trial.ended, 67).replace("\n", "\n            ")
-        raise CheckFailed(f"Your tests do not come to their end on {what}\n  because   {why}")
+        raise CheckFailed(
+            f"Your tests do not come to their end on {what}\n  because   {trial.ended}"
+        )
     if not trial.count("passed", "failed", "errored"):
         raise CheckFailed("Not one of your tests was run to its end" + counted(trial))
     if trial.verdict == "failed":

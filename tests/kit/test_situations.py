@@ -72,13 +72,13 @@ TABLE = (
     Situation(
         "endless_loop_in_a_function",
         MASKING,
-        ("No answer in time: is there an endless loop?", "while rows < seq_len:"),
+        ("a busy machine (try again) or an endless loop?", "while rows < seq_len:"),
         keeps=("padding_values", "numbers"),
         **LOOP,
     ),
     Situation(
         "endless_loop_at_import",
-        says=("No answer in time: is there an endless loop? (while it was imported)",),
+        says=("a busy machine (try again) or an endless loop? (while it was imported)",),
         **LOOP,
     ),
     Situation("exit_at_import", says=("scaled_scores.py cannot be imported", "sys.exit()")),

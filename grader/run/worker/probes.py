@@ -13,10 +13,10 @@ from typing import Any
 
 
 def defined(source: str, name: str) -> Any:
-    """What `name` stands for in this source, which is run in a namespace of its own."""
-    namespace: dict[str, Any] = {"__name__": "given"}
-    exec(compile(source, "<given>", "exec", dont_inherit=True), namespace)
-    return namespace[name]
+    """What `name` stands for in this source, which is run as a module: pickle looks for it."""
+    module = sys.modules["given"] = ModuleType("given")
+    exec(compile(source, "<given>", "exec", dont_inherit=True), vars(module))
+    return vars(module)[name]
 
 
 def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

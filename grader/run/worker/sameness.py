@@ -49,6 +49,7 @@ _WIDE = frozenset(
     }
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)
+_SCOPES = (ast.FunctionDef, ast.ClassDef, ast.NamedExpr, ast.Nonlocal, *_IMPORTS)
 _UNUSUAL = (ast.Global, ast.Await, ast.AsyncFor, ast.AsyncFunctionDef, ast.AsyncWith)
 
 
@@ -329,14 +330,18 @@ def _root(node: ast.expr) -> str:
 def _rename_locals(function: ast.FunctionDef) -> None:
     """Give the function's variables other names, in their order: no code can tell the difference.
 
-    What is an argument, or more than the name of a variable anywhere in it, keeps its name.
+    What is an argument, or more than the name of a variable anywhere in it, keeps its name. So does
+    everything where there are scopes in it that variables of their own may have.
     """
     every = list(ast.walk(function))
-    if any(isinstance(node, (ast.ClassDef, ast.Nonlocal, *_IMPORTS)) for node in every):
+    if any(isinstance(node, _SCOPES) and node is not function for node in every):
         return
     kept = {node.arg for node in every if isinstance(node, ast.arg)}
     kept |= {str(getattr(node, "name", "")) for node in every}
     kept |= {str(node.rest) for node in every if isinstance(node, ast.MatchMapping)}
+    for node in every:
+        if isinstance(node, ast.comprehension):
+            kept |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
     names: dict[str, str] = {}
     for node in every:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

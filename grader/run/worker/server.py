@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -354,7 +355,7 @@ def _work(
     """
     try:
         os.chdir(scratch)
-        os.environ["TMPDIR"] = scratch
+        os.environ["TMPDIR"] = tempfile.tempdir = scratch
         missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
         if not is_watched:
             missing += ("disk space", "threads")
@@ -382,6 +383,17 @@ def _end(pid: int, grace: float) -> int | None:
         return None
 
 
+class _Unasked(set[str]):
+    """The modules that torch imports when they are looked for, without those of its compiler.
+
+    That one must be imported by name: then it looks for itself.
+    """
+
+    def __contains__(self, name: object) -> bool:
+        is_left_out = name == "_inductor" and "torch._inductor" not in sys.modules
+        return super().__contains__(name) and not is_left_out
+
+
 def _warm_torch() -> None:
     """Load what torch loads on first use, so that a locked worker needs no file for it.
 
@@ -394,13 +406,26 @@ def _warm_torch() -> None:
     # only to keep out of its way: 1 to 3 s.
     mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     mode._should_skip_dynamo = classmethod(lambda cls: False)
-    vars(torch).get("_lazy_modules", set()).discard("_inductor")
+    if "_lazy_modules" in vars(torch):
+        vars(torch)["_lazy_modules"] = _Unasked(vars(torch)["_lazy_modules"])
+    torch.compile = _uncompiled(torch.compile)
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
     heads = torch.randn(2, 3, 4, requires_grad=True)
     weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
     torch.nn.functional.dropout(weights, 0.5)
     torch.autograd.grad(weights.double().sum(), heads)
+
+
+def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.compile for workers, none of which may start a C++ compiler: code runs as it is."""
+
+    def uncompiled(model: Any = None, *, backend: Any = None, **options: Any) -> Any:
+        if backend not in (None, "inductor"):
+            return compile(model, backend=backend, **options)
+        return (lambda function: function) if model is None else model
+
+    return uncompiled
 
 
 def _warm_pytest() -> None:
@@ -410,6 +435,7 @@ def _warm_pytest() -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         importlib.import_module("torch.testing").assert_close(torch.ones(1), torch.ones(1))
+        torch.func.hessian(torch.sin)(torch.ones(()))  # for which torch imports its compiler
 
     class Warm:
         @pytest.mark.parametrize("number", [1, 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -48,6 +49,7 @@ class Egg:
 WRONG = RIGHT.replace("return 2", "return 3")
 SOURCES = {"right": RIGHT, "wrong": WRONG}
 LEGLESS = {"target": {"function": "hatch"}, "given": RIGHT, "name": "Egg", "seed": 1}
+SLOW = "a busy machine (try again) or an endless loop?"
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
 Trials = Mapping[str, Trial]
 
@@ -167,8 +169,31 @@ def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
 
 
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
-    with pytest.raises(AnswerError, match="cannot be imported"):
+    with pytest.raises(AnswerError, match=r"cannot be imported(.*\n)+  It is not .*: do without"):
         tried(interpreter, "import no_such_bird")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no lock elsewhere")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run(['ls'])",
+        "request.urlopen('http://a.org')",
+        "open('a.txt')",
+        "open('/a', 'w')",
+    ],
+)
+def test_what_the_lock_refuses_is_told(interpreter: Interpreter, code: str) -> None:
+    tests = f"import subprocess\nfrom urllib import request\ndef test_legs(hatch): {code}"
+    said = tried(interpreter, tests)["right"].said.split("\n")
+    assert said[-1] == "  Graded code reaches no program, network or data file: do without."
+    assert said[-2].strip() == f"def test_legs(hatch): {code}"
+
+
+def test_a_thing_that_was_made_can_be_pickled(interpreter: Interpreter) -> None:
+    again = "pickle.loads(pickle.dumps(hatch(size=4)))"
+    tests = f"import pickle\ndef test_size(hatch): assert {again}.size == 4"
+    assert verdicts(tried(interpreter, tests)) == {"right": "passed", "wrong": "passed"}
 
 
 BAD = {
@@ -220,14 +245,14 @@ def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpre
         said.append(str(caught.value))
     answers.close()
     assert said[:3] == [
-        "No end in 2 seconds: is there an endless loop?",
-        "No end in 1 second, the limit of 2 halved each time: is there an endless loop?",
-        "No end in 0.5 seconds, the limit of 2 halved each time: is there an endless loop?",
+        f"No end in 2 seconds: {SLOW}",
+        f"No end in 1 second, the limit of 2 halved each time: {SLOW}",
+        f"No end in 0.5 seconds, the limit of 2 halved each time: {SLOW}",
     ]
     assert re.fullmatch(
         r"No end in 0\.\d+ seconds, all that was left of this stage's 4\.2: .*", said[-2]
     )
-    assert said[-1] == "This stage has used up its 4.2 seconds"
+    assert said[-1] == f"This stage has used up its 4.2 seconds: {SLOW}"
 
 
 def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> None:

@@ -95,6 +95,72 @@ def test_watching_torch_does_not_import_its_compiler() -> None:
         worker.end()
 
 
+OF_TORCH = """
+import torch
+from torch import nn
+from torch.autograd import forward_ad, gradcheck
+from torch.func import hessian, jacfwd, jacrev, vmap
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.attention.flex_attention import flex_attention
+from torch.utils.checkpoint import checkpoint
+
+@torch.compile
+def squares(x):
+    return x * x
+
+@torch.compile(fullgraph=True)
+def cubes(x):
+    return x * x * x
+
+x = torch.rand(3, dtype=torch.double, requires_grad=True)
+heads = torch.rand(1, 2, 4, 4)
+layer = torch.compile(nn.Linear(3, 3))
+---
+torch.testing.assert_close(jacrev(squares)(x), 2 * x.diag())
+---
+torch.testing.assert_close(vmap(jacfwd(cubes))(x), 3 * x * x)
+---
+hessian(lambda x: cubes(x).sum())(x)
+---
+assert gradcheck(cubes, (x,), check_forward_ad=True, check_batched_grad=True)
+---
+with forward_ad.dual_level():
+    forward_ad.unpack_dual(forward_ad.make_dual(x, x) * 2)
+---
+checkpoint(squares, x, use_reentrant=False).sum().backward()
+---
+layer(torch.ones(2, 3)).sum().backward()
+torch.optim.Adam(layer.parameters()).step()
+---
+nn.functional.scaled_dot_product_attention(heads, heads, heads, causal_lower_right(4, 4))
+---
+flex_attention(heads, heads, heads)
+---
+assert nn.Linear(2, 2, device="meta")(torch.ones(3, 2, device="meta")).shape == (3, 2)
+---
+torch.jit.script(nn.Linear(2, 2)), torch.jit.trace(nn.Linear(2, 2), torch.ones(2))
+---
+torch.fx.symbolic_trace(nn.Linear(2, 2))(torch.ones(2))
+---
+import tempfile
+with tempfile.TemporaryDirectory() as folder:
+    torch.save(layer.state_dict(), f"{folder}/layer.pt")
+    layer.load_state_dict(torch.load(f"{folder}/layer.pt"))
+"""
+
+
+@pytest.mark.parametrize("tests", [False, True], ids=["", "with pytest"])
+def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(*, tests: bool) -> None:
+    """Compiling needs a C++ compiler, which no worker may start: code runs as it is written."""
+    load = {"files": {}, "script": None, "cells": OF_TORCH.split("---\n"), "module": "m"}
+    header = {"op": "load", "aliases": [], "names": [], "answered": {}, "forbidden": [], **load}
+    with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
+        worker = interpreter.start(tests=tests)
+        worker.channel.send(Frame(header), time.monotonic() + 60)
+        assert worker.channel.receive(time.monotonic() + 60).header["cells"] == []
+        worker.end()
+
+
 GRADER = """
 import sys, time
 from grader.run.workers import Interpreter

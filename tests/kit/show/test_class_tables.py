@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from grader.show.class_tables import json_line, score_rows
 from grader.types.course import Stage
 from grader.types.ledger import Entry, HandIn, Version
@@ -27,6 +29,25 @@ def test_a_row_has_the_points_in_all_and_in_each_stage() -> None:
     assert (found["student_id"], found["score"], found["max_score"]) == ("ann", "2.5", "10")
     assert (found["bonus"], found["fold"], found["wings"]) == ("1", "2.5", "")
     assert (found["seed"], found["status"]) == ("7", "passed")
+
+
+@pytest.mark.parametrize(
+    "bonus, statuses, says",
+    [
+        ((False, True), (Status.PASSED, Status.FAILED), "passed"),
+        ((False, True), (Status.FAILED, Status.PASSED), "not yet"),
+        ((True, True), (Status.PASSED, Status.PASSED), "passed"),
+        ((True, True), (Status.PASSED, Status.NOT_STARTED), "not yet"),
+    ],
+)
+def test_bonus_stages_decide_only_where_there_is_no_other(
+    bonus: tuple[bool, ...], statuses: tuple[Status, ...], says: str
+) -> None:
+    stages = tuple(
+        replace(RESULT, bonus=is_bonus, status=status)
+        for is_bonus, status in zip(bonus, statuses, strict=True)
+    )
+    assert row(replace(ENTRY, report=replace(REPORT, stages=stages)))["status"] == says
 
 
 def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> None:

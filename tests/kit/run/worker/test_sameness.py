@@ -69,6 +69,11 @@ def test_a_variable_keeps_its_name_where_more_than_a_variable_has_it() -> None:
     nested = "def wings(x):\n    class {0}: z = x\n    return {0}.z\n"
     for code in (inner, caught, nested):
         assert None is not digest(code.format("a")) != digest(code.format("b"))
+    listed = "{0} = 3\ndef wings(x):\n    [{1} for {1} in x]\n    return {1}\n"
+    within = "{0} = 3\ndef wings(x):\n    def y():\n        {1} = x\n    return {1}\n"
+    walrus = "{0} = 3\ndef wings(x):\n    y = lambda: ({1} := x)\n    return {1}\n"
+    for code in (listed, within, walrus):  # the last name is the global one's
+        assert None is not digest(code.format("a", "a")) != digest(code.format("a", "b"))
     swapped = "def wings(x):\n    a = x\n    b = a\n    return {}\n"
     assert digest(swapped.format("a")) != digest(swapped.format("b"))
 
