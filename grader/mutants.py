@@ -12,17 +12,17 @@ import importlib
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.misconceptions import Misconception
-from grader.read.author_files import check_place
+from grader.read.author_files import check_place, place_of
 from grader.read.misconceptions import read_misconceptions
-from grader.read.mutants import read_records
+from grader.read.mutants import no_checks, read_records
 from grader.read.mutations import mutants_of
 from grader.read.stubs import read_source
 from grader.run.answers import LocalAnswers
@@ -34,10 +34,12 @@ from grader.run.worker.loader import Loader
 from grader.types.course import Course, Stage
 from grader.types.mutants import (
     Equivalent,
+    Escape,
     Fate,
     Mutant,
     MutantsReport,
     Need,
+    Overlap,
     Records,
     StageTrials,
     Trial,
@@ -50,9 +52,11 @@ SEED = 1
 _LEAST_SECONDS = 2.0  # of processor time
 _SLOWER = 5  # a mutant may take so many times the solution's time
 _OVERHEAD = 0.001  # seconds of each case, whatever it asks
+_WITNESSES = 3  # of a check, at least, if there are as many
 
 Progress = Callable[[str, int, int], None]
-_Failure = tuple[str, bool]  # a case, and whether the check was not content
+# A case, and the lines of the check that found the answer wrong, unless the call raised an error.
+_Failure = tuple[str, Sequence[int] | None]
 _Job = TypeVar("_Job", bound=Mutant | Misconception)
 
 
@@ -103,14 +107,14 @@ def _core_seconds() -> float:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a fork tells of a mutant: the checks that failed, and the cases that showed it.
+    """What a fork tells of a mutant or a misconception: the checks that failed, each with its case.
 
-    `wrong` are the checks that were not content, not those whose call raised an error.
+    `wrong` are the checks that were not content, not those whose call raised an error, each with
+    the lines of it that found so.
     """
 
-    checks: tuple[str, ...] = ()
-    cases: tuple[str, ...] = ()
-    wrong: tuple[str, ...] = ()
+    cases: Mapping[str, str] = field(default_factory=dict)
+    wrong: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     lost: Lost | None = None
 
 
@@ -136,8 +140,11 @@ class _Trials:
         self._progress = progress
         self._mutants: tuple[Mutant, ...] = ()
         self._mistakes: tuple[Misconception, ...] = ()
-        self._told: dict[str, _Told] = {}  # by the mutant's id
-        self._caught: dict[str, tuple[str, ...]] = {}  # misconceptions by id, with `needed`
+        self._told: dict[str, _Told] = {}  # by the id of a mutant or a misconception
+        self._witnessed: dict[str, set[str]] = defaultdict(set)  # checks by a witness' id
+        for check, overlap in records.overlaps.items():
+            for witness in overlap.catches:
+                self._witnessed[witness].add(f"{stage.slug}.{check}")
         # How many mutants of a function each case has shown.
         self._telling: Counter[tuple[str, str]] = Counter()
         self._seconds: dict[str, float] = {}  # of each case with the solution
@@ -162,22 +169,27 @@ class _Trials:
             if self._problems:
                 return
             self._try_all()
-            if not self._needed:
-                self._find_blunt_checks()
+            self._find_blunt_checks()
         self._is_done = True
 
     def result(self) -> StageTrials:
         """What is known."""
         trials = tuple(self._trial(m) for m in self._mutants if m.id in self._told)
         needs: tuple[Need, ...] = ()
+        escapes: tuple[Escape, ...] = ()
         problems = list(self._problems)
         if self._is_done:
-            problems += self._record_problems()
+            problems += [*self._passing_problems(), *self._record_problems()]
+            escapes = tuple(self._escapes())
             if self._needed:
                 needs = tuple(self._needs())
                 problems += self._overlap_problems(needs)
         slug, count = self._stage.slug, len(self._mutants)
-        return StageTrials(slug, count, trials, needs, tuple(problems), self._skipped)
+        return StageTrials(slug, count, trials, needs, escapes, tuple(problems), self._skipped)
+
+    @property
+    def _jobs(self) -> tuple[Mutant | Misconception, ...]:
+        return (*self._mutants, *self._mistakes)
 
     def _learn_from(self, find: Callable[[str], Any]) -> None:
         """Run the solution, to know what the checks ask and how long each case takes."""
@@ -202,15 +214,14 @@ class _Trials:
         return self._checks.facts(self._stage, remote, SEED, "cpu", cases)
 
     def _try_all(self) -> None:
-        """Run all mutants, and with `needed` the misconceptions too."""
-        of_mutant = self._every_check if self._needed else self._first_check
-        for mutant, told in self._forked(self._mutants, of_mutant):
+        """Run all mutants and misconceptions."""
+        work = self._every_check if self._needed else self._first_check
+        for mutant, told in self._forked(self._mutants, work):
             self._told[mutant.id] = told
-            self._telling.update((mutant.where, case) for case in told.cases)
+            self._telling.update((mutant.where, case) for case in told.cases.values())
             self._progress(self._stage.slug, len(self._told), len(self._mutants))
-        if self._needed:
-            for mistake, told in self._forked(self._mistakes, self._every_check):
-                self._caught[mistake.id] = told.checks
+        for mistake, told in self._forked(self._mistakes, work):
+            self._told[mistake.id] = told
 
     def _find_blunt_checks(self) -> None:
         """Name the checks that judge nothing; most have found something wrong already.
@@ -245,20 +256,29 @@ class _Trials:
                 if isinstance(said, Lost):
                     yield job, _Told(lost=said)
                 else:
-                    cases = tuple(case for case, _ in said)
-                    checks = tuple(self._cases[case].check for case in cases)
-                    wrong = tuple(self._cases[case].check for case, is_wrong in said if is_wrong)
-                    yield job, _Told(checks, cases, wrong)
+                    cases = {self._cases[case].check: case for case, _ in said}
+                    wrong = {
+                        self._cases[case].check: tuple(lines)
+                        for case, lines in said
+                        if lines is not None
+                    }
+                    yield job, _Told(cases, wrong)
 
     # What follows runs in a fork.
 
-    def _first_check(self, mutant: Mutant) -> list[_Failure]:
-        """The first case that fails: those that cost little and have told much come first."""
+    def _first_check(self, job: Mutant | Misconception) -> list[_Failure]:
+        """A case of every check that it is a witness of; if it is none, or passes, the first.
+
+        Cases that cost little and have told much come first.
+        """
+        checks = self._witnessed.get(job.id, ())
+        cases = self._cases.values()
+        found = list(self._failing(job, [case for case in cases if case.check in checks]))
+        where = job.replaces if isinstance(job, Misconception) else job.where
         order = sorted(
-            self._cases.values(),
-            key=lambda case: self._seconds[case.id] / (1 + self._telling[mutant.where, case.id]),
+            cases, key=lambda case: self._seconds[case.id] / (1 + self._telling[where, case.id])
         )
-        return list(islice(self._failing(mutant, order), 1))
+        return found or list(islice(self._failing(job, order), 1))
 
     def _every_check(self, job: Mutant | Misconception) -> list[_Failure]:
         """A case of every check that fails."""
@@ -271,7 +291,7 @@ class _Trials:
         for fact in self._facts(self._implementation(job), left):
             if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
                 failed.add(fact.case.check)
-                yield fact.case.id, _has_judged(fact)
+                yield fact.case.id, fact.lines if fact.has_judged else None
 
     def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
         """The entry points as the mutant or the misconception has them."""
@@ -296,8 +316,8 @@ class _Trials:
         if told.lost is not None:
             fate = Fate.TIMED_OUT if told.lost is Lost.TIMED_OUT else Fate.CRASHED
             return Trial(mutant.id, fate)
-        if told.checks:
-            return Trial(mutant.id, Fate.CAUGHT, told.checks)
+        if told.cases:
+            return Trial(mutant.id, Fate.CAUGHT, tuple(told.cases))
         if mutant.change in {record.change for record in self._records.equivalent}:
             return Trial(mutant.id, Fate.EXPLAINED)
         return Trial(mutant.id, Fate.LIVE, diff=self._diff(mutant))
@@ -319,34 +339,96 @@ class _Trials:
                 if trial.fate is not Fate.EXPLAINED:
                     by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
                     yield f"{place}: equivalent {number} is {by}: {_change(record)}"
-        known = [check.id for check in self._checks.planned[self._stage.slug]]
-        for check in self._records.overlaps:
-            if f"{self._stage.slug}.{check}" not in known:
-                yield f"{place}: overlaps: there is no check '{check}'"
+        planned = self._checks.planned[self._stage.slug]
+        yield from no_checks(self._records, [_name(check.id) for check in planned])
+        for check, overlap in self._records.overlaps.items():
+            for witness in overlap.catches:
+                if witness not in self._told:
+                    said = f"'{witness}' is no mutant and no misconception (any more)"
+                    yield f"{place}: overlaps.{check}: {said}: --needed prints what to write"
+
+    def _passing_problems(self) -> Iterator[str]:
+        """Misconceptions that no check finds wrong."""
+        place = place_of(self._stage, self._stage.misconceptions_file)
+        for mistake in self._mistakes:
+            told = self._told[mistake.id]
+            if not told.cases and told.lost is None:
+                said = f"the misconception {mistake.id} passes every check"
+                yield f"{place}: {said}: sharpen a check, or remove it"
+
+    def _escapes(self) -> Iterator[Escape]:
+        """Witnesses that their check, if it runs at all, finds wrong no more."""
+        ran = {case.check for case in self._cases.values()}
+        for job in self._jobs:
+            for check in sorted(self._witnessed.get(job.id, set()) & ran):
+                if self._is_witness(check, job.id):
+                    continue
+                if isinstance(job, Misconception):
+                    yield Escape(check, job.id, says=job.says)
+                else:
+                    yield Escape(check, job.id, diff=self._diff(job))
+
+    def _is_witness(self, check: str, id: str) -> bool:
+        """Whether the check finds it wrong, as far as is known of one that was lost."""
+        told = self._told.get(id)
+        return told is not None and (told.lost is not None or check in told.wrong)
 
     def _overlap_problems(self, needs: Sequence[Need]) -> Iterator[str]:
         """Checks that nothing needs, without a word on why they are there; and the other way."""
         for need in needs:
-            check = need.check.partition(".")[2]
-            if not need.only and check not in self._records.overlaps:
+            recorded = self._records.overlaps.get(_name(need.check))
+            if need.overlap is not None and recorded is None:
                 place = check_place(self._stage, need.check)
-                said = f"{need.check} catches nothing that no other check does"
-                advice = f"sharpen it, or give the reason under [overlaps] in {self._records.place}"
-                yield f"{place}: {said}: {advice}"
-            elif need.only and check in self._records.overlaps:
-                yield f"{self._records.place}: overlaps: '{check}' alone catches {need.only[0]}"
+                said = f"{need.check} finds nothing wrong but what other checks catch too"
+                yield f"{place}: {said}: sharpen it, or give the reason under [overlaps]"
+            elif self._alone(need) and recorded is not None:
+                place = f"{self._records.place}: overlaps.{_name(need.check)}"
+                yield f"{place}: the check alone finds {self._alone(need)[0]}: remove the record"
 
     def _needs(self) -> Iterator[Need]:
-        caught = {id: told.checks for id, told in self._told.items()} | self._caught
+        """What each check alone catches, and the record that it lacks, if it lacks one."""
         for check in dict.fromkeys(case.check for case in self._cases.values()):
-            yield Need(check, tuple(id for id, by in caught.items() if by == (check,)))
+            only = [id for id, told in self._told.items() if tuple(told.cases) == (check,)]
+            need = Need(check, tuple(only))
+            finds = [id for id, told in self._told.items() if check in told.wrong]
+            recorded = self._records.overlaps.get(_name(check))
+            is_told = recorded and all(self._is_witness(check, id) for id in recorded.catches)
+            if self._alone(need) or not finds or is_told:
+                yield need
+            else:
+                reason = recorded.reason if recorded else ""
+                yield replace(need, overlap=Overlap(reason, self._witnesses(check, finds)))
+
+    def _alone(self, need: Need) -> list[str]:
+        """What the check alone finds wrong: that its call raises needs no assertion."""
+        return [id for id in need.only if need.check in self._told[id].wrong]
+
+    def _witnesses(self, check: str, finds: Iterable[str]) -> tuple[str, ...]:
+        """One for each assertion that finds any, one of each kind, then for other cases.
+
+        Those that few other checks catch come first.
+        """
+        rank = {job.id: at for at, job in enumerate(self._jobs)}
+        kinds = {job.id: type(job) for job in self._jobs}
+        sought = sorted(finds, key=lambda id: (len(self._told[id].cases), rank[id]))
+        lines = {id: self._told[id].wrong[check] for id in sought}
+        cases = {id: self._told[id].cases[check] for id in sought}
+        chosen: list[str] = []
+        differing: Sequence[tuple[Mapping[str, object], int]] = (
+            *((lines, len(sought)), (kinds, len(sought))),
+            *((cases, _WITNESSES), (rank, _WITNESSES)),
+        )
+        for by, enough in differing:
+            for id in sought:
+                is_new = all(by[id] != by[other] for other in chosen)
+                if is_new and len(chosen) < enough:
+                    chosen.append(id)
+        return tuple(chosen)
 
 
-def _has_judged(fact: CaseFact) -> bool:
-    """Whether a check that failed has found an answer wrong by what it asserts."""
-    from grader.run.session import NO_SENSE
-
-    return fact.ending is Ending.WRONG and not fact.message.startswith(NO_SENSE)
+def _name(check: str) -> str:
+    """A check's name, of its id."""
+    return check.partition(".")[2]
 
 
 def _change(record: Equivalent) -> str:

@@ -28,10 +28,11 @@ from grader.read.author_files import (
 from grader.read.faults import fault_of
 from grader.read.hints import read_hints
 from grader.read.misconceptions import other_call, read_misconceptions
+from grader.read.mutants import no_checks, read_records
 from grader.read.stubs import read_stub
 from grader.read.todos import stage_todos
 from grader.read.traces import read_trace
-from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.run.facts import NO_SENSE, CaseFact, Ending, StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -138,6 +139,7 @@ class StageRuns:
 
     def prove(self) -> None:
         """Run all and add what is found to the draft."""
+        from grader.run.answers import Stopped
         from grader.run.solutions import at_hand
 
         draft, stage = self._draft, self._stage
@@ -149,6 +151,7 @@ class StageRuns:
             draft.problems.append(
                 f"{place}: {worth}, course.toml says {stage.points:g}: change one"
             )
+        draft.problems += self._record_problems()
         known = self._known_misconceptions()
         answers = accepted_files(stage)
         self._total = len(self._seeds) + len(self._few) + len(known) + len(answers)
@@ -166,15 +169,35 @@ class StageRuns:
                 self._find_flaky(solution)
         except _Hangs as error:
             draft.problems.append(f"the solution {error}")
+        except Stopped as error:
+            places = {str(stage.check_file): place_of(stage, stage.check_file)}
+            draft.problems.append(fault_of(error, places))
         else:
             self._conclude()
 
+    def _record_problems(self) -> list[str]:
+        """What is said of records of mutants that speak of no check."""
+        try:
+            records = read_records(self._stage)
+        except CourseError:  # told already
+            return []
+        checks = [check.id.partition(".")[2] for check in self._checks.planned[self._stage.slug]]
+        return list(no_checks(records, checks))
+
     def _known_misconceptions(self) -> Sequence[Misconception]:
         """Those of the stage's file; a fault of the file is told."""
+        from grader.run.answers import Stopped, stopped_after
+
+        file = self._stage.misconceptions_file
         try:
-            known = read_misconceptions(self._stage)
+            with stopped_after(self._course.limits.load_seconds):
+                known = read_misconceptions(self._stage)
         except CourseError as error:
             self._draft.problems.append(str(error))
+            return ()
+        except Stopped as error:
+            fault = fault_of(error, {str(file): place_of(self._stage, file)})
+            self._draft.problems.append(fault)
             return ()
         try:
             rungs = len(read_hints(self._stage).rungs)
@@ -338,9 +361,8 @@ class StageRuns:
         failed = [f for f in facts.cases if f.ending in (Ending.WRONG, Ending.RAISED)]
         failed = [fact for fact in failed if fact.case.check not in self._failing]
         for fact in failed:
-            if fact.place:
-                place = self._place(fact.place)
-                said = f"{place}: {_error_of(fact)} (for {mistake.id})"
+            if fact.faulty_line:
+                said = f"{self._place(fact)}: {_error_of(fact)} (for {mistake.id})"
                 self._unsaid.setdefault(fact.case.check, said)
         explained = explanations(facts, known, solution, self._replays)
         names = {diagnosis.id for diagnosis in named(facts, known, explained).values()}
@@ -400,22 +422,23 @@ class StageRuns:
         under = (
             f"seed {seed}" if seeds == 1 else f"{seeds} of {len(self._seeds)} seeds, first {seed}"
         )
-        if fact.place:
-            return f"{self._place(fact.place)}: {_error_of(fact)} (in {check}, {under})"
+        if fact.faulty_line:
+            return f"{self._place(fact)}: {_error_of(fact)} (in {check}, {under})"
         return f"{under}: the solution fails {check}: {_first_line(fact)}"
 
-    def _place(self, place: str) -> str:
-        """A line of the check's file, by the file's path in the course."""
-        return f"{place_of(self._stage, self._stage.check_file)}:{place.rpartition(':')[2]}"
+    def _place(self, fact: CaseFact) -> str:
+        """The line of the check's file that is at fault, by the file's path in the course."""
+        return f"{place_of(self._stage, self._stage.check_file)}:{fact.faulty_line}"
 
     def _local(self, find: Callable[[str], Any], seed: int) -> StageFacts:
-        """The facts of a run in this process. Raises _Hangs."""
-        from grader.run.answers import LocalAnswers
+        """The facts of a run in this process. Raises _Hangs, and Stopped where a check hangs."""
+        from grader.run.answers import LocalAnswers, stopped_after
         from grader.run.remote import StageUnderCheck
 
-        answers = LocalAnswers(find, self._course.limits)
+        limits = self._course.limits
+        answers = LocalAnswers(find, limits)
         under_check = StageUnderCheck(self._stage, answers)
-        with _silence():  # what an answer prints is its own affair
+        with _silence(), stopped_after(limits.stage_seconds):  # what is printed is its own affair
             facts = self._checks.run(self._stage, under_check, seed, "cpu")
         if answers.hangs:
             raise _Hangs(f"{answers.hangs} (seed {seed})")
@@ -466,8 +489,6 @@ def _first_line(fact: CaseFact) -> str:
 
 def _error_of(fact: CaseFact) -> str:
     """The exception that a check itself has raised, as its message tells it."""
-    from grader.run.session import NO_SENSE
-
     return _first_line(fact).removeprefix(f"{NO_SENSE}: ").rstrip(": ")
 
 

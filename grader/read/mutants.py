@@ -6,21 +6,25 @@
     after = "total = sum(values, )"
     reason = "0 is what sum begins with anyway"
 
-    [overlaps]
-    shape = "tells of the shape before the values are compared"
+    [overlaps.shape]
+    reason = "tells of the shape before the values are compared"
+    catches = ["mean.axis.9f1b2c", "mean_of_all"]
 
-A mutant is named by its changed lines, without indentation and comments: as `grade verify
---mutants` shows them.
+An equivalent mutant is named by its changed lines, without indentation and comments: as `grade
+verify --mutants` shows them. What an overlapping check catches are ids, which `--needed` prints.
 """
 
 from __future__ import annotations
 
+import difflib
+import json
 import sys
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from grader.types.course import Stage
 from grader.types.errors import CourseError
-from grader.types.mutants import Equivalent, Records
+from grader.types.mutants import Equivalent, Overlap, Records
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +32,7 @@ else:
     import tomli as tomllib
 
 _KEYS = ("where", "before", "after", "reason")
+_OVERLAP_KEYS = ("reason", "catches")
 
 
 def read_records(stage: Stage) -> Records:
@@ -56,10 +61,7 @@ def parse_records(table: dict[str, Any], place: str) -> Records:
     if not isinstance(equivalent, list):
         raise CourseError(f"{place}: write [[equivalent]], as there may be several")
     if not isinstance(overlaps, dict):
-        raise CourseError(f"{place}: 'overlaps' is not a table of checks and reasons")
-    for check, reason in overlaps.items():
-        if not isinstance(reason, str) or not reason.strip():
-            raise CourseError(f"{place}: overlaps: '{check}' needs a reason in words")
+        raise CourseError(f"{place}: 'overlaps' is not a table of checks")
     records = tuple(
         _equivalent(each, f"{place}: equivalent {number}")
         for number, each in enumerate(equivalent, start=1)
@@ -67,7 +69,46 @@ def parse_records(table: dict[str, Any], place: str) -> Records:
     for number, record in enumerate(records):
         if any(record.change == other.change for other in records[:number]):
             raise CourseError(f"{place}: equivalent {number + 1}: is there twice")
-    return Records(place, records, dict(overlaps))
+    return Records(
+        place,
+        records,
+        {check: _overlap(each, f"{place}: overlaps.{check}") for check, each in overlaps.items()},
+    )
+
+
+def overlap_lines(check: str, overlap: Overlap) -> Iterator[str]:
+    """A check's record as the file has it."""
+    yield f"[overlaps.{check}]"
+    yield f"reason = {json.dumps(overlap.reason, ensure_ascii=False)}"
+    yield "catches = ["
+    for witness in overlap.catches:
+        yield f"    {json.dumps(witness, ensure_ascii=False)},"
+    yield "]"
+
+
+def no_checks(records: Records, checks: Collection[str]) -> Iterator[str]:
+    """What is said of records of overlaps that are of none of the stage's `checks`."""
+    for check in records.overlaps:
+        if check not in checks:
+            close = difflib.get_close_matches(check, checks, n=1)
+            advice = f" (did you mean '{close[0]}'?)" if close else ""
+            yield f"{records.place}: overlaps: there is no check '{check}'{advice}"
+
+
+def _overlap(table: Any, place: str) -> Overlap:
+    if not isinstance(table, dict):
+        raise CourseError(f"{place}: is not a table of 'reason' and 'catches'")
+    for key in table:
+        if key not in _OVERLAP_KEYS:
+            raise CourseError(f"{place}: unknown key '{key}': there are 'reason', 'catches'")
+    reason, catches = table.get("reason"), table.get("catches")
+    if not isinstance(reason, str) or not reason.strip():
+        raise CourseError(f"{place}: 'reason' is missing: why is the check there?")
+    if not isinstance(catches, list) or not all(isinstance(each, str) for each in catches):
+        raise CourseError(f"{place}: 'catches' is no list of ids: `--needed` prints one")
+    if not catches:
+        raise CourseError(f"{place}: 'catches' is empty: `--needed` prints what to write")
+    return Overlap(reason.strip(), tuple(catches))
 
 
 def _equivalent(table: Any, place: str) -> Equivalent:

@@ -121,7 +121,10 @@ def answered_here(bench: Bench, request: Frame) -> Frame:
 
 @contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
-    """Raises Stopped if the block's Python code takes longer, where there are such timers."""
+    """Raises Stopped if the block's Python code takes longer, where there are such timers.
+
+    Within another such block the other's time goes on.
+    """
     if not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
         yield
         return
@@ -129,6 +132,8 @@ def stopped_after(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Stopped(f"has not come to an end in {seconds:g} s")
 
+    began = time.monotonic()
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again if the code goes on
     try:
@@ -136,6 +141,9 @@ def stopped_after(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            left = max(left - (time.monotonic() - began), 0.001)
+            signal.setitimer(signal.ITIMER_REAL, left, again)
 
 
 class LocalAnswers:

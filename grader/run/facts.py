@@ -8,6 +8,9 @@ from enum import Enum
 from grader.run.worker.wire import Frame
 from grader.types.proof import Comparison
 
+# What is told where a check fails at an answer before it has judged it.
+NO_SENSE = "The check cannot make sense of this answer"
+
 
 class Ending(Enum):
     """How one case of a check ended."""
@@ -60,7 +63,7 @@ class CaseFact:
 
     `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Facts
     of one `number`, within a process, are the same but for their seconds. `compared` is what was
-    measured, if it was to be; `place` the line of the check's file that is at fault, if one is.
+    measured, if it was to be; `lines` those of the check's file that an error came through.
     """
 
     case: Case
@@ -71,7 +74,18 @@ class CaseFact:
     exchanges: tuple[Exchange, ...] = field(default=(), repr=False)
     number: int | None = field(default=None, compare=False)
     compared: tuple[Comparison, ...] = field(default=(), compare=False, repr=False)
-    place: str = ""
+    lines: tuple[int, ...] = ()
+
+    @property
+    def has_judged(self) -> bool:
+        """Whether the check has found an answer wrong by what it asserts."""
+        return self.ending is Ending.WRONG and not self.message.startswith(NO_SENSE)
+
+    @property
+    def faulty_line(self) -> int:
+        """The line of the check's file that is at fault, 0 if none is."""
+        is_own = self.ending is Ending.BROKEN or self.message.startswith(NO_SENSE)
+        return self.lines[-1] if is_own and self.lines else 0
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
-from grader.run.answers import AnswerError, Crash, Timeout
-from grader.run.facts import Case, CaseFact, Ending, PlannedCheck, StageFacts
+from grader.run.answers import AnswerError, Crash, Stopped, Timeout
+from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
 from grader.run.transcripts import Key, Transcripts
 from grader.run.worker.wire import WireError
@@ -38,8 +38,6 @@ _OPTIONS = (
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
 )
 _FIXTURES = ("submission", "seed", "device", "rand")
-# What is told where a check fails at an answer before it has judged it.
-NO_SENSE = "The check cannot make sense of this answer"
 
 
 class Checks:
@@ -130,7 +128,6 @@ class Checks:
         ending, message = _ending(error, remote)
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
             ending = Ending.BROKEN  # the check itself had not begun
-        place = _place(error, item) if ending is Ending.BROKEN or NO_SENSE in message else ""
         fact = CaseFact(
             case,
             ending,
@@ -139,7 +136,7 @@ class Checks:
             remote.last_target,
             remote.end(),
             compared=compared,
-            place=place,
+            lines=_lines(error, item),
         )
         if remote.has_lacked:
             return fact  # others who give the same replies may not lack it
@@ -370,7 +367,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     """How a case ended, from the exception that ended it."""
     if error is None:
         return Ending.PASSED, ""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, (KeyboardInterrupt, Stopped)):
         raise error
     if stage.not_written:
         return Ending.NOT_WRITTEN, "Not written yet"
@@ -392,14 +389,14 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     return Ending.BROKEN, said
 
 
-def _place(error: BaseException | None, item: pytest.Item) -> str:
-    """The line of the check's file that an exception went through last."""
-    place, traceback = "", error.__traceback__ if error is not None else None
+def _lines(error: BaseException | None, item: pytest.Item) -> tuple[int, ...]:
+    """The lines of the check's file that an exception came through, the outermost first."""
+    lines, traceback = [], error.__traceback__ if error is not None else None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(item.path):
-            place = f"{item.path}:{traceback.tb_lineno}"
+            lines.append(traceback.tb_lineno)
         traceback = traceback.tb_next
-    return place
+    return tuple(lines)
 
 
 def _and_call(message: str, stage: StageUnderCheck) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from grader.read.mutants import overlap_lines
 from grader.show.diff import diff_line
 from grader.show.screen import MARGIN, Page, Screen, count
 from grader.types.mutants import Fate, MutantsReport, StageTrials
@@ -23,6 +24,8 @@ def _mutants(page: Page, report: MutantsReport) -> Iterator[Text]:
         yield from _live(page, stage)
     for stage in report.stages:
         yield from _needs(page, stage)
+    for stage in report.stages:
+        yield from _overlaps(page, stage)
     if not page.plain:
         yield Text()
         head = f"{'stage':<24}{'mutants':>8}{'caught':>8}{'explained':>11}{'live':>6}"
@@ -37,6 +40,12 @@ def _mutants(page: Page, report: MutantsReport) -> Iterator[Text]:
         advice = (
             "Let a check fail on each live mutant; if it does nothing that the contract speaks "
             "of, record it with the reason in tests/mutants/STAGE.toml."
+        )
+        yield from page.sentence(Text(advice))
+    if any(stage.escapes for stage in report.stages):
+        advice = (
+            "A check no longer finds wrong what tests/mutants/STAGE.toml says that it does: mend "
+            "the check, or let --needed print another record."
         )
         yield from page.sentence(Text(advice))
     yield Text()
@@ -55,8 +64,22 @@ def _live(page: Page, stage: StageTrials) -> Iterator[Text]:
         if trial.fate is Fate.LIVE:
             yield Text()
             yield from page.sentence(Text(f"{stage.slug}: {trial.id} lives", "bold red"))
-            for line in trial.diff.splitlines()[2:]:
-                yield from diff_line(page, line)
+            yield from _diff(page, trial.diff)
+    for escape in stage.escapes:
+        yield Text()
+        said = f"{stage.slug}: {escape.id} lives in the check {_name(escape.check)}"
+        yield from page.sentence(Text(said, "bold red"))
+        yield from page.sentence(Text(escape.says))
+        yield from _diff(page, escape.diff)
+
+
+def _diff(page: Page, diff: str) -> Iterator[Text]:
+    for line in diff.splitlines()[2:]:  # below the names of the files
+        yield from diff_line(page, line)
+
+
+def _name(check: str) -> str:
+    return check.partition(".")[2]
 
 
 def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
@@ -67,6 +90,18 @@ def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
         alone = ", ".join(need.only) or "nothing"
         head = Text(f"{need.check}: ")
         yield from page.wrap(Text(f"{count(len(need.only), 'mutant')}: {alone}"), MARGIN, head)
+
+
+def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:
+    """Records to be copied: with no margin, and no line is broken."""
+    overlaps = {_name(need.check): need.overlap for need in stage.needs if need.overlap}
+    if overlaps:
+        yield Text()
+        yield from page.sentence(Text(f"To be written in tests/mutants/{stage.slug}.toml:", "bold"))
+    for check, overlap in overlaps.items():
+        yield Text()
+        for line in overlap_lines(check, overlap):
+            yield Text(line, no_wrap=True, overflow="ignore")
 
 
 def _sums(page: Page, stage: StageTrials) -> Iterator[Text]:

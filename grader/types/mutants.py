@@ -42,7 +42,8 @@ class Fate(Enum):
 class Trial:
     """A mutant's fate; `caught_by` are checks: the first that failed, or all that did.
 
-    `diff` shows how a live one differs from the solution.
+    Of a witness they are those that it is a witness of. `diff` shows how a live one differs from
+    the solution.
     """
 
     id: str
@@ -67,23 +68,45 @@ class Equivalent:
 
 
 @dataclass(frozen=True)
-class Records:
-    """What is recorded of a stage's mutants; `overlaps` gives the reason for each check's id.
+class Overlap:
+    """Why there is a check that finds nothing wrong but what other checks catch too.
 
-    An overlapping check catches nothing that no other check catches.
+    `catches` are its witnesses: ids of mutants and misconceptions that it finds wrong by itself.
     """
+
+    reason: str
+    catches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Records:
+    """What is recorded of a stage's mutants; `overlaps` has the checks by their names."""
 
     place: str
     equivalent: tuple[Equivalent, ...] = ()
-    overlaps: dict[str, str] = field(default_factory=dict)
+    overlaps: dict[str, Overlap] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a check alone catches: removed, it would let these mutants and misconceptions live."""
+    """What a check alone catches: removed, it would let these mutants and misconceptions live.
+
+    `overlap` is what its record has to be, if it needs another one than there is.
+    """
 
     check: str
     only: tuple[str, ...]
+    overlap: Overlap | None = None
+
+
+@dataclass(frozen=True)
+class Escape:
+    """A witness that its check finds wrong no more: a mutant's diff, a misconception's sentence."""
+
+    check: str
+    id: str
+    diff: str = ""
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,13 +114,14 @@ class StageTrials:
     """What became of a stage's mutants; `trials` are fewer than `mutants` if it was stopped.
 
     `skipped` says why there are none. `needs` is there if it was asked for. `problems` do not tell
-    of live mutants.
+    of live mutants and of `escapes`.
     """
 
     slug: str
     mutants: int
     trials: tuple[Trial, ...]
     needs: tuple[Need, ...] = ()
+    escapes: tuple[Escape, ...] = ()
     problems: tuple[str, ...] = ()
     skipped: str = ""
 
@@ -108,7 +132,7 @@ class StageTrials:
     @property
     def is_sound(self) -> bool:
         """Whether every mutant is caught or explained, and nothing else is wrong."""
-        return not self.problems and not self.count(Fate.LIVE)
+        return not self.problems and not self.escapes and not self.count(Fate.LIVE)
 
 
 @dataclass(frozen=True)

@@ -710,6 +710,17 @@ class MaskRemembered(_Base):
 
 
 @misconception(
+    "mha_mask_in_place",
+    replaces="MultiHeadAttention",
+    says="You turn the mask around in place. It belongs to the caller, whose next call would "
+    "find it the other way round: make a new tensor.",
+)
+class MaskInPlace(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask.eq_(0).bool(), float("-inf"))
+
+
+@misconception(
     "mha_always_causal",
     replaces="MultiHeadAttention",
     says="You always block the future, even when no mask is given. "

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,8 @@ import pytest
 
 from grader.mutants import try_mutants
 from grader.read.course_file import read_course
+from grader.read.misconceptions import read_misconceptions
+from grader.read.mutants import read_records
 from grader.read.mutations import mutants_of
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
@@ -110,42 +112,80 @@ def without_assertions(source: str, check: str) -> str:
     return ast.unparse(tree)
 
 
-def toothless(course: Course, slugs: Iterable[str]) -> Iterator[tuple[str, StageTrials]]:
-    """Each check of these stages, and what is told when it asserts nothing."""
-    for one in (course.stage(slug) for slug in slugs):
-        whole = one.check_file.read_text(encoding="utf-8")
-        for check in re.findall(r"^def test_(\w+)", whole, re.MULTILINE):
-            one.check_file.write_text(without_assertions(whole, check), encoding="utf-8")
-            (trials,) = try_mutants(course, [one]).stages
-            yield f"{one.slug}.{check}", trials
-        one.check_file.write_text(whole, encoding="utf-8")
+def blunted(course: Course, slug: str) -> Iterator[str]:
+    """Each check of a stage, which asserts nothing until the next one comes."""
+    one = course.stage(slug)
+    whole = one.check_file.read_text(encoding="utf-8")
+    for check in re.findall(r"^def test_(\w+)", whole, re.MULTILINE):
+        one.check_file.write_text(without_assertions(whole, check), encoding="utf-8")
+        yield check
+    one.check_file.write_text(whole, encoding="utf-8")
 
 
-def test_a_check_that_asserts_nothing_is_named_with_the_mutants_that_now_live(
-    course: Course,
-) -> None:
-    living = {}
-    for check, trials in toothless(course, [stage.slug for stage in course.stages]):
-        blunt = f": {check} finds no mutant and no misconception wrong: sharpen or remove it"
-        assert any(said.endswith(blunt) for said in trials.problems), check
-        living[check] = live(trials)
-    assert len(living) == 7
-    # Of these nothing depends on one check alone.
-    alone = {"moving_average.length", "moving_average.unchanged"}
-    assert {check for check, mutants in living.items() if not mutants} == alone
+def lives(trials: StageTrials, check: str) -> set[str]:
+    """What is said to live, at all or in this check."""
+    passing = re.findall(r": the misconception (\w+) passes every check:", str(trials.problems))
+    in_check = {each.id for each in trials.escapes if each.check == f"{trials.slug}.{check}"}
+    return live(trials) | in_check | {*passing}
+
+
+def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Course) -> None:
+    count = 0
+    for stage in course.stages:
+        for check in blunted(course, stage.slug):
+            trials = tried(course, stage.slug)
+            count += 1
+            assert lives(trials, check) and not trials.is_sound, (stage.slug, check)
+            blunt = f": {stage.slug}.{check} finds no mutant and no misconception wrong: sharpen"
+            assert any(blunt in said for said in trials.problems), check
+    assert count == 7
 
 
 @pytest.mark.slow
-def test_of_a_core_stage_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "slug", ["split_heads", "scaled_scores", "concat_heads", "half_precision", "need_weights"]
+)
+def test_of_the_courses_stages_too(
+    slug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left_out = shutil.ignore_patterns("__pycache__", ".*", "kit", "*.egg-info")
     shutil.copytree(ROOT, tmp_path / "copy", ignore=left_out)
     course = read_course(tmp_path / "copy" / "course.toml")
-    told = list(toothless(course, ["concat_heads"]))
-    assert len(told) > 5
-    for check, trials in told:
-        blunt = f": {check} finds no mutant and no misconception wrong: sharpen or remove it"
-        assert any(said.endswith(blunt) for said in trials.problems), check
-    assert any(live(trials) for _, trials in told)
+    stage = course.stage(slug)
+    whole = tried(course, slug, needed=True)
+    assert whole.is_sound
+    for check in blunted(course, slug):
+        (need,) = (need for need in whole.needs if need.check == f"{slug}.{check}")
+        # To save time, nothing is tried but what no other check finds, or what it is to find.
+        few = {*need.only, *getattr(read_records(stage).overlaps.get(check), "catches", ())}
+        for kind in (mutants_of, read_misconceptions):
+            chosen = tuple(each for each in kind(stage) if each.id in few)
+            monkeypatch.setattr(f"grader.mutants.{kind.__name__}", lambda _, chosen=chosen: chosen)
+        trials = tried(course, slug)
+        assert lives(trials, check) and not trials.is_sound, check
+
+
+def removed(diff: str) -> list[str]:
+    return [line for line in diff.splitlines()[2:] if line.startswith("-")]
+
+
+def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> None:
+    stage = course.stage("moving_average")
+    whole = stage.check_file.read_text(encoding="utf-8")
+    stage.check_file.write_text(without_assertions(whole, "length"), encoding="utf-8")
+    overlap = read_records(stage).overlaps["length"]
+    escapes = tried(course, "moving_average").escapes
+    assert {each.check for each in escapes} == {"moving_average.length"}
+    assert {each.id for each in escapes} == {*overlap.catches}
+    with grade("moving_average", "--course", str(course.root)) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+    assert process.returncode == 1
+    for each in escapes:
+        assert f"moving_average: {each.id} lives in the check length\n" in output
+        assert all(f"removed: {line[1:]}" in output for line in removed(each.diff))
+        assert each.says in output
+    assert any(removed(each.diff) for each in escapes) and any(each.says for each in escapes)
 
 
 # --- what an author records ------------------------------------------------------------------
@@ -210,8 +250,8 @@ def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
     course.stage("moving_average").mutants_file.unlink()
     problems = tried(course, "moving_average", needed=True).problems
     told = (
-        "catches nothing that no other check does: sharpen it, or give the reason under "
-        "[overlaps] in tests/mutants/moving_average.toml"
+        "finds nothing wrong but what other checks catch too: sharpen it, or give the reason "
+        "under [overlaps]"
     )
     assert len(problems) == 2
     for name, problem in zip(("length", "unchanged"), problems, strict=True):
@@ -223,14 +263,51 @@ def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
 @pytest.mark.parametrize(
     "check, told",
     [
-        ("nothing", "overlaps: there is no check 'nothing'"),
-        ("values", "overlaps: 'values' alone catches"),
+        ("value", "overlaps: there is no check 'value' (did you mean 'values'?)"),
+        ("values", "overlaps.values: the check alone finds smooth."),
     ],
 )
 def test_an_overlap_that_is_none_is_named(course: Course, check: str, told: str) -> None:
-    record(course, "smooth", f"[overlaps]\n{check} = 'for good measure'\n")
+    found = tried(course, "smooth", needed=True).needs[0].only[0]
+    record(course, "smooth", f"[overlaps.{check}]\nreason = 'good'\ncatches = ['{found}']\n")
     (problem,) = tried(course, "smooth", needed=True).problems
     assert told in problem
+
+
+STALE = """
+[overlaps.unchanged]
+reason = "says it plainly"
+catches = ["average_gone"]
+
+[overlaps.length]
+reason = "tells of the number"
+catches = ["average_in_place"]
+"""
+
+
+def test_a_witness_that_is_none_is_named(course: Course) -> None:
+    record(course, "moving_average", STALE)
+    trials = tried(course, "moving_average")
+    (problem,) = trials.problems
+    said = "'average_gone' is no mutant and no misconception (any more)"
+    place = "tests/mutants/moving_average.toml: overlaps.unchanged"
+    assert problem == f"{place}: {said}: --needed prints what to write"
+    ((check, id),) = ((each.check, each.id) for each in trials.escapes)
+    assert (check, id) == ("moving_average.length", "average_in_place")
+
+
+@pytest.mark.parametrize("before", ["", STALE])
+def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, before: str) -> None:
+    record(course, "moving_average", before)
+    words = ("moving_average", "--needed", "--course", str(course.root))
+    output, _ = grade(*words).communicate()
+    assert "To be written in tests/mutants/moving_average.toml:" in output
+    tables = "\n".join(re.findall(r"^\[overlaps\.\w+\]\nreason.*\n(?:.+\n)+?\]$", output, re.M))
+    assert tables.count("[overlaps.") == 2
+    assert ('reason = "says it plainly"' in tables) == bool(before)
+    record(course, "moving_average", tables.replace('""', '"why not"'))
+    trials = tried(course, "moving_average", needed=True)
+    assert trials.is_sound and not any(need.overlap for need in trials.needs)
 
 
 # --- odd stages and ends ---------------------------------------------------------------------

@@ -45,6 +45,11 @@ HANG = """while True:
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
 VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
+OVERLAP = """
+[overlaps.value]
+reason = "says it plainly"
+catches = ["rough_upwards"]
+"""
 SLIP = """
 
 @misconception("slip", replaces="roughness", says="You slip.", hint=1)
@@ -199,6 +204,14 @@ FAULTS = {
         lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
         ["the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
     ),
+    "a file of misconceptions that hangs when it is imported": (
+        lambda c: append(c, MISTAKES, "while True: pass\n"),
+        [f"{MISTAKES}:38: Stopped: has not come to an end in 0.9 s"],
+    ),
+    "a check that hangs": (
+        lambda c: change(c, CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
+        [f"{CHECKS}:24: Stopped: has not come to an end in 3 s"],
+    ),
     "a check that is no Python": (
         lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
         ["tests/checks/test_roughness.py:22: SyntaxError: "],
@@ -298,6 +311,10 @@ FAULTS = {
     "malformed records of mutants": (
         lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
         ["tests/mutants/roughness.toml: unknown key 'equal'"],
+    ),
+    "a record of an overlap of no check": (
+        lambda c: append(c, "tests/mutants/roughness.toml", OVERLAP),
+        ["tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean"],
     ),
     "misconceptions that cannot be imported": (
         lambda c: append(c, MISTAKES, "nonsense\n"),
@@ -400,7 +417,7 @@ def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> No
     for folder in OPTIONAL:
         (course.root / folder).mkdir(exist_ok=True)
     if "hangs" in fault:
-        limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9)
+        limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9, stage_seconds=3)
         course = replace(course, limits=limits)
     plant, told = FAULTS[fault]
     plant(course)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
-from grader.read.mutants import parse_records
+from grader.read.mutants import overlap_lines, parse_records
 from grader.types.errors import CourseError
+from grader.types.mutants import Overlap
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+OVERLAP = {"reason": "first", "catches": ["mean_of_all"]}
 RECORD = {"where": "f", "before": "  x = 1\n", "after": "x = 2", "reason": "it is the same"}
 
 
 def test_lines_are_kept_without_their_indentation() -> None:
-    records = parse_records({"equivalent": [RECORD], "overlaps": {"shape": "first"}}, "f.toml")
-    assert records.equivalent[0].change == ("f", ("x = 1",), ("x = 2",))
-    assert records.overlaps == {"shape": "first"}
+    (equivalent,) = parse_records({"equivalent": [RECORD]}, "f.toml").equivalent
+    assert equivalent.change == ("f", ("x = 1",), ("x = 2",))
+
+
+def test_a_record_of_an_overlap_is_read_as_it_is_written() -> None:
+    overlap = Overlap('says "why"', ("f.axis.1a2b3c", "mean_of_all"))
+    lines = overlap_lines("shape", overlap)
+    assert parse_records(tomllib.loads("\n".join(lines)), "f.toml").overlaps == {"shape": overlap}
 
 
 def test_there_need_be_no_record() -> None:
@@ -33,7 +46,12 @@ def test_there_need_be_no_record() -> None:
         ({"equivalent": [{**RECORD, "reason": " "}]}, "equivalent 1: 'reason' is empty"),
         ({"equivalent": [RECORD, RECORD]}, "equivalent 2: is there twice"),
         ({"overlaps": []}, "'overlaps' is not a table"),
-        ({"overlaps": {"shape": ""}}, "overlaps: 'shape' needs a reason"),
+        ({"overlaps": {"shape": "first"}}, r"overlaps\.shape: is not a table of 'reason'"),
+        ({"overlaps": {"shape": {**OVERLAP, "why": ""}}}, "shape: unknown key 'why'"),
+        ({"overlaps": {"shape": {**OVERLAP, "reason": " "}}}, "shape: 'reason' is missing: why"),
+        ({"overlaps": {"shape": {"reason": "first"}}}, "shape: 'catches' is no list of ids"),
+        ({"overlaps": {"shape": {**OVERLAP, "catches": [3]}}}, "shape: 'catches' is no list"),
+        ({"overlaps": {"shape": {**OVERLAP, "catches": []}}}, "shape: 'catches' is empty"),
     ],
 )
 def test_a_record_that_makes_no_sense_is_an_error(table: dict[str, Any], match: str) -> None:
