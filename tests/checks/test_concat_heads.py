@@ -119,10 +119,13 @@ def test_gradients(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int
 
 
 @pytest.mark.points(1)
-def test_calls(submission: Any, rand: Rand) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_calls(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
     """Calls with other sizes or by name work alike and leave x as it is"""
-    for sizes in ({"B": 2, "H": 3, "T": 4, "d_k": 2}, {"B": 3, "H": 2, "T": 5, "d_k": 4}) * 2:
-        x = rand(**sizes)
+    skip_unless_supported(dtype, device)
+    whole = rand(B=2, H=3, T=4, d_k=2, dtype=dtype)
+    split_off = rand(B=3, T=5, H=2, d_k=4, dtype=dtype).transpose(1, 2)
+    for x in (whole, split_off) * 2:
         expected = reference(x)
         with expect_unchanged(x=x):
             actual = submission.concat_heads(x=x)

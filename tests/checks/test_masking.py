@@ -119,6 +119,8 @@ def test_padding_values(
 ) -> None:
     """padding_mask allows the first valid_lens[b] keys of sequence b"""
     valid_lens = torch.tensor(lengths, dtype=dtype, device=device)
+    if dtype == torch.int32:
+        valid_lens = valid_lens.repeat_interleave(2)[::2]  # with gaps between them
     with expect_unchanged(valid_lens=valid_lens):
         mask = submission.padding_mask(valid_lens, T)
     expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
@@ -219,15 +221,29 @@ def test_dtype_and_device(
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
+@pytest.mark.parametrize(
+    "kind, dtype",
+    [
+        (torch.bool, torch.float32),
+        (torch.int64, torch.float32),
+        (torch.float32, torch.float32),
+        (torch.bool, torch.bfloat16),
+        (torch.bool, torch.float64),
+    ],
+    ids=str,
+)
 def test_unchanged_and_by_name(
-    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+    submission: Any, rand: Rand, device: torch.device, kind: torch.dtype, dtype: torch.dtype
 ) -> None:
     """apply_mask works by parameter names and leaves scores and mask alone"""
-    scores = rand(B=2, H=3, Tq=4, Tk=5)
-    mask = some_mask(rand, device, 4, 5).to(dtype)
-    with expect_unchanged(scores=scores, mask=mask):
-        submission.apply_mask(mask=mask, scores=scores)
+    skip_unless_supported(dtype, device)
+    scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
+    for sizes in ((4, 5), (2, 1, 1, 5), (2, 3, 4, 5)):
+        mask = some_mask(rand, device, *sizes).to(kind)
+        for laid_out in (lambda x: x, lambda x: x.mT.contiguous().mT):
+            given = {"mask": laid_out(mask), "scores": laid_out(scores)}
+            with expect_unchanged(**given):
+                submission.apply_mask(**given)
 
 
 @pytest.mark.points(1)

@@ -866,7 +866,7 @@ def test_calls_do_not_interact(submission: Any, rand: Rand, device: torch.device
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [torch.bool, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
 def test_inputs_unchanged(
     submission: Any, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
 ) -> None:
@@ -876,11 +876,17 @@ def test_inputs_unchanged(
     query, key, value = tokens(rand, B, Tq, Tk, D)
     x = rand(B=B, T=Tq, D=D)
     mask = scattered(rand, seed, B=B, H=H, Tq=Tq, Tk=Tk).to(dtype)
+    mask[0, :, 1] = 0
     lower = causal(Tq, device).to(dtype)
-    with expect_unchanged(query=query, key=key, value=value, mask=mask):
-        mha(query, key, value, mask=mask)
-    with expect_unchanged(query=x, mask=lower):
-        mha(x, x, x, mask=lower)
+    for training in (False, True):
+        mha.train(training)
+        with expect_unchanged(query=query, key=key, value=value, mask=mask):
+            mha(query, key, value, mask=mask)
+        with expect_unchanged(query=x, mask=lower):
+            mha(x, x, x, mask=lower)
+        # In another layout, with a mask of other axes.
+        query, key, value = (tokens.mT.contiguous().mT for tokens in (query, key, value))
+        mask, lower = mask[:, :1, :1], lower[0, 0]
 
 
 @pytest.mark.points(1)
@@ -920,7 +926,9 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     for mask in (None, causal(T, device)):
         expected = reference(rounded, H, x, x, x, mask)
-        results = mha(x, x, x, mask=mask)
+        query, key, value = x.clone(), x.clone(), x.clone()
+        with expect_unchanged(query=query, key=key, value=value):
+            results = mha(query, key, value, mask=mask)
         for result in results:
             expect_dtype(result, dtype)
         expect_results(results, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)

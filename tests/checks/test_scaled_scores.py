@@ -155,7 +155,7 @@ def test_self_attention(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-def test_calls(submission: Any, rand: Rand) -> None:
+def test_calls(submission: Any, rand: Rand, device: torch.device) -> None:
     """Calls with other sizes or by name work alike and leave q and k alone"""
     for B, H, Tq, Tk, d_k in ((2, 3, 4, 5, 6), (3, 2, 5, 2, 9), (2, 3, 4, 5, 6)):
         q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
@@ -163,3 +163,9 @@ def test_calls(submission: Any, rand: Rand) -> None:
         with expect_unchanged(q=q, k=k):
             actual = submission.scaled_scores(k=k, q=q)
         expect_close(actual, expected, axes=AXES)
+    for dtype in (torch.bfloat16, torch.float32, torch.float64):
+        skip_unless_supported(dtype, device)
+        q, k = rand(B=2, H=3, Tq=4, d_k=5, dtype=dtype), rand(B=2, H=3, d_k=5, Tk=6, dtype=dtype)
+        for queries, keys in ((q, k.mT), (q.mT.contiguous().mT, k.mT.contiguous())):
+            with expect_unchanged(q=queries, k=keys):
+                submission.scaled_scores(queries, keys)
