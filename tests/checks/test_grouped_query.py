@@ -346,7 +346,9 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
     expected = reference(state, GROUPED, *inputs, mask)
     gqa = module(submission, state, GROUPED)
     for dtype in (torch.bool, torch.int64, torch.float32):
-        results = gqa(*inputs, mask=mask.to(dtype))
+        given = mask.to(dtype)
+        with expect_unchanged(mask=given):
+            results = gqa(*inputs, mask=given)
         expect_results(results, expected, f" for a mask [{', '.join(axes.split())}] of {dtype}")
 
 
@@ -375,7 +377,8 @@ def test_blocked_rows(submission: Any, rand: Rand, seed: int) -> None:
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
     mask = blocked_rows(scattered(rand, seed, B=B, H=H, Tq=Tq, Tk=Tk))
     expected = reference(trained, GROUPED, *inputs, mask)
-    results = gqa(*inputs, mask=mask)
+    with expect_unchanged(mask=mask):
+        results = gqa(*inputs, mask=mask)
     expect_results(results, expected)
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
     expect_gradients(results[0], expected[0], leaves)
@@ -545,14 +548,22 @@ def test_calls(submission: Any, rand: Rand, seed: int) -> None:
 
     gqa = module(submission, state, GROUPED)
     gqa.train()  # in which the default dropout drops nothing
-    with expect_unchanged(query=query, key=key, value=value, mask=mask):
-        expect_results(gqa(query, key, value, mask), masked, " of the call by position")
-        expect_results(gqa(query, key, value), unmasked, " with no mask after a mask")
-        results = gqa(mask=mask, value=value, key=key, query=query)
-        expect_results(results, masked, " of the call by keyword")
-        results = gqa(query, other, value, mask=None)
-        expected = reference(state, GROUPED, query, other, value, None)
-        expect_results(results, expected, " for another key")
+    given = {"query": query, "key": key, "value": value, "mask": mask}
+    with expect_unchanged(**given):
+        results = gqa(query, key, value, mask)
+    expect_results(results, masked, " of the call by position")
+    with expect_unchanged(**given):
+        results = gqa(query, key, value)
+    expect_results(results, unmasked, " with no mask after a mask")
+    in_columns = {name: tensor.mT.contiguous().mT for name, tensor in given.items()}
+    with expect_unchanged(**in_columns):
+        results = gqa(**in_columns)
+    expect_results(results, masked, " of the call by keyword")
+    results = gqa(query, other, value, mask=None)
+    expected = reference(state, GROUPED, query, other, value, None)
+    expect_results(results, expected, " for another key")
+    with expect_unchanged(query=query):
+        gqa(query, query, query)
 
     by_position = submission.GroupedQueryAttention(D, H, Hkv, 0.5, False)
     expect_layers(by_position.state_dict(), GROUPED, bias=False)
@@ -576,7 +587,9 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
     for which in (None, mask):
         expected = reference(rounded, GROUPED, x, x, x, which)
-        results = gqa(x, x, x, mask=which)
+        query, key, value = x.clone(), x.clone(), x.clone()
+        with expect_unchanged(query=query, key=key, value=value):
+            results = gqa(query, key, value, mask=which)
         for result in results:
             expect_dtype(result, dtype)
         expect_results(results, expected, f" in {dtype}", tolerance)

@@ -194,7 +194,9 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.d
     mask = scattered(rand, seed, **shape)
     when = f" for a mask [{', '.join(axes.split())}]"
     for kind in (torch.bool, torch.int64, torch.float32, dtype):
-        expect_result(submission, drawn(rand, dtype, 5, 7, 8), mask.to(kind), f"{when} of {kind}")
+        given = mask.to(kind)
+        with expect_unchanged(mask=given):
+            expect_result(submission, drawn(rand, dtype, 5, 7, 8), given, f"{when} of {kind}")
     expect_result(submission, alike(rand, dtype), mask, when)
 
 
@@ -204,7 +206,9 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.d
 def test_blocked(submission: Any, rand: Rand, seed: int, kind: str, dtype: torch.dtype) -> None:
     """A query that may see no key gets zeros, and disturbs no other"""
     inputs = alike(rand, dtype) if kind == "alike" else drawn(rand, dtype, 5, 7, 8)
-    expect_result(submission, inputs, blocked_rows(rand, seed, 5, 7))
+    mask = blocked_rows(rand, seed, 5, 7)
+    with expect_unchanged(mask=mask):
+        expect_result(submission, inputs, mask)
     nothing = torch.zeros(5, 7, dtype=torch.bool, device=inputs[0].device)
     expect_result(submission, inputs, nothing, " where nothing is allowed")
 

@@ -340,14 +340,16 @@ def test_no_future(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
+@pytest.mark.parametrize("learns", [False, True], ids=["evaluation", "training"])
 @pytest.mark.parametrize(("P", "N"), [(3, 1), (2, 4)])
-@torch.no_grad()
-def test_cache_unchanged(submission: Any, rand: Rand, P: int, N: int) -> None:
+def test_cache_unchanged(submission: Any, rand: Rand, P: int, N: int, learns: bool) -> None:
     """The given cache stays as it was and can be continued twice"""
     B, D, H = 2, 12, 3
     state = random_state(rand, D)
     attention = module(submission, state, H)
-    _, first = attention(rand(B=B, T=P, D=D))
+    attention.train(learns)
+    with torch.set_grad_enabled(learns):
+        _, first = attention(rand(B=B, T=P, D=D))
     k, v = pair(first)
     for name, part in (("keys", k), ("values", v)):
         expect_sizes(part, f"the cached {name}", B=B, H=H, T=P, d_k=D // H)
@@ -355,7 +357,7 @@ def test_cache_unchanged(submission: Any, rand: Rand, P: int, N: int) -> None:
     for which in ("first", "second"):
         x = rand(B=B, T=N, D=D)
         expected, joined = reference(state, H, x, kept)
-        with expect_unchanged(keys=k, values=v, x=x):
+        with expect_unchanged(keys=k, values=v, x=x), torch.set_grad_enabled(learns):
             output, cache = attention(x, (k, v))
         expect_output(output, expected, f" of the {which} continuation")
         expect_cache(cache, joined, f" of the {which} continuation")
@@ -416,7 +418,8 @@ def test_strided(submission: Any, rand: Rand) -> None:
     k = rand(B=B, P=P, H=H, d_k=D // H).transpose(1, 2)
     v = rand(B=B, H=H, P=2 * P, d_k=D // H)[:, :, :P]
     expected, joined = reference(state, H, x, (k, v))
-    output, cache = module(submission, state, H)(x, (k, v))
+    with expect_unchanged(keys=k, values=v, x=x):
+        output, cache = module(submission, state, H)(x, (k, v))
     expect_output(output, expected)
     expect_cache(cache, joined)
 
@@ -473,7 +476,9 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     # up to 0.013), and a softmax in float32 is no mistake, not even in float64 (2.4e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     output, cache = attention(x[:, :P])
-    further, cache = attention(x[:, P:], pair(cache))
+    k, v = pair(cache)
+    with expect_unchanged(keys=k, values=v, x=x):
+        further, cache = attention(x[:, P:], (k, v))
     for result in (output, further, *pair(cache)):
         expect_dtype(result, dtype)
     expect_output(output, expected[:, :P], f" in {dtype}", tolerance, tolerance)

@@ -257,7 +257,7 @@ def test_none(submission: Any, rand: Rand, device: torch.device, kind: str) -> N
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("kind", ["no mask", "mask", "numbers", "without biases"])
+@pytest.mark.parametrize("kind", ["no mask", "mask", "numbers", "without biases", "other layout"])
 @torch.no_grad()
 def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: str) -> None:
     """Whether or not the weights are asked for, the output is the right one"""
@@ -267,10 +267,14 @@ def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: st
     mask = None
     if kind in ("mask", "numbers"):
         mask = partly_blocked(rand, device).to(torch.bool if kind == "mask" else torch.float32)
+    if kind == "other layout":
+        query, key, value = (x.mT.contiguous().mT for x in (query, key, value))
+        mask = partly_blocked(rand, device)[0, 0].long()
+    given = {"query": query, "key": key, "value": value} | ({} if mask is None else {"mask": mask})
     expected = reference(state, query, key, value, mask)
     for need in (True, False):
         when = f" with need_weights={need}"
-        with expect_unchanged(query=query, key=key, value=value):
+        with expect_unchanged(**given):
             results = mha(query, key, value, mask, need)
         expect_results(results, expected, when)
         (expect_weights if need else expect_none)(results[1], when)
@@ -304,7 +308,8 @@ def test_gradients(submission: Any, rand: Rand, device: torch.device, need: bool
     query, key, value = inputs(rand, grad=True)
     mask = partly_blocked(rand, device)
     expected, _ = reference(own, query, key, value, mask)
-    output, _ = mha(query, key, value, mask, need_weights=need)
+    with expect_unchanged(mask=mask):
+        output, _ = mha(query, key, value, mask, need_weights=need)
     axes = {name: "row column" if t.dim() == 2 else "row" for name, t in own.items()}
     leaves = {"query": query, "key": key, "value": value, **own}
     # Sums of many terms, rounded accordingly in float32.

@@ -305,7 +305,8 @@ def test_turn(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> 
         out = submission.apply_rope(x, angles.float())
         expect_close(out, nearer_turn(out, x, angles.float()), axes=TURNED)
     strided = rand(B=B, d_k=d_k, H=H, T=2 * T).permute(0, 2, 3, 1)[:, :, ::2]
-    out = submission.apply_rope(x=strided, angles=angles.float())
+    with expect_unchanged(x=strided):
+        out = submission.apply_rope(x=strided, angles=angles.float())
     expect_close(out, nearer_turn(out, strided, angles.float()), axes=TURNED)
 
 
@@ -353,6 +354,9 @@ def test_turn_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
     B, H, T, d_k = 2, 3, 4, 6
     x = rand(B=B, H=H, T=T, d_k=d_k, dtype=dtype)
     for angles in (exact_angles(T, d_k).float(), exact_angles(T, d_k)):
+        in_columns = angles.mT.contiguous().mT
+        with expect_unchanged(x=x, angles=in_columns):
+            submission.apply_rope(x, in_columns)
         with expect_unchanged(x=x, angles=angles):
             out = submission.apply_rope(x, angles)
         expect_dtype(out, dtype)
@@ -421,7 +425,11 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
     mask = scattered(rand, seed, **shape)
     mha = module(submission, state, H)
     dtypes = (torch.bool, torch.int64, torch.float32)
-    answers = [mha(*inputs, mask=mask.to(dtype)) for dtype in dtypes]
+    answers = []
+    for dtype in dtypes:
+        given = mask.to(dtype, copy=True)
+        with expect_unchanged(mask=given):
+            answers.append(mha(*inputs, mask=given))
     expected = nearer_results(answers[0], state, H, *inputs, mask)
     for dtype, results in zip(dtypes, answers, strict=True):
         expect_results(results, expected, f" for a mask [{', '.join(axes.split())}] of {dtype}")
@@ -440,7 +448,8 @@ def test_gradients(submission: Any, rand: Rand, seed: int, blocked: bool) -> Non
         mask = scattered(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk)
         mask[:, :, 1] = False
         mask[-1] = False
-    results = mha(*inputs, mask=mask)
+    with expect_unchanged(**({} if mask is None else {"mask": mask})):
+        results = mha(*inputs, mask=mask)
     expected = nearer_results(results, trained, H, *inputs, mask)
     expect_results(results, expected)
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
@@ -496,6 +505,9 @@ def test_calls(submission: Any, rand: Rand, seed: int) -> None:
     expect_layers(mha.state_dict(), D, bias=False)
     mha.load_state_dict(state)
     mha.to(query.device)  # and not evaluation mode: with a dropout of 0 there is no difference
+    in_columns = [x.mT.contiguous().mT for x in (query, key, value)]
+    with expect_unchanged(**dict(zip(("query", "key", "value"), in_columns, strict=True))):
+        mha(*in_columns)
     with expect_unchanged(query=query, key=key, value=value, mask=mask):
         calls = {
             " of the call by position": (mha(query, key, value, mask), mask),
@@ -521,7 +533,8 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
     # Loose, for what is asked is the dtype. Eight right ones are off by 0.007 at most in bfloat16,
     # and by 1e-7 in float64 where the turn is taken in float32, which is no mistake.
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
-    results = mha(*inputs)
+    with expect_unchanged(**dict(zip(("query", "key", "value"), inputs, strict=True))):
+        results = mha(*inputs)
     for result in results:
         expect_dtype(result, dtype)
     expect_results(results, nearer_results(results, rounded, H, *inputs), f" in {dtype}", tolerance)
