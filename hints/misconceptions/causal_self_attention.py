@@ -458,3 +458,20 @@ class DropoutNever(_Base):
 class DropoutAlways(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return F.dropout(torch.softmax(scores, dim=-1), p=self.dropout.p)
+
+
+@misconception(
+    "csa_input_in_place",
+    replaces="CausalSelfAttention",
+    says="You scale x itself before you make the queries of it. x belongs to the caller: scale "
+    "the scores, or a tensor of your own.",
+    hint=5,
+)
+class InputInPlace(_Base):
+    def forward(self, x: Tensor) -> Any:
+        x = self.refuse(x)
+        k, v = self.split(self.w_k(x)), self.split(self.w_v(x))
+        x /= math.sqrt(self.d_k)
+        q = self.split(self.w_q(x)) * math.sqrt(self.d_k)
+        weights = self.weights(self.hide(self.scores(q, k)))
+        return self.out((weights @ v).transpose(1, 2).flatten(2))

@@ -176,3 +176,18 @@ def concat_float32(x: Tensor) -> Tensor:
     for h in range(H):
         out[:, :, h * d_k : (h + 1) * d_k] = x[:, h]
     return out
+
+
+# The caller's own tensor
+
+
+@misconception(
+    "concat_written_over",
+    replaces="concat_heads",
+    says="You lay the tokens out in the memory of x itself. x belongs to the caller, who finds "
+    "other numbers in it from then on: hand out a tensor of your own.",
+    hint=4,
+)
+def concat_written_over(x: Tensor) -> Tensor:
+    by_token = x.transpose(1, 2).flatten(2)
+    return x.copy_(by_token.reshape(x.shape)).reshape(by_token.shape)

@@ -268,3 +268,43 @@ def flash_heads_joined(
     dropout_p: float = 0.0,
 ) -> Tensor:
     return _right(q, k, v, mask, causal, dropout_p).transpose(1, 2).flatten(2)
+
+
+@misconception(
+    "flash_mask_in_place",
+    replaces="flash_attention",
+    says="You write what causal blocks into the mask that you are given. It belongs to the caller, "
+    "whose next call would find it changed: make a new one.",
+    hint=4,
+)
+def flash_mask_in_place(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is not None and causal:
+        mask *= _lower(q, k)
+        causal = False
+    return _right(q, k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_queries_in_place",
+    replaces="flash_attention",
+    says="You scale q in place, so the caller's own queries change. Make a new tensor, or leave "
+    "the scale to the fused function.",
+    hint=2,
+)
+def flash_queries_in_place(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    q /= math.sqrt(q.shape[-1])
+    return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)

@@ -176,6 +176,18 @@ class MaskInverted(_Base):
 
 
 @misconception(
+    "fused_mask_in_place",
+    replaces="FusedMultiHeadAttention",
+    says="You turn the mask around in place. It belongs to the caller, whose next call would "
+    "find it the other way round: make a new tensor.",
+    hint=4,
+)
+class MaskInPlace(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask.eq_(0).bool(), float("-inf"))
+
+
+@misconception(
     "fused_no_dropout",
     replaces="FusedMultiHeadAttention",
     says="The argument dropout has no effect. It falls on the weights, in training mode.",

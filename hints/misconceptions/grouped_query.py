@@ -409,3 +409,15 @@ class WeightsAveraged(_Base):
 class WeightsFiveAxes(_Base):
     def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         return output, weights.unflatten(1, (self.num_kv_heads, self.group))
+
+
+@misconception(
+    "gqa_mask_in_place",
+    replaces="GroupedQueryAttention",
+    says="You turn the mask around in place. It belongs to the caller, whose next call would "
+    "find it the other way round: make a new tensor.",
+    hint=5,
+)
+class MaskInPlace(_Base):
+    def allowed(self, mask: Tensor) -> Tensor:
+        return mask.eq_(0) == 0

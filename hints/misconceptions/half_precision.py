@@ -239,3 +239,17 @@ def half_cosine(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> 
 def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     a, b, c = _wide(q.data, k.data, v.data)
     return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_float32_in_place",
+    replaces="stable_attention",
+    says="You scale q.float() in place. Of a float32 tensor float() makes no copy, so that is the "
+    "caller's own q: make a new tensor.",
+    hint=6,
+)
+def half_float32_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    dtype = q.dtype
+    q, k, v = _wide(q, k, v)
+    q /= math.sqrt(q.shape[-1])
+    return (_softmax(_blocked(q @ k.mT, mask)) @ v).to(dtype)

@@ -242,3 +242,15 @@ def exponent_without_logs(seq_lens: Sequence[int], sizes: Sequence[float]) -> fl
 def exponent_through_origin(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
     x, y = _logs(seq_lens, sizes)
     return sum(a * b for a, b in zip(x, y, strict=True)) / sum(a * a for a in x)
+
+
+@misconception(
+    "growth_logs_in_place",
+    replaces="growth_exponent",
+    says="You write the logarithms into the caller's own sequences. Put them into new lists.",
+    hint=6,
+)
+def growth_logs_in_place(seq_lens: Any, sizes: Any) -> float:
+    for at in range(len(sizes)):
+        seq_lens[at], sizes[at] = math.log(seq_lens[at]), math.log(sizes[at])
+    return statistics.linear_regression(seq_lens, sizes).slope

@@ -249,3 +249,18 @@ class FastWithoutDropout(_Fast):
 class FastDropsAlways(_Fast):
     def rate(self) -> float:
         return self.dropout.p
+
+
+@misconception(
+    "need_mask_in_place",
+    replaces="OptionalWeightsAttention",
+    says="You turn the mask around in place. It belongs to the caller, whose next call would "
+    "find it the other way round: make a new tensor.",
+    hint=5,
+)
+class MaskInPlace(_Base):
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor]:
+        allowed = None if mask is None else mask.eq_(0) == 0
+        return super().attend(q, k, v, allowed, need_weights)

@@ -250,3 +250,19 @@ def split_view_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 def split_no_transpose_no_value_error(x: Tensor, num_heads: int) -> Tensor:
     B, T, D = x.shape
     return x.view(B, T, num_heads, D // num_heads)
+
+
+# The caller's own tensor
+
+
+@misconception(
+    "split_written_over",
+    replaces="split_heads",
+    says="You lay the heads out in the memory of x itself. x belongs to the caller, who finds "
+    "other numbers in it from then on: hand out a tensor of your own.",
+    hint=4,
+)
+def split_written_over(x: Tensor, num_heads: int) -> Tensor:
+    B, T, _ = x.shape
+    heads = x.reshape(B, T, num_heads, _head_width(x, num_heads)).transpose(1, 2)
+    return x.copy_(heads.reshape(x.shape)).reshape(heads.shape)

@@ -182,6 +182,18 @@ class _Base(nn.Module):
 
 
 @misconception(
+    "lens_in_place",
+    replaces="ValidLensAttention",
+    says="You turn lengths into last positions in place, so the caller's own valid_lens gets one "
+    "shorter with every call. Make a new tensor.",
+    hint=4,
+)
+class LensInPlace(_Base):
+    def repeat(self, lens: Tensor) -> Tensor:
+        return super().repeat(lens.sub_(1)) + 1
+
+
+@misconception(
     "lens_repeated",
     replaces="ValidLensAttention",
     says="You repeat the lengths as a whole, 3 2 3 2, so heads meet the length of another "

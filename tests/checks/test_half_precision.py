@@ -297,10 +297,10 @@ def test_blocked_gradients(submission: Any, rand: Rand, seed: int, dtype: torch.
 
 
 @pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @torch.no_grad()
-def test_calls(submission: Any, rand: Rand, seed: int) -> None:
+def test_calls(submission: Any, rand: Rand, seed: int, dtype: torch.dtype) -> None:
     """Any memory layout, by name or position, and no input is changed"""
-    dtype = torch.float16
     q = rand(B=2, Tq=4, H=3, d_k=8, dtype=dtype).transpose(1, 2)
     k = rand(B=2, H=3, d_k=8, Tk=6, dtype=dtype).transpose(2, 3)
     v = rand(B=2, H=3, Tk=12, d_k=8, dtype=dtype)[:, :, ::2]
