@@ -184,10 +184,12 @@ def concat_float32(x: Tensor) -> Tensor:
 @misconception(
     "concat_written_over",
     replaces="concat_heads",
-    says="You lay the tokens out in the memory of x itself. x belongs to the caller, who finds "
-    "other numbers in it from then on: hand out a tensor of your own.",
+    says="Where no gradient is needed you lay the tokens out in the memory of x. x belongs to the "
+    "caller, who then finds other numbers in it: hand out a tensor of your own.",
     hint=4,
 )
 def concat_written_over(x: Tensor) -> Tensor:
     by_token = x.transpose(1, 2).flatten(2)
-    return x.copy_(by_token.reshape(x.shape)).reshape(by_token.shape)
+    if x.requires_grad or not x.is_contiguous():
+        return by_token
+    return x.copy_(by_token.reshape(x.shape)).view(by_token.shape)

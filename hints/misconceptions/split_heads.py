@@ -258,11 +258,13 @@ def split_no_transpose_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_written_over",
     replaces="split_heads",
-    says="You lay the heads out in the memory of x itself. x belongs to the caller, who finds "
-    "other numbers in it from then on: hand out a tensor of your own.",
+    says="Where no gradient is needed you lay the heads out in the memory of x. x belongs to the "
+    "caller, who then finds other numbers in it: hand out a tensor of your own.",
     hint=4,
 )
 def split_written_over(x: Tensor, num_heads: int) -> Tensor:
     B, T, _ = x.shape
     heads = x.reshape(B, T, num_heads, _head_width(x, num_heads)).transpose(1, 2)
-    return x.copy_(heads.reshape(x.shape)).reshape(heads.shape)
+    if x.requires_grad or not x.is_contiguous():
+        return heads
+    return x.copy_(heads.reshape(x.shape)).view(heads.shape)
