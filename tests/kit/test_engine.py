@@ -83,6 +83,20 @@ HELPS = (
 HARMS = "import numpy as np\nnp.ones = np.zeros\n"
 
 
+def test_an_import_without_end_is_waited_for_less_each_time() -> None:
+    course = replace(TINY, limits=replace(TINY.limits, load_seconds=2, call_seconds=0.5))
+    endless = f"while True:\n    pass\n{RIGHT}"
+    jumps = (
+        "def roughness(v):\n    return max((abs(b - a) for a, b in zip(v, v[1:])), default=0.0)\n"
+    )
+    submission = Submission("a notebook", {}, cells=(endless, SMOOTH, jumps))
+    average, smooth, roughness = grade(course, Request(submission, TINY.stages, seed=1)).stages
+    assert roughness.status is Status.PASSED
+    told = "No answer in {} second{}, the limit of 2 halved each time"
+    assert average.checks[0].message.startswith(told.format(1, ""))
+    assert smooth.checks[0].message.startswith(told.format(0.5, "s"))
+
+
 def files(average: str, smooth: str = SMOOTH, **others: str) -> dict[str, bytes]:
     texts = {"moving_average": average, "smooth": smooth, **others}
     return {f"{name}.py": text.encode() for name, text in texts.items()}
