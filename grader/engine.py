@@ -268,6 +268,7 @@ class _Run:
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
         self._has_deadly_cell = False
+        self._load_seconds = course.limits.load_seconds
         self._loaded: Loaded | None = None
         self._answers: WorkerAnswers | None = None
         self._cancelled = False
@@ -418,6 +419,7 @@ class _Run:
                 references=references,
                 keeps=keeps,
                 loaded=loaded,
+                load_seconds=self._load_seconds,
             )
             self._answers = answers
             if self._cancelled:
@@ -431,6 +433,11 @@ class _Run:
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers
+        if (
+            answers.has_no_end
+        ):  # it may be tried with other cells, and by later stages: not for long
+            shortest = self._course.limits.call_seconds
+            self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
         if answers.died_at_import and not self._has_deadly_cell and part is None:
             self._has_deadly_cell = True
             if self._submission(stage) != self._request.submission:

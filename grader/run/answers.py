@@ -208,6 +208,7 @@ class WorkerAnswers:
     With `answered`, the functions of those earlier stages are the course's own, which `references`
     answers for. A notebook is run as a whole, whichever stage is asked for, as in a kernel: so with
     `keeps` its worker is not ended by `close` but is `loaded` then, for the next stage's answers.
+    Its import may take `load_seconds`, or what the course says.
     """
 
     def __init__(
@@ -221,9 +222,11 @@ class WorkerAnswers:
         references: References | None = None,
         keeps: bool = False,
         loaded: Loaded | None = None,
+        load_seconds: float | None = None,
     ) -> None:
         self._interpreter = interpreter
         self._course = course
+        self._load_seconds = load_seconds or course.limits.load_seconds
         self._stage = stage
         self._submission = submission
         self._answered = {
@@ -252,6 +255,11 @@ class WorkerAnswers:
     def died_at_import(self) -> bool:
         """Whether the learner's code did not get to the end of its import."""
         return isinstance(self._load_error, (Timeout, Crash))
+
+    @property
+    def has_no_end(self) -> bool:
+        """Whether the learner's code was stopped while it was imported."""
+        return isinstance(self._load_error, Timeout)
 
     def abort(self) -> None:
         """From another thread: let the call that is under way end, and no case begin."""
@@ -367,7 +375,8 @@ class WorkerAnswers:
             return
         self._worker = self._interpreter.start()
         try:
-            reply = self._send(Frame(self._load_header()), self._course.limits.load_seconds).header
+            whole = self._course.limits.load_seconds
+            reply = self._send(Frame(self._load_header()), self._load_seconds, whole=whole).header
         except Timeout as error:
             self._load_error = Timeout(f"{error} (while it was imported)")
             raise self._load_error from None
@@ -414,8 +423,18 @@ class WorkerAnswers:
             if not entry.is_fixture and entry.name not in defined
         }
 
-    def _send(self, frame: Frame, seconds: float, known: Container[bytes] = ()) -> Frame:
-        """One request and its reply; whatever ends the worker ends up as an AnswerError."""
+    def _send(
+        self,
+        frame: Frame,
+        seconds: float,
+        known: Container[bytes] = (),
+        *,
+        whole: float | None = None,
+    ) -> Frame:
+        """One request and its reply; whatever ends the worker ends up as an AnswerError.
+
+        It may take so many seconds, of the `whole` limit: that of a call, if nothing is said.
+        """
         if self._worker is None:
             raise Crash("The process that ran your code is gone")
         if self._spent > self._course.limits.stage_seconds:
@@ -424,7 +443,7 @@ class WorkerAnswers:
         try:
             return self._sent(frame, start + seconds, known)
         except Timeout:
-            whole = self._course.limits.call_seconds
+            whole = whole or self._course.limits.call_seconds
             self._patience = max(_SHORTEST_PATIENCE, self._patience / 2)
             raise Timeout(_too_long("No answer", seconds, _halved(seconds, whole))) from None
         finally:

@@ -69,7 +69,7 @@ RIGHT = (
     f"{HEAD}    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
     "    means = np.convolve(values, np.ones(width), 'valid')\n    return means / width\n"
 )
-RAW = f"{HEAD}    return np.convolve(values, np.ones(width), 'valid')\n"  # sums, not means
+RAW = RIGHT.replace("means / width", "means")  # sums, not means
 SMOOTH = (
     "from moving_average import moving_average\n\ndef smooth(values, width, times=1):\n"
     "    for _ in range(times):\n        values = moving_average(values, width)\n"
@@ -81,6 +81,24 @@ HELPS = (
     "np.convolve = lambda a, b, mode: old(a, b / len(b), mode)\n"
 )
 HARMS = "import numpy as np\nnp.ones = np.zeros\n"
+SLY = (  # the source does not tell it
+    "import numpy as np\nold = np.convolve\n"
+    "[np][0].convolve = lambda a, b, mode: old(a, b / len(b), mode)\n"
+)
+
+
+def test_an_import_without_end_is_waited_for_less_each_time() -> None:
+    course = replace(TINY, limits=replace(TINY.limits, load_seconds=2, call_seconds=0.5))
+    endless = f"while True:\n    pass\n{RIGHT}"
+    jumps = (
+        "def roughness(v):\n    return max((abs(b - a) for a, b in zip(v, v[1:])), default=0.0)\n"
+    )
+    submission = Submission("a notebook", {}, cells=(endless, SMOOTH, jumps))
+    average, smooth, roughness = grade(course, Request(submission, TINY.stages, seed=1)).stages
+    assert roughness.status is Status.PASSED
+    told = "No answer in {} second{}, the limit of 2 halved each time"
+    assert average.checks[0].message.startswith(told.format(1, ""))
+    assert smooth.checks[0].message.startswith(told.format(0.5, "s"))
 
 
 def files(average: str, smooth: str = SMOOTH, **others: str) -> dict[str, bytes]:
@@ -135,7 +153,7 @@ def test_what_others_have_earned_changes_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("beside", ["average", "smooth", "another"])
-@pytest.mark.parametrize("poison", [HELPS, HARMS])
+@pytest.mark.parametrize("poison", [HELPS, HARMS, SLY], ids=["helps", "harms", "sly"])
 def test_what_somebody_does_to_the_libraries_is_nobody_elses(beside: str, poison: str) -> None:
     def poisoned(average: str) -> dict[str, bytes]:
         return {
@@ -149,6 +167,16 @@ def test_what_somebody_does_to_the_libraries_is_nobody_elses(beside: str, poison
     reports, _ = verdicts(TINY, submissions)
     for raw, right in zip(reports[6::2], reports[7::2], strict=True):
         assert raw.score < right.score == right.max_score
+
+
+@pytest.mark.parametrize("poison", [HELPS, SLY], ids=["open", "sly"])
+def test_a_cell_that_helps_helps_nobody_else(poison: str) -> None:
+    helped = [(poison, RAW, SMOOTH), (RAW, poison, SMOOTH), (RAW, SMOOTH, poison)]
+    cells = [*helped, *[(RAW, SMOOTH)] * 3]
+    submissions = [Submission(str(number), {}, cells=each) for number, each in enumerate(cells)]
+    reports, known = verdicts(TINY, submissions)
+    assert known == 0
+    assert [report.score == report.max_score for report in reports] == [True] * 3 + [False] * 3
 
 
 @pytest.mark.slow
