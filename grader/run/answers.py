@@ -285,8 +285,9 @@ class WorkerAnswers:
             else:
                 self._worker.release()
             self._worker = None
-        more = "\n... and more" if len(self._printed) > _PRINT_CAP else ""
-        return safe(self._printed[:_PRINT_CAP]).strip() + more
+        printed = safe(self._printed)
+        more = "\n... and more" if len(printed) > _PRINT_CAP else ""
+        return printed[:_PRINT_CAP].strip() + more
 
     def need(self, name: str) -> None:
         """Have a worker that holds the entry point `name`. Raises AnswerError if there is none."""
