@@ -2,6 +2,7 @@
 
     python tests/benchmark_class.py [SUBMISSIONS [STOCK]]
     python tests/benchmark_class.py --sizes 100 1000 10000
+    python tests/benchmark_class.py --profile 300
 
 Without --sizes the very same notebooks are graded by stock `nbgrader autograde` (which takes long,
 so only the first STOCK of them), by two such processes at a time with half of the students each, by
@@ -13,6 +14,9 @@ cell a stage grades with the whole engine and gives nbgrader the points.
 
 With --sizes, classes of these sizes are graded by `grade class`, and its rate, processor time and
 memory are told; of every twenty students one is hostile.
+
+With --profile, what is left of the time: for the second half of a class of this size, the processor
+time of a submission in the process that judges and in the workers that run it.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
@@ -27,6 +31,7 @@ from __future__ import annotations
 import argparse
 import copy
 import ctypes
+import gc
 import json
 import os
 import random
@@ -45,11 +50,15 @@ from typing import Any
 
 import psutil
 
+from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.notebook import cell_code, solution_id
 from grader.read.stubs import read_stub
+from grader.read.submission import parse_cells
+from grader.run.earned import Earned
 from grader.run.worker.names import names_of
 from grader.types.course import Stage
+from grader.types.submission import Submission
 
 ROOT = Path(__file__).parents[1]
 RIGHT = ROOT / "tests" / "accepted"
@@ -80,6 +89,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("submissions", nargs="?", type=int, default=100)
     parser.add_argument("stock", nargs="?", type=int, default=6)
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
+    parser.add_argument("--profile", type=int, metavar="N")
     args = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     with tempfile.TemporaryDirectory() as folder:
@@ -88,6 +98,8 @@ def main(arguments: Sequence[str]) -> None:
         if args.sizes:
             for size in args.sizes:
                 tell_size(Path(folder) / f"class-{size}", course, size)
+        elif args.profile:
+            tell_profile(list(handed_in(course, args.profile)))
         else:
             tell_ratios(Path(folder), course, args.submissions, args.stock)
 
@@ -155,6 +167,41 @@ def seconds_used() -> float:
             pass
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def tell_profile(notebooks: Sequence[bytes]) -> None:
+    """Grade them in this process, and tell what the later ones take, by what they are."""
+    taken: dict[str, list[tuple[float, float]]] = {}
+
+    def body(engine: Engine) -> None:
+        gc.freeze()
+        server = psutil.Process(engine.interpreter._process.pid)
+
+        def used() -> tuple[float, float]:
+            times = server.cpu_times()
+            of_workers = times.user + times.system + times.children_user + times.children_system
+            return time.process_time(), of_workers
+
+        with Earned(shared=False) as earned:
+            for number, data in enumerate(notebooks):
+                before = used()
+                submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
+                report = engine.grade(Request(submission, STAGES, 1), earned=earned)
+                engine.interpreter.prepare()
+                after = used()
+                kind = "all right" if report.score == report.max_score else "something wrong"
+                if not any(check.seconds for stage in report.stages for check in stage.checks):
+                    kind = "all known"
+                if number >= len(notebooks) // 2:
+                    cost = (after[0] - before[0], after[1] - before[1])
+                    taken.setdefault(kind, []).append(cost)
+
+    with_engine(COURSE, STAGES, "cpu", body)
+    for kind, costs in sorted(taken.items()):
+        here, workers = (1000 * sum(cost[at] for cost in costs) / len(costs) for at in (0, 1))
+        print(
+            f"{kind:<16}{len(costs):5} submissions: judge {here:4.0f} ms, workers {workers:4.0f} ms"
+        )
 
 
 def with_memory(start: Callable[[], subprocess.Popen[bytes]]) -> dict[str, float]:
