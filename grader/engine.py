@@ -14,7 +14,7 @@ from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_unto
 from grader.read.stubs import read_stub
 from grader.run.earned import Earned
 from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
-from grader.run.reader import Reader, SourceReader
+from grader.run.reader import Reader, Same, SourceReader
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -264,6 +264,7 @@ class _Run:
         self._source = source
         self._diagnosed = diagnosed
         self._earned = earned
+        self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
@@ -302,7 +303,9 @@ class _Run:
 
     def _known(self, stage: Stage, earned: Earned) -> StageResult:
         """The verdict on a stage, which need not be run if its code is known."""
-        same = self._source.same(self._course, self._request.stages).get(stage.slug)
+        if self._same is None:
+            self._same = self._source.same(self._course, self._request.stages)
+        same = self._same.get(stage.slug)
         if same is None or self._course.is_partial:
             return self._result(stage)
         key = f"{stage.slug} {same.digest} {self._request.seed} {self._device}"
@@ -317,7 +320,8 @@ class _Run:
             return known
         result = self._result(stage)
         earned.take(key, result, alone=False)
-        earned.missing_layers = self._missing_layers
+        # Code that dies while it is imported does not tell.
+        earned.missing_layers = self._missing_layers or earned.missing_layers
         return result
 
     def _result(self, stage: Stage) -> StageResult:
@@ -433,9 +437,8 @@ class _Run:
             if references is not None:
                 references.close()
         self._missing_layers = answers.missing_layers or self._missing_layers
-        if (
-            answers.has_no_end
-        ):  # it may be tried with other cells, and by later stages: not for long
+        if answers.has_no_end:
+            # Other stages, or other cells, may import it once more: they need not wait so long.
             shortest = self._course.limits.call_seconds
             self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
         if answers.died_at_import and not self._has_deadly_cell and part is None:
