@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from itertools import islice
@@ -23,7 +24,23 @@ FILES_CAP = 200  # files of one folder, and folders in it
 FOLDER_CAP = 8 << 20  # bytes of all its files
 ENTRIES_CAP = 20_000  # of one folder, of any kind
 DEPTH_CAP = 10  # folders in folders
-_SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git", ".venv", "venv", "node_modules"})
+_LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "venv", "node_modules"})
+_LOOKED_AT = 100  # bytes at the beginning of what is no notebook
+_OTHER_KINDS = {
+    b"<!doctype html": "a web page",
+    b"<html": "a web page",
+    b"%pdf": "a PDF",
+    b"pk\x03\x04": "a zip file",
+    b"\x1f\x8b": "an archive",
+    b"rar!": "an archive",
+    b"7z\xbc\xaf": "an archive",
+}
+_CONFLICT = re.compile(rb"^<{7} .*\n", re.MULTILINE)
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a file or a folder of that name is nobody's work: a system has put it there."""
+    return name in _LEFT_OUT or name.startswith(".")
 
 
 def read_submission(path: Path) -> Submission:
@@ -38,9 +55,11 @@ def read_submission(path: Path) -> Submission:
         raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
     if stat.S_ISDIR(mode):
         return Submission(str(path), _folder(path))
-    if path.suffix == ".py":
-        return Submission(str(path), {path.name: regular_bytes(path, FILE_CAP)}, script=path.name)
-    if path.suffix == ".ipynb":
+    suffix = path.suffix.lower()
+    if suffix == ".py":
+        name = f"{path.stem}.py"
+        return Submission(str(path), {name: regular_bytes(path, FILE_CAP)}, script=name)
+    if suffix == ".ipynb":
         return Submission(
             str(path), {}, cells=parse_cells(regular_bytes(path, NOTEBOOK_CAP), str(path))
         )
@@ -69,15 +88,42 @@ def notebook_cells(data: bytes) -> list[Any]:
     try:
         notebook = json.loads(data.decode(json.detect_encoding(data), "replace"))
     except (ValueError, RecursionError):
-        raise SubmissionFileError(
-            "is not a notebook: it is not JSON, so Jupyter cannot open it either"
-        ) from None
+        raise SubmissionFileError(_no_notebook(data)) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if cells is None and isinstance(notebook, dict):
+        cells = _old_cells(notebook.get("worksheets"))
     if not isinstance(cells, list):
         raise SubmissionFileError("is not a notebook of format 4: open it in Jupyter and save it")
     if len(cells) > CELLS_CAP:
         raise SubmissionFileError(f"has more than {CELLS_CAP} cells")
     return cells
+
+
+def _no_notebook(data: bytes) -> str:
+    """Why what is no JSON is no notebook, as exactly as its bytes tell."""
+    text = data.strip(b"\0 \t\r\n")
+    for beginning, kind in _OTHER_KINDS.items():
+        if text[:_LOOKED_AT].lower().startswith(beginning):
+            return f"is not a notebook but {kind}"
+    if not text:
+        return "is empty"
+    if _CONFLICT.search(text):
+        return "is not a notebook: it holds the marks of a merge conflict (<<<<<<<)"
+    if text.startswith(b"{") and not text.endswith(b"}"):
+        return "is not all of a notebook: its end is missing"
+    return "is not a notebook: it is not JSON, so Jupyter cannot open it either"
+
+
+def _old_cells(worksheets: Any) -> list[Any] | None:
+    """The cells of a notebook of format 3, which has them in sheets, as those of format 4."""
+    if not isinstance(worksheets, list):
+        return None
+    sheets = [sheet.get("cells") for sheet in worksheets if isinstance(sheet, dict)]
+    cells = [cell for sheet in sheets if isinstance(sheet, list) for cell in sheet]
+    return [
+        {**cell, "source": cell["input"]} if isinstance(cell, dict) and "input" in cell else cell
+        for cell in cells
+    ]
 
 
 def _is_code(cell: Any) -> bool:
@@ -101,12 +147,14 @@ def _folder(folder: Path) -> dict[str, bytes]:
             mode = path.lstat().st_mode
             relative = path.relative_to(folder)
             if stat.S_ISDIR(mode):
-                if path.name in _SKIPPED or path.name.startswith("."):
+                if is_left_out(path.name):
                     continue
                 if len(relative.parts) > DEPTH_CAP or len(pending) > FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has too many folders in it")
                 pending.append(path)
             elif path.suffix == ".py" and stat.S_ISREG(mode):
+                if path.name.startswith("._"):  # macOS puts one beside each file in an archive
+                    continue
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
                 files[relative.as_posix()] = regular_bytes(path, FILE_CAP)

@@ -241,7 +241,7 @@ def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "py", "a.py.zip", "a.IPYNB"])
+@pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "py", "a.py.zip"])
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SubmissionFileError, match=r"a folder of \.py files, a \.py or an \.ipynb"):
         read_submission(write(tmp_path, {name: "x"}) / name)
@@ -320,9 +320,7 @@ def test_a_letter_in_no_encoding_costs_itself_alone() -> None:
 
 
 NOT_JSON = {
-    "nothing": b"",
     "text": b"x = 1\n",
-    "half of it": notebook(code("x = 1"))[:-5],
     "bytes": bytes(range(128, 256)),
     "brackets without end": b"[" * 200_000,
     "a number of many digits": b"9" * 100_000,
@@ -335,6 +333,52 @@ def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
         parse_cells(data, "work.ipynb")
 
 
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"", "is empty"),
+        (b" \r\n\0\0", "is empty"),
+        (b"\n<!DOCTYPE html>\n<html>Log in", "is not a notebook but a web page"),
+        (b"<HTML><body>", "is not a notebook but a web page"),
+        (b"%PDF-1.7\n", "is not a notebook but a PDF"),
+        (b"PK\x03\x04\x14", "is not a notebook but a zip file"),
+        (b"\x1f\x8b\x08", "is not a notebook but an archive"),
+        (notebook(code("x = 1"))[:-5], "is not all of a notebook: its end is missing"),
+        (
+            b'{"cells": [\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> mine\n]}',
+            "is not a notebook: it holds the marks of a merge conflict (<<<<<<<)",
+        ),
+    ],
+)
+def test_what_was_handed_in_for_a_notebook_is_called_by_its_name(data: bytes, said: str) -> None:
+    with pytest.raises(SubmissionFileError) as raised:
+        parse_cells(data, "work.ipynb")
+    assert str(raised.value) == f"work.ipynb: {said}"
+
+
+def test_a_notebook_of_format_3_has_its_cells_in_sheets() -> None:
+    sheets = [
+        {"cells": [{"cell_type": "code", "input": ["x = ", "1"]}, {"cell_type": "markdown"}, 5]},
+        {"cells": None},
+        {"cells": [{"cell_type": "code", "input": "y = 2"}]},
+        "nothing",
+    ]
+    data = json.dumps({"nbformat": 3, "worksheets": sheets}).encode()
+    assert parse_cells(data, "n") == ("x = 1", "y = 2")
+
+
+@pytest.mark.parametrize("name", ["a.IPYNB", "A.PY"])
+def test_capital_letters_at_the_end_of_a_name_are_the_same(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(notebook(code("x = 1")) if "IPYNB" in name else b"x = 1")
+    read = read_submission(tmp_path / name)
+    assert read.cells == ("x = 1",) or read.files == {"A.py": b"x = 1"}
+
+
+def test_what_a_system_puts_beside_a_file_is_nobodys_work(tmp_path: Path) -> None:
+    names = ["a.py", "._a.py", "__MACOSX/a.py", ".ipynb_checkpoints/a.py"]
+    assert list(read_submission(write(tmp_path, dict.fromkeys(names, "x"))).files) == ["a.py"]
+
+
 def test_a_notebook_has_no_more_cells_than_one_can_write() -> None:
     cells = [code("")] * submission.CELLS_CAP
     assert len(parse_cells(notebook(*cells), "n")) == submission.CELLS_CAP
@@ -343,7 +387,7 @@ def test_a_notebook_has_no_more_cells_than_one_can_write() -> None:
 
 
 OTHER_FORMATS: dict[str, Any] = {
-    "version 3": {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": "x"}]}]},
+    "sheets that are an object": {"nbformat": 3, "worksheets": {}},
     "no cells": {"nbformat": 4},
     "cells that are an object": {"cells": {}},
     "cells that are text": {"cells": "x = 1"},
