@@ -26,6 +26,8 @@ from grader.read.submission import (
     parse_cells,
     read_submission,
     regular_bytes,
+    script,
+    text_definitions,
 )
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
@@ -86,7 +88,7 @@ def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], noteboo
             data = regular_bytes(found, NOTEBOOK_CAP)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
-        return _notebook(data, shown, notebook, others)
+        return _notebook(data, shown, notebook, others, stages)
     if upload is not None:
         return upload
     archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
@@ -105,7 +107,7 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
         right = f"{notebook}.ipynb"
         shown, *others = sorted(heap.notebooks, key=lambda name: (name != right, name))
-        return _notebook(heap.notebooks[shown], shown, notebook, others)
+        return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
     return upload
@@ -142,7 +144,7 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
             return None
         (path, data), *_ = files.items()
         name = PurePosixPath(path).name
-        return Upload(Submission(path, {name: data}, script=name))
+        return Upload(script(path, name, data))
     counted = folders[best[2]]
     names = _named(counted, stages)
     notes = tuple(f"{old} was taken for {new}." for new, old in names.items() if old != new)
@@ -285,10 +287,22 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
     )
 
 
-def _notebook(data: bytes, shown: str, name: str, others: Sequence[str]) -> Upload:
+def _notebook(
+    data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
+) -> Upload:
     cells = parse_cells(data, shown)
-    notes = told_of_name(shown, name, others)
+    notes = [*told_of_name(shown, name, others), *told_of_text(data, stages)]
     return Upload(Submission(shown, {}, cells=cells), tuple(notes))
+
+
+def told_of_text(data: bytes, stages: Iterable[Stage]) -> list[str]:
+    """What is odd about a notebook some of whose answers are in text cells, in a sentence."""
+    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    found = text_definitions(data, asked)
+    if not found:
+        return []
+    stand = "stands" if len(found) == 1 else "stand"
+    return [f"{', '.join(found)} {stand} in a text cell, which is not run."]
 
 
 def _without(error: SubmissionFileError, folder: Path) -> str:

@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.read.channels import heap_upload, read_upload
+from grader.read.channels import heap_upload, read_upload, told_of_text
 from grader.read.downloads import ARCHIVE, downloaded, read_files
-from grader.read.submission import is_left_out, read_submission
+from grader.read.submission import NOTEBOOK_CAP, is_left_out, read_submission, regular_bytes
 from grader.read.versions import content_of
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError, SubmissionFileError
@@ -101,6 +101,9 @@ def read_hand_in(
             submission, notes = upload.submission, upload.notes
         else:
             submission = read_submission(found.path)
+            if submission.cells is not None:
+                data = regular_bytes(found.path, NOTEBOOK_CAP)
+                notes = tuple(told_of_text(data, assignment.stages))
     except SubmissionFileError as error:
         said = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
         return HandIn(found.student, "", (f"{said}.",)), None

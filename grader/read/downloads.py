@@ -22,6 +22,7 @@ from grader.read.submission import (
     FOLDER_CAP,
     NOTEBOOK_CAP,
     is_left_out,
+    python_bytes,
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
@@ -71,7 +72,7 @@ class Heap:
         if _is_notebook(name):
             self.notebooks[name] = data
         else:
-            self.files[f"{name[:-3]}.py"] = data
+            self.files[f"{name[:-3]}.py"] = python_bytes(data)
 
 
 def read_files(files: Iterable[tuple[str, Path]]) -> Heap:

@@ -16,6 +16,7 @@ from grader.read.submission import (
     DEPTH_CAP,
     FILES_CAP,
     NOTEBOOK_CAP,
+    cell_source,
     is_left_out,
     notebook_cells,
     regular_bytes,
@@ -76,9 +77,9 @@ def choose_notebook(
     if os.path.lexists(right):
         return right, []
     found = islice(_notebooks(folder), _LOOKED_AT)
-    ranked = sorted((-_shared(path, grade_ids), str(path), path) for path in found)
-    others = [path.relative_to(folder).as_posix() for _, _, path in ranked[1:]]
-    return (ranked[0][2], others) if ranked else (None, [])
+    ranked = [path for _, path in sorted((_rank(path, grade_ids), path) for path in found)]
+    others = [path.relative_to(folder).as_posix() for path in ranked[1:]]
+    return (ranked[0], others) if ranked else (None, [])
 
 
 def told_of_name(shown: str, name: str, others: Sequence[str]) -> list[str]:
@@ -113,13 +114,15 @@ def _notebooks(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _shared(path: Path, grade_ids: Collection[str]) -> int:
-    """How many of the cells are in the notebook."""
+def _rank(path: Path, grade_ids: Collection[str]) -> tuple[int, int]:
+    """The less, the more of the cells are in the notebook and the fewer of them are stubs."""
     try:
         cells = notebook_cells(regular_bytes(path, NOTEBOOK_CAP))
     except SubmissionFileError:
-        return 0
-    return len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+        return 1, 0
+    shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+    sources = (cell_source(cell) for cell in cells if isinstance(cell, dict))
+    return -shared, sum("raise NotImplementedError" in source for source in sources)
 
 
 def companions(folder: Path) -> dict[str, bytes]:
