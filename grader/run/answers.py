@@ -570,5 +570,5 @@ def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission:
         return f"{name} in {where} is neither a function nor a class"
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; did you mean {safe(close[0])}?" if close else ""
-    said = f"{where} does not define {name}{hint}"
-    return f"{said}. A cell of it fails: {_told(cells[0])}" if cells else said
+    fails = f"\n  And a cell of it fails: {_told(cells[0])}" if cells else ""
+    return f"{where} does not define {name}{hint}{fails}"

@@ -141,6 +141,26 @@ def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path) -
     assert hand_in.notes == (f"{said}.",)
 
 
+def test_of_two_notebooks_with_all_cells_the_one_that_is_written_counts(tmp_path: Path) -> None:
+    for name, source in (("a", "def f(): raise NotImplementedError"), ("b", "def f(): return 1")):
+        (tmp_path / f"{name}.ipynb").write_text(notebook(source))
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None and submission.cells == ("def f(): return 1",)
+    assert hand_in.notes == (
+        f"There is no {NAME}.ipynb, so b.ipynb was graded, and a.ipynb was not.",
+    )
+
+
+@pytest.mark.parametrize("path", ["ann", f"ann/{NAME}.ipynb"])
+def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
+    name = ASSIGNMENT.stages[0].entry_points[0].name
+    cell = {"cell_type": "markdown", "source": f"def {name}(values): ..."}
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    hand_in, _ = read_hand_in(Found("ann", tmp_path / path), COURSE, ASSIGNMENT)
+    assert hand_in.notes == (f"{name} stands in a text cell, which is not run.",)
+
+
 def notebook(*cells: str) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
 
