@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 _CELLS_CAP = 500  # of a notebook from which those are chosen that a stage needs
-_DEADLY_CELL = (
+DEADLY_CELL = (
     "a cell does not come to its end or ends its process, so each stage was run with the cells "
     "that it needs alone"
 )
@@ -290,7 +290,7 @@ class _Run:
                 self._loaded.worker.release()
         notes = [f"seed {self._request.seed}"]
         if self._has_deadly_cell:
-            notes.append(_DEADLY_CELL)
+            notes.append(DEADLY_CELL)
         if self._has_deadly_answer:
             notes.append(_DEADLY_ANSWER)
         if self._missing_layers:
@@ -398,20 +398,38 @@ class _Run:
         return not alone.forbidden and _passed(facts) <= _passed(alone)
 
     def _run(
+        self, stage: Stage, answered: Sequence[Stage], part: Submission | None = None
+    ) -> StageFacts:
+        """Run a stage's checks, with the functions of the `answered` stages being the course's.
+
+        They are run on a `part` of the submission, if there is one. Of a notebook with a cell that
+        never ends, or ends its process, other stages keep their points: from then on each is run
+        with the cells that it needs alone. Where that cell is one of these, what it defines counts.
+        """
+        facts, answers = self._attempt(stage, answered, part)
+        is_notebook = self._request.submission.cells is not None
+        if not answers.died_at_import or part is not None or not is_notebook:
+            return facts
+        if not self._has_deadly_cell:
+            self._has_deadly_cell = True
+            if self._submission(stage) != self._request.submission:
+                return self._run(stage, answered)
+        defined, answers = self._attempt(stage, answered, only_definitions=True)
+        is_somewhere = self._submission(stage) != self._request.submission
+        if answers.died_at_import or (answers.lacks and is_somewhere):
+            return facts
+        self._has_deadly_answer |= not answers.lacks
+        return defined
+
+    def _attempt(
         self,
         stage: Stage,
         answered: Sequence[Stage],
         part: Submission | None = None,
         *,
         only_definitions: bool = False,
-    ) -> StageFacts:
-        """Run a stage's checks, with the functions of the `answered` stages being the course's.
-
-        They are run on a `part` of the submission, if there is one. Of a notebook with a cell that
-        never ends, or ends its process, other stages keep their points: from then on each is run
-        with the cells that it needs alone. Where one of these is that cell, `only_definitions` of
-        them are run.
-        """
+    ) -> tuple[StageFacts, WorkerAnswers]:
+        """What came of one run of a stage's checks; of cells perhaps `only_definitions` are run."""
         from grader.run.answers import WorkerAnswers
         from grader.run.remote import StageUnderCheck
         from grader.run.solutions import References
@@ -452,16 +470,7 @@ class _Run:
             # Other stages, or other cells, may import it once more: they need not wait so long.
             shortest = self._course.limits.call_seconds
             self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
-        if not answers.died_at_import or part is not None or submission.cells is None:
-            return facts
-        if not self._has_deadly_cell:
-            self._has_deadly_cell = True
-            if self._submission(stage) != self._request.submission:
-                return self._run(stage, answered)
-        if only_definitions:
-            return facts
-        self._has_deadly_answer = True
-        return self._run(stage, answered, only_definitions=True)
+        return facts, answers
 
     def _submission(self, stage: Stage) -> Submission:
         """What is run for a stage; all of it where what the stage asks for is nowhere in it.

@@ -265,6 +265,11 @@ class WorkerAnswers:
         """Whether the learner's code was stopped while it was imported."""
         return isinstance(self._load_error, Timeout)
 
+    @property
+    def lacks(self) -> bool:
+        """Whether there is not all that the stage asks for."""
+        return self._load_error is not None or bool(self._absent)
+
     def abort(self) -> None:
         """From another thread: let the call that is under way end, and no case begin."""
         self._aborted = True
