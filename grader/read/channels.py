@@ -46,6 +46,7 @@ _EXPORT = (
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 _TABLE_CAP = 32 << 20  # bytes of a CSV file
+_ARCHIVES_CAP = 20  # of one student
 _NAMED, _NAME_SHOWN = 3, 60  # files that are no answers, and characters of a name
 
 
@@ -95,7 +96,7 @@ def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], noteboo
     if not archives:
         raise _nothing(stages, notebook, (path.name for path in folder.iterdir()))
     try:
-        heap = read_files((path.name, path) for path in archives)
+        heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
     except SubmissionFileError as error:
         raise SubmissionFileError(_without(error, folder)) from None
     return heap_upload(heap, stages, notebook)

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from grader.read.channels import heap_upload, read_upload, told_of_text
 from grader.read.downloads import ARCHIVE, downloaded, read_files
-from grader.read.submission import NOTEBOOK_CAP, is_left_out, read_submission, regular_bytes
+from grader.read.submission import (
+    FILES_CAP,
+    NOTEBOOK_CAP,
+    is_left_out,
+    read_submission,
+    regular_bytes,
+)
 from grader.read.versions import content_of
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError, SubmissionFileError
@@ -70,7 +76,7 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
             found[student] = Found(student, own)
         elif known and entry.is_file():
             before = found[student].files if student in found else ()
-            files = (*before, (known.name, path))
+            files = (*before, (known.name, path))[:FILES_CAP]
             found[student] = Found(student, files[0][1], files)
         elif not entry.is_file() or path.suffix.lower() not in _SUFFIXES:
             odd.append(f"{shown} is no folder, notebook, .py or .zip file.")

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from grader.read.submission import (
     FILE_CAP,
@@ -66,9 +66,13 @@ class Heap:
     files: dict[str, bytes] = field(default_factory=dict)
     notebooks: dict[str, bytes] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
+    room: int = _ARCHIVE_CAP  # bytes that there may be yet
 
     def add(self, name: str, data: bytes) -> None:
-        """Put a file on it."""
+        """Put a file on it. Raises SubmissionFileError where that is too much."""
+        self.room -= len(data)
+        if self.room < 0 or len(self.files) >= FILES_CAP:
+            raise SubmissionFileError("too much was handed in")
         if _is_notebook(name):
             self.notebooks[name] = data
         else:
@@ -102,7 +106,6 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
         raise SubmissionFileError(f"{name}: has more than {_ENTRIES_CAP} files in it")
     if not is_zipfile(BytesIO(data)):
         raise SubmissionFileError(f"{name}: is no zip file, or not all of one")
-    room = _ARCHIVE_CAP
     try:
         with ZipFile(BytesIO(data)) as archive:
             for entry in archive.infolist():
@@ -114,14 +117,15 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                 if not _is_notebook(inside) and not inside.lower().endswith(".py"):
                     heap.others.append(inside)
                     continue
+                if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise SubmissionFileError(f"{name}: is packed in a way that is not read here")
                 if entry.flag_bits & 1:
                     raise SubmissionFileError(f"{name}: is locked with a password")
                 cap = NOTEBOOK_CAP if _is_notebook(inside) else FILE_CAP
                 with archive.open(entry) as file:
                     content = file.read(cap + 1)
-                room -= len(content)
-                if len(content) > cap or room < 0 or len(heap.files) >= FILES_CAP:
-                    raise SubmissionFileError(f"{name}: has too much in it")
+                if len(content) > cap:
+                    raise SubmissionFileError(f"{name}: {inside} is larger than {cap >> 20} MiB")
                 heap.add(inside, content)
     except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
         raise SubmissionFileError(f"{name}: cannot be unpacked: it is damaged") from None

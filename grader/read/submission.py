@@ -100,7 +100,7 @@ def text_definitions(data: bytes, names: Iterable[str]) -> list[str]:
 
 
 def _defines(name: str, text: str) -> bool:
-    return re.search(rf"^\s*(def|class) {name}\b", text, re.MULTILINE) is not None
+    return re.search(rf"^[ \t]*(def|class) {name}\b", text, re.MULTILINE) is not None
 
 
 def parse_cells(data: bytes, name: str) -> tuple[str, ...]:

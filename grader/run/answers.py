@@ -565,7 +565,7 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: Submission) -> str:
     cells = reply.get("cells")
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
-    defines = re.compile(rf"\b(def|class)\s+{name}\b|^\s*{name}\s*[:=]", re.MULTILINE)
+    defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
     for cell in cells:
         if defines.search(str(cell.get("source"))):
             return f"{name} is not defined: a cell of the notebook fails. {_told(cell)}"

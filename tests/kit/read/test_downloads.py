@@ -42,9 +42,9 @@ def test_what_moodle_keeps_of_a_text_field_is_no_hand_in() -> None:
     assert known is not None and known.is_note and known.student == "Ada_7"
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(data, "w", method) as file:
         for name, content in files.items():
             file.writestr(name, content)
     return data.getvalue()
@@ -100,15 +100,27 @@ def locked(data: bytes) -> bytes:
         (zipped({"a.py": b"x" * 500})[:40], "is no zip file"),
         (damaged(zipped({"a.py": b"x = 1"})), "is damaged"),
         (locked(zipped({"a.py": b"x = 1"})), "is locked with a password"),
-        (zipped({"a.py": b"\0" * (2 << 20)}), "has too much in it"),
-        (zipped({f"{n}.ipynb": b"\0" * (30 << 20) for n in range(2)}), "has too much in it"),
-        (zipped({f"{n}.py": b"" for n in range(300)}), "has too much in it"),
+        (zipped({"a.py": b"\0" * (2 << 20)}), "a.py is larger than 1 MiB"),
+        (zipped({f"{n}.ipynb": b"\0" * (30 << 20) for n in range(2)}), "too much was handed in"),
+        (zipped({f"{n}.py": b"" for n in range(300)}), "too much was handed in"),
+        (zipped({"a.py": b"x = 1"}, zipfile.ZIP_LZMA), "packed in a way that is not read here"),
         (zipped({f"{n}": b"" for n in range(21_000)}), "has more than 20000 files"),
     ],
-    ids=["empty", "rar", "cut off", "damaged", "locked", "a bomb", "bombs", "many", "thousands"],
+    ids=[
+        "empty",
+        "rar",
+        "cut off",
+        "damaged",
+        "locked",
+        "a bomb",
+        "bombs",
+        "many",
+        "LZMA",
+        "thousands",
+    ],
 )
 def test_an_archive_that_cannot_be_read_says_why(tmp_path: Path, data: bytes, said: str) -> None:
-    with pytest.raises(SubmissionFileError, match=f"^work.zip: .*{said}"):
+    with pytest.raises(SubmissionFileError, match=said):
         unpacked(tmp_path, data)
 
 

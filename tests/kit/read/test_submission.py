@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -365,6 +366,14 @@ def test_a_notebook_of_format_3_has_its_cells_in_sheets() -> None:
     ]
     data = json.dumps({"nbformat": 3, "worksheets": sheets}).encode()
     assert parse_cells(data, "n") == ("x = 1", "y = 2")
+
+
+def test_lines_without_end_take_no_longer_than_they_are_long() -> None:
+    start = time.process_time()
+    for line in ("\n", " ", "def ", "# In[", "class ", "\n "):
+        data = notebook({"cell_type": "markdown", "source": line * 300_000})
+        assert text_definitions(data, ["f"]) == []
+    assert time.process_time() - start < 5
 
 
 EXPORTED = {
