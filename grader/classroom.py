@@ -41,6 +41,7 @@ from grader.types.gradebook import Graded, NotebookVerdict, ReleasedCell
 from grader.types.submission import Submission
 
 _READ_ONLY = 0o444
+_COLLECTED = 10  # submissions after which garbage is looked for
 
 
 def verdict_on(
@@ -140,6 +141,7 @@ class _Lane(Generic[Job, Result]):
         self._probed = probed
         self._seed = seed
         self._work = work(engine)
+        self._done = 0
 
     def __call__(self, job: Job) -> Result:
         if self._probed:
@@ -147,6 +149,9 @@ class _Lane(Generic[Job, Result]):
             self._probed = ()
         done = self._work(job)
         self._engine.interpreter.prepare()
+        self._done += 1
+        if self._done % _COLLECTED == 0:
+            gc.collect()  # few objects may hold large tensors: Python would be slow to look
         give_back_memory()
         return done
 
