@@ -233,7 +233,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             memory_bytes=setup["memory_bytes"],
             cpu_seconds=setup["cpu_seconds"],
             file_bytes=setup["file_bytes"],
-            open_files=64,
+            open_files=1024 if setup["gpu"] else 64,  # CUDA opens each device many times
             gpu=setup["gpu"],
         )
     )
