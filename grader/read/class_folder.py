@@ -23,6 +23,7 @@ from grader.types.course import Assignment, Course
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.ledger import HandIn
 from grader.types.submission import Submission
+from grader.types.text import safe
 
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
 
@@ -112,5 +113,5 @@ def read_hand_in(
                 notes = tuple(told_of_text(data, assignment.stages))
     except SubmissionFileError as error:
         said = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
-        return HandIn(found.student, "", (f"{said}.",)), None
-    return HandIn(found.student, content_of(submission), notes), submission
+        return HandIn(found.student, "", (safe(f"{said}."),)), None
+    return HandIn(found.student, content_of(submission), tuple(map(safe, notes))), submission

@@ -22,6 +22,7 @@ from grader.read.submission import (
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
+from grader.types.text import safe
 
 _SUFFIX = ".ipynb"
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
@@ -63,7 +64,7 @@ def read_handed_in(
         except SubmissionFileError as error:
             notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
-    return HandedIn(student, file, data, tuple(notes), time_of(folder))
+    return HandedIn(student, file, data, tuple(map(safe, notes)), time_of(folder))
 
 
 def choose_notebook(

@@ -68,6 +68,25 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
     assert found[0].student == "\\xff" and found[0].path.is_dir()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are text")
+@pytest.mark.parametrize(
+    "name", [b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"\xff.zip", b"ann_1_2_\xff.pdf"]
+)
+def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
+    tmp_path: Path, name: bytes
+) -> None:
+    for folder in (tmp_path, tmp_path / "ann"):
+        folder.mkdir(exist_ok=True)
+        try:
+            Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(notebook("x"))
+        except OSError:
+            pytest.skip("this file system takes text alone")
+    for one in read_students(tmp_path, ASSIGNMENT)[0]:
+        hand_in, _ = read_hand_in(one, COURSE, ASSIGNMENT)
+        assert "".join((one.student, *hand_in.notes)).encode().isascii()
+        assert "\x1b" not in "".join(hand_in.notes)
+
+
 def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "smooth.py").write_text("")
     with pytest.raises(KitError, match="is one submission"):
