@@ -18,7 +18,7 @@ def same(
     """What is known of two stages, one of which asks for wings and the other for a tail."""
     about: dict[str, Any] = {
         "sources": sources,
-        "is_notebook": is_notebook,
+        "kind": "cells" if is_notebook else "files",
         "modules": ["paper"],
         "stages": {
             name: {"names": [name], "file": f"{name}.py", "forbidden": forbidden}
