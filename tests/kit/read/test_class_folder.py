@@ -97,6 +97,16 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "trap", ["x = " + "-" * 50_000 + "1", "if x: pass\n" + "elif x: pass\n" * 3000]
+)
+def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
+    (tmp_path / ASSIGNMENT.stages[0].file_name).write_text(trap)
+    (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
+    _, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None and submission.is_folder
+
+
+@pytest.mark.parametrize(
     ("files", "said"),
     [
         ({}, "nothing to grade"),
