@@ -51,6 +51,8 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
         elif entry.is_dir():
             inside = path / assignment.name
             own = inside if inside.is_dir() and not inside.is_symlink() else path
+            while shown in found:  # it is called as the escapes of another one's read
+                shown += "'"
             found[shown] = Found(shown, own)
         elif not entry.is_file() or path.suffix.lower() not in _SUFFIXES:
             odd.append(f"{shown} is no folder, notebook or .py file.")

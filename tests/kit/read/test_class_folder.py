@@ -65,6 +65,9 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
         pytest.skip("this file system takes text alone")
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert found[0].student == "\\xff" and found[0].path.is_dir()
+    (tmp_path / "\\xff").mkdir()  # who is called so takes nobody's place
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert len({one.student for one in found}) == len({one.path for one in found}) == 2
 
 
 def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
