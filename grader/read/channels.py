@@ -23,6 +23,7 @@ from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import Submission
+from grader.types.text import safe
 
 _COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
 _CONSTRAINTS = "constraints.txt"
@@ -101,7 +102,7 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
         return Upload(Submission(path, {name: data}, script=name))
     counted = folders[best[2]]
     names = _named(counted, stages)
-    notes = tuple(f"{old} was taken for {new}." for new, old in names.items() if old != new)
+    notes = tuple(f"{safe(old)} was taken for {new}." for new, old in names.items() if old != new)
     kept = {path: data for path, data in counted.items() if path not in names.values()}
     kept |= {new: counted[old] for new, old in names.items()}
     return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
@@ -242,7 +243,7 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
 
 
 def _notebook(file: Path, folder: Path, name: str) -> Upload:
-    shown = file.relative_to(folder).as_posix()
+    shown = safe(file.relative_to(folder).as_posix())
     try:
         cells = parse_cells(regular_bytes(file, NOTEBOOK_CAP), shown)
     except SubmissionFileError as error:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.channels import read_upload
+from grader.read.files import name_in_text
 from grader.read.submission import read_submission
 from grader.read.versions import content_of
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.ledger import HandIn
 from grader.types.submission import Submission
+from grader.types.text import safe
 
 _SUFFIXES = (".ipynb", ".py")
 
@@ -43,7 +45,7 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
     odd = []
     for entry in entries:
         path = Path(entry.path)
-        shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
+        shown = name_in_text(Path(entry.name))
         if entry.name.startswith("."):
             continue
         if entry.is_symlink():
@@ -79,6 +81,6 @@ def read_hand_in(
         else:
             submission = read_submission(found.path)
     except SubmissionFileError as error:
-        said = str(error).replace(f"{found.path}: ", "").rstrip(".")
+        said = safe(str(error).replace(f"{found.path}: ", "").rstrip("."))
         return HandIn(found.student, "", (f"{said[:1].upper()}{said[1:]}.",)), None
     return HandIn(found.student, content_of(submission), notes), submission

@@ -20,6 +20,7 @@ from grader.read.submission import (
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
+from grader.types.text import safe
 
 _SUFFIX = ".ipynb"
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
@@ -56,12 +57,12 @@ def read_handed_in(
         notes.append(f"There is no notebook: {name}{_SUFFIX} was not handed in.")
     else:
         if file.name != name + _SUFFIX or file.parent != folder:
-            shown = file.relative_to(folder).as_posix()
+            shown = safe(file.relative_to(folder).as_posix())
             notes.append(f"There is no {name}{_SUFFIX}, so {shown} was graded.")
         try:
             data = regular_bytes(file, NOTEBOOK_CAP)
         except SubmissionFileError as error:
-            notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
+            notes.append(safe(f"The notebook {str(error).removeprefix(f'{file}: ')}."))
             file = None
     return HandedIn(student, file, data, tuple(notes), time_of(folder))
 

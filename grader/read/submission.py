@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from grader.read.files import name_in_text
 from grader.types.errors import SubmissionFileError
 from grader.types.submission import Submission
 
@@ -39,7 +40,8 @@ def read_submission(path: Path) -> Submission:
     if stat.S_ISDIR(mode):
         return Submission(str(path), _folder(path))
     if path.suffix == ".py":
-        return Submission(str(path), {path.name: regular_bytes(path, FILE_CAP)}, script=path.name)
+        script = name_in_text(Path(path.name))
+        return Submission(str(path), {script: regular_bytes(path, FILE_CAP)}, script=script)
     if path.suffix == ".ipynb":
         return Submission(
             str(path), {}, cells=parse_cells(regular_bytes(path, NOTEBOOK_CAP), str(path))
@@ -109,8 +111,9 @@ def _folder(folder: Path) -> dict[str, bytes]:
             elif path.suffix == ".py" and stat.S_ISREG(mode):
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-                files[relative.as_posix()] = regular_bytes(path, FILE_CAP)
-                size += len(files[relative.as_posix()])
+                name = name_in_text(relative)
+                files[name] = regular_bytes(path, FILE_CAP)
+                size += len(files[name])
                 if size > FOLDER_CAP:
                     raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
     return dict(sorted(files.items()))

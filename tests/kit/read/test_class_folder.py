@@ -70,6 +70,22 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
     assert len({one.student for one in found}) == len({one.path for one in found}) == 2
 
 
+@pytest.mark.parametrize(
+    "name", [b"al\xfel.py", b"al\xfe\x1b[2J.ipynb", b"moving-average\n\x1b.py"]
+)
+def test_nor_can_a_files_name_end_the_run(tmp_path: Path, name: bytes) -> None:
+    try:
+        with open(os.fsencode(tmp_path) + b"/" + name, "w") as file:
+            file.write(json.dumps({"cells": []}))
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None
+    for text in (*submission.files, submission.script or "", *hand_in.notes):
+        text.encode()
+    assert "\x1b" not in "".join(hand_in.notes)
+
+
 def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "smooth.py").write_text("")
     with pytest.raises(KitError, match="is one submission"):
