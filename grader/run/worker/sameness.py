@@ -20,6 +20,7 @@ from grader.run.worker.loader import without_magics
 from grader.run.worker.names import LARGEST, UNREADABLE, names_of
 
 _KNOWN = 1000  # sources that are remembered
+_SHORT = 1 << 14  # characters of one that is
 _PARTS_CAP = 200  # files or cells of a submission
 # Modules that keep no state which one answer could leave to another.
 _PLAIN_MODULES = frozenset(
@@ -104,8 +105,12 @@ class _Part:
     touches: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=_KNOWN)  # many hand in the same, beginning with what they were given
 def _part(text: str, is_notebook: bool) -> _Part:
+    """What a source is; of a short one it is remembered."""
+    return (_known_part if len(text) <= _SHORT else _read_part)(text, is_notebook)
+
+
+def _read_part(text: str, is_notebook: bool) -> _Part:
     """What a source is. One that is not Python does nothing."""
     if is_notebook:
         text = without_magics(text)
@@ -135,6 +140,10 @@ def _part(text: str, is_notebook: bool) -> _Part:
         return _Part(_digest(text), is_plain=True)
     except UNREADABLE:
         return _Part("")
+
+
+# Many hand in the same, beginning with what they were given.
+_known_part = lru_cache(maxsize=_KNOWN)(_read_part)
 
 
 def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
