@@ -120,6 +120,7 @@ AMBIGUOUS = {
     "defined again": WINGS.replace("count", "number"),
     "wrapped": "wings = min(wings, wings)\n",
     "deleted": "del wings\n",
+    "given in a comprehension": "[[(wings := y) for y in x] for x in [[3]]]\n",
     "imported from somewhere": "from paper import wings\n",
     "its method changed": "wings.count(3)\n",
 }
