@@ -49,6 +49,9 @@ LINE = 76  # the engine may indent a message by up to four columns
 # What the checks compare, where somebody wants to know; `grade verify` does.
 _NOTED: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=None)
 
+# What the check at work expects its calls to leave as it is.
+_WATCHED: ContextVar[tuple[Array, ...]] = ContextVar("watched", default=())
+
 
 class CheckFailed(AssertionError):
     """The learner's answer is wrong; the message says how."""
@@ -233,9 +236,16 @@ def expect_gradients_close(
 
 @contextmanager
 def expect_unchanged(**inputs: Array) -> Iterator[None]:
-    """Expect that the calls inside the block leave these tensors or arrays as they are."""
+    """Expect that the calls inside the block leave these tensors or arrays as they are.
+
+    What a call does to any other argument is not seen: a check compares with what it gave.
+    """
     before = {name: _wide(array).copy() for name, array in inputs.items()}
-    yield
+    watched = _WATCHED.set((*_WATCHED.get(), *inputs.values()))
+    try:
+        yield
+    finally:
+        _WATCHED.reset(watched)
     for name, array in inputs.items():
         was, now = before[name], _wide(array)
         if was.shape != now.shape:
@@ -253,6 +263,20 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
                 f"  before  {_number(was[where].item(), as_bool)}\n"
                 f"  after   {_number(now[where].item(), as_bool)}"
             )
+
+
+def is_watched(array: Array) -> bool:
+    """Whether this is, or shares its memory with, what `expect_unchanged` looks at just now."""
+    return any(_memory(array) == _memory(other) for other in _WATCHED.get())
+
+
+def _memory(array: Array) -> int:
+    """Where the memory begins that an array is a view of."""
+    if hasattr(array, "untyped_storage"):
+        return array.untyped_storage().data_ptr()
+    while array.base is not None:
+        array = array.base
+    return int(array.__array_interface__["data"][0])
 
 
 @contextmanager

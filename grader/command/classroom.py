@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from grader.types.similarity import Similar
     from grader.types.submission import Submission
 
-_LONGEST_NAME = 200  # characters of a file, which may have 255
+_NAME_CAP = 200  # of the 255 bytes that a file's name may have
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
 
 
@@ -222,7 +222,7 @@ def _write_results(
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
     alike = _similar(args, ledger, assignment) if args.similar else None
     pieces = {
-        "scores.csv": (csv_text([row]) for row in rows),
+        "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
         "results.jsonl": map(json_line, ledger.latest()),
         "report.html": class_report(
             course.title, assignment, entries, alike, anonymous=args.anonymous
@@ -269,11 +269,12 @@ def _shuffled(ledger: Ledger) -> Callable[[], Iterator[Entry]]:
 
 
 def _file_name(student: str) -> str:
-    """A student's name as the name of a file, and nobody else's."""
+    """A student's name as the name of a file, and nobody else's, however long it is."""
     name = quote(student, safe=" @+")
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _NAME_CAP:
         return name
-    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(student.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{name[:_NAME_CAP]}!{digest[:32]}"  # nothing that is quoted has a "!"
 
 
 def _agreed() -> bool:

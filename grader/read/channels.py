@@ -33,6 +33,7 @@ from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import Submission
+from grader.types.text import safe
 
 _COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
 _CONSTRAINTS = "constraints.txt"
@@ -148,7 +149,7 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
         return Upload(script(path, name, data))
     counted = folders[best[2]]
     names = _named(counted, stages)
-    notes = tuple(f"{old} was taken for {new}." for new, old in names.items() if old != new)
+    notes = tuple(f"{safe(old)} was taken for {new}." for new, old in names.items() if old != new)
     kept = {path: data for path, data in counted.items() if path not in names.values()}
     kept |= {new: counted[old] for new, old in names.items()}
     return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
@@ -291,6 +292,7 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
 def _notebook(
     data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
 ) -> Upload:
+    shown = safe(shown)
     cells = parse_cells(data, shown)
     notes = [*told_of_name(shown, name, others), *told_of_text(data, stages)]
     return Upload(Submission(shown, {}, cells=cells), tuple(notes))

@@ -6,11 +6,13 @@ Or what a learning platform gives to download, where a student may have several 
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.channels import heap_upload, read_upload, told_of_text
 from grader.read.downloads import ARCHIVE, downloaded, read_files
+from grader.read.files import name_in_text
 from grader.read.submission import (
     FILES_CAP,
     NOTEBOOK_CAP,
@@ -61,7 +63,7 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
     odd = []
     for entry in entries:
         path = Path(entry.path)
-        shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
+        shown = name_in_text(Path(entry.name))
         if is_left_out(entry.name):
             continue
         known = downloaded(shown)
@@ -73,7 +75,7 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
         elif entry.is_dir():
             inside = path / assignment.name
             own = inside if inside.is_dir() and not inside.is_symlink() else path
-            student = student if student not in found else shown
+            student = _free(found, student, shown)
             found[student] = Found(student, own)
         elif known and entry.is_file():
             before = found[student].files if student in found else ()
@@ -82,12 +84,20 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
         elif not entry.is_file() or path.suffix.lower() not in _SUFFIXES:
             odd.append(f"{shown} is no folder, notebook, .py or .zip file.")
         else:
-            student = shown if Path(shown).stem in found else Path(shown).stem
+            student = _free(found, Path(shown).stem, shown)
             found[student] = Found(student, path)
     found = notes | found
     if not found:
         raise KitError(f"{folder}: has no folder, notebook, .py or .zip file of a student in it")
     return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def _free(taken: Container[str], name: str, whole: str) -> str:
+    """The name, or the whole of it; one that reads like another one's gets a mark at its end."""
+    free = whole if name in taken else name
+    while free in taken:
+        free += "'"
+    return free
 
 
 def read_hand_in(

@@ -28,6 +28,11 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     os.replace(new, path)
 
 
+def name_in_text(path: Path) -> str:
+    """A path as text that can be written down: bytes that are no UTF-8 become escapes."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
 def free_name(path: Path) -> Path:
     """`path` with the first number at its end that no file has yet: `path`-1, `path`-2 ..."""
     number = 1

@@ -62,7 +62,7 @@ def read_handed_in(
         try:
             data = regular_bytes(file, NOTEBOOK_CAP)
         except SubmissionFileError as error:
-            notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
+            notes.append(safe(f"The notebook {str(error).removeprefix(f'{file}: ')}."))
             file = None
     return HandedIn(student, file, data, tuple(map(safe, notes)), time_of(folder))
 

@@ -18,10 +18,12 @@ from grader.read.files import free_name, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
+from grader.types.text import is_quick_to_parse
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 _NEARLY = ("BEGIN SOLUTION", "END SOLUTION")
+_LARGEST = 1 << 17  # characters of what may still be a stub
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -75,11 +77,14 @@ def solution_of(source: str, place: str) -> str:
 def same_but_for_words(one: str, other: str) -> bool:
     """Whether two sources differ in docstrings, comments and what their errors say, or not at all.
 
-    A source that is not Python is the same as no other.
+    A source that is not Python, or that Python would not read at once, is the same as no other.
     """
+    sources = (one, other)
+    if not all(len(each) <= _LARGEST and is_quick_to_parse(each) for each in sources):
+        return False
     try:
         return _bones(one) == _bones(other)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from grader.read.files import name_in_text
 from grader.types.errors import SubmissionFileError
 from grader.types.submission import Submission
 
@@ -64,7 +65,8 @@ def read_submission(path: Path) -> Submission:
         return Submission(str(path), _folder(path))
     suffix = path.suffix.lower()
     if suffix == ".py":
-        return script(str(path), f"{path.stem}.py", regular_bytes(path, FILE_CAP))
+        name = name_in_text(Path(f"{path.stem}.py"))
+        return script(str(path), name, regular_bytes(path, FILE_CAP))
     if suffix == ".ipynb":
         return Submission(
             str(path), {}, cells=parse_cells(regular_bytes(path, NOTEBOOK_CAP), str(path))
@@ -194,8 +196,9 @@ def _folder(folder: Path) -> dict[str, bytes]:
                     continue
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-                files[relative.as_posix()] = python_bytes(regular_bytes(path, FILE_CAP))
-                size += len(files[relative.as_posix()])
+                name = name_in_text(relative)
+                files[name] = python_bytes(regular_bytes(path, FILE_CAP))
+                size += len(files[name])
                 if size > FOLDER_CAP:
                     raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
     return dict(sorted(files.items()))

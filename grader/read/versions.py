@@ -29,7 +29,7 @@ def content_of(submission: Submission) -> str:
     """What stands for all that is run of a submission; its name is no part of it."""
     parts: list[bytes] = [(submission.script or "").encode()]
     for name, data in sorted(submission.files.items()):
-        parts += [name.encode("utf-8", "surrogateescape"), data]
+        parts += [name.encode(), data]
     for cell in submission.cells or ():
         parts.append(cell.encode("utf-8", "surrogatepass"))
     return _digest([*parts, b"a notebook" if submission.cells is not None else b"files"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from grader.types.submission import Submission
 from grader.types.text import safe
 
 _SECONDS = 3.0  # for one look
+_ANOTHER_ENCODING = re.compile(rb"(?i)coding[:=](?![ \t]*utf-8(?![\w.-]))")
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,14 @@ class SourceReader:
 
     def same(self, course: Course, stages: Sequence[Stage]) -> dict[str, Same]:
         """By slug, the code of the stages of which it is known that nothing else has a say."""
-        is_notebook = self._submission.cells is not None
+        submission = self._submission
+        files = {name: data for name, data in submission.files.items() if name.endswith(".py")}
+        if not all(map(_is_read_alike, files.values())):
+            return {}
+        kind = "files" if submission.is_folder else "script" if submission.script else "cells"
         about = {
-            "sources": [
-                (name, text)
-                for name, text in _all_sources(self._submission)
-                if is_notebook or name.endswith(".py")
-            ],
-            "is_notebook": is_notebook,
+            "sources": list(_all_sources(replace(submission, files=files))),
+            "kind": kind,
             "modules": list(course.preload),
             "stages": {
                 stage.slug: {
@@ -175,6 +177,18 @@ def _all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 def _cell_name(number: int) -> str:
     return f"cell {number}"
+
+
+def _is_read_alike(data: bytes) -> bool:
+    """Whether Python reads a file as `_text` does: in UTF-8, and by no word of another encoding.
+
+    In another one a comment may hold code.
+    """
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return not _ANOTHER_ENCODING.search(b"\n".join(data.splitlines()[:2]))
 
 
 def _text(data: bytes) -> str:

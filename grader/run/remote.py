@@ -136,10 +136,13 @@ class StageUnderCheck:
         `code` is the function or "Class.method" whose code answers, "" if it is not the learner's:
         then no message speaks of the call.
         """
+        from grader.checking import is_watched
+
         if code:
             self.last_target = code
             self.last_call = f"{name}({_arguments(args, kwargs)})"
         self._seed += 1
+        target["is_watched"] = is_watched
         try:
             return caller.call(target.pop("target"), args, kwargs, seed=self._seed, **target)
         except WireError as error:
@@ -422,7 +425,7 @@ class RemoteModule(RemoteObject):
 
     def _asked(self, target: dict[str, Any], name: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._caller.call(target, args, kwargs, write_back=False)
+            return self._caller.call(target, args, kwargs, is_watched=lambda array: False)
         except WireError as error:
             raise WrongReturn(f"{name}() gave an answer that makes no sense: {error}") from None
 

@@ -13,6 +13,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.show.screen import amount
 from grader.types.errors import KitError
@@ -100,10 +101,16 @@ def canvas_import(
     )
 
 
-def csv_text(rows: Sequence[Sequence[str]], delimiter: str = ",") -> str:
-    """The rows as a CSV file's text."""
+def csv_text(
+    rows: Sequence[Sequence[str]], delimiter: str = ",", *, quotes_all: bool = False
+) -> str:
+    """The rows as a CSV file's text.
+
+    If it `quotes_all`, a cell stays one in spreadsheets that split at something else, too.
+    """
     lines = _Lines()
-    csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    quoting: Any = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    csv.writer(lines, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
     return "".join(lines)
 
 

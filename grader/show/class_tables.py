@@ -11,6 +11,9 @@ from grader.types.ledger import Entry
 from grader.types.report import to_json
 from grader.types.text import safe
 
+# The wide ones are taken for the others by some spreadsheets.
+_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
 
 def score_rows(entries: Iterable[Entry], stages: Iterable[Stage]) -> Iterator[list[str]]:
     """A row of names, then one for each student: the points in all and in each stage.
@@ -36,7 +39,7 @@ def score_rows(entries: Iterable[Entry], stages: Iterable[Stage]) -> Iterator[li
 def _cell(text: str) -> str:
     """A text that no spreadsheet takes for a formula."""
     text = safe(text).replace("\n", " ")
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
+    return f"'{text}" if text[:1] in _BEGIN_FORMULAS else text
 
 
 def json_line(entry: Entry) -> str:

@@ -12,6 +12,7 @@ import pytest
 from grader.engine import Engine, Request, grade, with_engine
 from grader.read.course_file import read_course
 from grader.run.earned import Earned
+from grader.run.reader import Reader, SourceReader
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
 from grader.types.report import Report, Status
@@ -64,6 +65,7 @@ def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() ->
 
 
 TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
+STUB = (TINY.exercises / "moving_average.py").read_text("utf-8")
 HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (
     f"{HEAD}    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
@@ -149,11 +151,10 @@ def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Re
 
 
 def test_what_others_have_earned_changes_no_verdict() -> None:
-    stub = (TINY.exercises / "moving_average.py").read_text("utf-8")
     renamed = RIGHT.replace("means", "result")
     handed_in = [
         *[files(RIGHT), files(renamed), files("# mine\n" + RIGHT), files(RIGHT)],
-        *[files(stub), files(stub), files(stub), files(RAW), files(RAW), files(RAW)],
+        *[files(STUB), files(STUB), files(STUB), files(RAW), files(RAW), files(RAW)],
         files(RIGHT, SMOOTH.replace("times=1", "times=2")),
     ]
     submissions = [Submission(str(number), each) for number, each in enumerate(handed_in)]
@@ -161,6 +162,20 @@ def test_what_others_have_earned_changes_no_verdict() -> None:
     assert [report.score == report.max_score for report in reports[:4]] == [True] * 4
     assert known == 3  # the third and the fourth, which the second has proven, and the third stub
     assert reports[-1].score < reports[-1].max_score
+
+
+def test_what_others_hand_in_takes_no_points_from_what_is_written() -> None:
+    stage = TINY.stages[0]
+    stub, right = (Submission("one's", files(average)) for average in (STUB, RIGHT))
+
+    def body(engine: Engine) -> Report:
+        not_begun = engine.grade(Request(stub, (stage,), seed=11)).stages[0]
+        same = SourceReader(Reader(None), right).same(TINY, [stage])[stage.slug]
+        with Earned(shared=False) as earned:
+            earned.take(f"{stage.slug} {same.digest} 11 cpu", not_begun, alone=True)
+            return engine.grade(Request(right, (stage,), seed=11), earned=earned)
+
+    assert with_engine(TINY, [stage], "cpu", body).stages[0].status is Status.PASSED
 
 
 @pytest.mark.parametrize("beside", ["average", "smooth", "another"])

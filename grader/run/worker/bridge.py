@@ -40,14 +40,14 @@ class Caller:
         *,
         seed: int | None = None,
         parameters: Mapping[str, Any] | None = None,
-        write_back: bool = True,
+        is_watched: Callable[[Any], bool] = lambda array: True,
     ) -> Any:
         """The result of calling `target` with the arguments.
 
         `parameters` are local leaf tensors that stand for the target's own: with them, a backward
         pass through the result also fills their gradients. An argument that the callee changed in
-        place is changed here too, unless `write_back` is false. One that takes gradients never is:
-        torch does not allow it, so whoever did it went behind torch's back.
+        place is changed here too if it `is_watched`. One that takes gradients never is: torch does
+        not allow it, so whoever did it went behind torch's back.
         """
         packer = Packer(self._handle_of)
         header = {
@@ -69,11 +69,16 @@ class Caller:
         request = packer.frame(header)
         if not inputs:
             reply = self._unpacker(self._transport(request))
-            return self._finish(reply, packer.arrays if write_back else None)
-        return self._call_with_gradients(torch, request, packer.arrays, inputs)
+            return self._finish(reply, packer.arrays, is_watched)
+        return self._call_with_gradients(torch, request, packer.arrays, inputs, is_watched)
 
     def _call_with_gradients(
-        self, torch: Any, request: Frame, arrays: list[Any], inputs: list[Any]
+        self,
+        torch: Any,
+        request: Frame,
+        arrays: list[Any],
+        inputs: list[Any],
+        is_watched: Callable[[Any], bool],
     ) -> Any:
         function = _bridge(torch)
         unpacker: list[Unpacker] = []
@@ -84,7 +89,7 @@ class Caller:
             reply = self._unpacker(self._transport(request))
             unpacker.append(reply)
             calls.append(reply.frame.header.get("call"))
-            self._finish(reply, arrays)
+            self._finish(reply, arrays, is_watched)
             entries = reply.frame.header.get("arrays", [])
             for index, array in enumerate(reply.arrays):
                 if isinstance(array, torch.Tensor):
@@ -116,7 +121,7 @@ class Caller:
     ) -> list[Any]:
         packer = Packer()
         header = {"op": "backward", "call": call, "gradients": packer.pack(given)}
-        gradients = self._finish(self._unpacker(self._transport(packer.frame(header))), None)
+        gradients = self._finish(self._unpacker(self._transport(packer.frame(header))))
         if not isinstance(gradients, list) or len(gradients) != len(inputs):
             raise WireError("there is not one gradient for each input")
         for gradient, tensor in zip(gradients, inputs, strict=True):
@@ -137,11 +142,14 @@ class Caller:
             raise WireError("a call's number is not a number")
         return Unpacker(reply, handle=self._object_of)
 
-    def _finish(self, reply: Unpacker, arrays: list[Any] | None) -> Any:
-        """Write changed arguments back, where they are given, and return the value."""
+    def _finish(
+        self,
+        reply: Unpacker,
+        arrays: Sequence[Any] = (),
+        is_watched: Callable[[Any], bool] = lambda array: False,
+    ) -> Any:
+        """Write changed arguments back, those that are watched, and return the value."""
         header = reply.frame.header
-        if arrays is None:
-            return reply.unpack(header.get("value"))
         changed = reply.unpack(header.get("changed"))
         if not isinstance(changed, (list, type(None))):
             raise WireError("the changed arguments are not a list")
@@ -151,21 +159,27 @@ class Caller:
             index, new = entry
             if type(index) is not int or not 0 <= index < len(arrays):
                 raise WireError("a changed argument was not among the arguments")
-            _write_back(arrays[index], new)
+            _expect_fit(arrays[index], new)
+            if is_watched(arrays[index]):
+                _write_back(arrays[index], new)
         return reply.unpack(header.get("value"))
 
 
-def _write_back(old: Any, new: Any) -> None:
+def _expect_fit(old: Any, new: Any) -> None:
+    """Raises WireError if an argument can't have become what it is said to be."""
     is_tensor = hasattr(old, "data_ptr")
     if not hasattr(new, "dtype") or hasattr(new, "data_ptr") != is_tensor:
         raise WireError("a changed argument is not of its kind any more")
     if old.shape != new.shape or old.dtype != new.dtype:
         raise WireError("an argument changed its shape or its dtype")
-    if not is_tensor:
+    if is_tensor and old.requires_grad:
+        raise WireError("an argument that takes gradients was changed in place")
+
+
+def _write_back(old: Any, new: Any) -> None:
+    if not hasattr(old, "data_ptr"):
         old[...] = new
         return
-    if old.requires_grad:
-        raise WireError("an argument that takes gradients was changed in place")
     target = old.data
     for axis, step in enumerate(target.stride()):
         if step == 0:  # an expanded axis holds one value many times

@@ -75,6 +75,7 @@ class Watch:
             self._watch_function(name, value)
         elif isinstance(value, type):
             self._watch_class(name, value)
+            self._watch_derived(name, value)
         elif callable(value):
             operation = _operation(name)
             if operation is not None:
@@ -110,6 +111,22 @@ class Watch:
 
                 kind.__init__ = __init__  # type: ignore[misc]
                 self._watch_function(name, __init__)  # type: ignore[arg-type]
+
+    def _watch_derived(self, name: str, kind: Any) -> None:
+        """Watch over the classes that derive from one, now or later."""
+        pending = type.__subclasses__(kind)
+        for derived in pending:
+            self._watch_class(name, derived)
+            pending += type.__subclasses__(derived)
+        if "__init_subclass__" in vars(kind):
+            return
+
+        def __init_subclass__(derived: Any, /, **options: Any) -> None:
+            super(kind, derived).__init_subclass__(**options)
+            self._watch_class(name, derived)
+
+        with suppress(TypeError):  # a class written in C
+            kind.__init_subclass__ = classmethod(__init_subclass__)
 
     def _watch_operation(self, name: str, operation: Any) -> None:
         """Have torch's dispatcher tell of the operation, whatever it is called through."""

@@ -181,8 +181,12 @@ def _thing(dotted: str) -> object:
 
 @dataclass
 class _Names:
-    """What the names of a module mean, as far as its imports and aliases tell."""
+    """What the names of a module mean, as far as its imports and aliases tell.
 
+    `files` are the submission's, by the names that they are imported by.
+    """
+
+    files: frozenset[str] = frozenset()
     imported: dict[str, str] = field(default_factory=dict)
     stars: dict[str, None] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
@@ -210,6 +214,14 @@ class _Names:
                         if isinstance(target, ast.Name):
                             self.imported.setdefault(target.id, name)
 
+    def is_in_a_file(self, node: ast.Attribute) -> bool:
+        """Whether it is an attribute of what one of the submission's files defines, or of it."""
+        owner = node.value
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        name = self.imported.get(owner.id, "") if isinstance(owner, ast.Name) else ""
+        return name.partition(".")[0] in self.files
+
     def dotted(self, node: ast.expr) -> list[str]:
         """What a name, or names joined by dots, may be in full; nothing where nobody knows."""
         parts: list[str] = []
@@ -226,7 +238,10 @@ class _Names:
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A function, a method, the rest of a class, or a statement, and the names that it defines."""
+    """A function, a method, the rest of a class, or a statement, and the names that it defines.
+
+    What is defined `within` a class has a dot before its name, by which alone nobody speaks of it.
+    """
 
     source: str
     lines: list[str]
@@ -235,6 +250,7 @@ class _Unit:
     nodes: tuple[ast.AST, ...]
     bases: tuple[ast.expr, ...] = ()
     function: str = ""
+    within: str = ""
 
     def calls(self, meanings: _Meanings) -> Iterator[tuple[str, ast.expr]]:
         """The forbidden calls in it; who derives from a class makes objects of it."""
@@ -254,8 +270,13 @@ class _Unit:
                     name = name.rpartition(".")[0]  # a method of a class
 
     def mentions(self) -> set[str]:
-        """The names of others that it may reach: no variables of its own."""
-        read = {node.attr for node in self._walk() if isinstance(node, ast.Attribute)}
+        """The names of others that it may reach: no variables of its own.
+
+        An attribute may be a method, or what another of the submission's files defines.
+        """
+        attributes = [node for node in self._walk() if isinstance(node, ast.Attribute)]
+        read = {f".{node.attr}" for node in attributes}
+        read |= {node.attr for node in attributes if self.names.is_in_a_file(node)}
         loaded: set[str] = set()
         stored: set[str] = set()
         for node in self._walk():
@@ -266,7 +287,8 @@ class _Unit:
         named = loaded - stored if self.function else loaded
         named |= {base.id for base in self.bases if isinstance(base, ast.Name)}
         imported = [self.names.imported[name] for name in named if name in self.names.imported]
-        return read | named | {name.rpartition(".")[2] for name in imported}
+        own = {f".{name}" for name in named} if self.within else set()
+        return read | own | named | {name.rpartition(".")[2] for name in imported}
 
     def frame(self, node: ast.expr) -> dict[str, Any]:
         """Where the node is, as the frames of a traceback are told."""
@@ -281,11 +303,13 @@ class _Unit:
 def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Unit]:
     """The units of the files, or of the cells of a notebook, whose names are the same."""
     trees = []
+    texts = list(texts)
+    files = frozenset(source.partition("/")[0].removesuffix(".py") for source, _ in texts)
     shared = _Names()
     for source, text in texts:
         tree = _parsed(text)
         if tree is not None:
-            names = shared if is_notebook else _Names()
+            names = shared if is_notebook else _Names(files)
             names.read(tree)
             trees.append((source, text.split("\n"), names, tree))
     for source, lines, names, tree in trees:
@@ -329,18 +353,20 @@ def _units_of_class(
     for part in node.body:
         if isinstance(part, _FUNCTIONS):
             is_unnamed = part.name == "forward" or part.name.startswith("__")
-            defines = own if is_unnamed else frozenset([part.name])
-            yield _Unit(source, lines, names, defines, (part,), (), part.name)
+            defines = own if is_unnamed else frozenset([f".{part.name}"])
+            yield _Unit(source, lines, names, defines, (part,), (), part.name, node.name)
         else:
             rest.append(part)
-    yield _Unit(source, lines, names, own, tuple(rest), tuple(node.bases), node.name)
+    bases = tuple(node.bases)
+    yield _Unit(source, lines, names, own, tuple(rest), bases, node.name, node.name)
 
 
 def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterator[_Unit]:
     """The units that the names `own` may lead to, not through those of `others`."""
     definers: dict[str, list[_Unit]] = {}
     for unit in units:
-        for name in unit.defines if not unit.defines & others else ():
+        is_others = unit.within in others or unit.defines & others
+        for name in unit.defines if not is_others else ():
             definers.setdefault(name, []).append(unit)
     known = set(own)
     pending = sorted(own)

@@ -20,12 +20,13 @@ from grader.run.worker.loader import without_magics
 from grader.run.worker.names import LARGEST, UNREADABLE, names_of
 
 _KNOWN = 1000  # sources that are remembered
+_SHORT = 1 << 14  # characters of one that is
 _PARTS_CAP = 200  # files or cells of a submission
 # Modules that keep no state which one answer could leave to another.
 _PLAIN_MODULES = frozenset(
     {
-        *("__future__", "abc", "collections", "copy", "dataclasses", "enum", "fractions"),
-        *("functools", "itertools", "math", "numbers", "numpy", "operator", "random", "typing"),
+        *("__future__", "collections", "copy", "dataclasses", "functools", "itertools", "math"),
+        *("numpy", "random", "typing"),
     }
 )
 _PLAIN_BUILTINS = frozenset(
@@ -43,9 +44,10 @@ _ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # of nothing but `self`
 _WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
 _WIDE = frozenset(
     {
-        *("attrgetter", "backends", "builtins", "compile", "ctypes", "gc", "hub", "importlib"),
-        *("inspect", "library", "load", "methodcaller", "multiprocessing", "ops", "os"),
-        *("overrides", "save", "subprocess", "sys", "threading", "warnings"),
+        *("attrgetter", "backends", "builtins", "compile", "ctypes", "gc", "get_type_hints"),
+        *("hub", "importlib", "inspect", "library", "load", "methodcaller", "multiprocessing"),
+        *("operator", "ops", "os", "overrides", "register", "save", "singledispatch"),
+        *("singledispatchmethod", "subprocess", "sys", "threading", "warnings"),
     }
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -56,11 +58,13 @@ _UNUSUAL = (ast.Global, ast.Await, ast.AsyncFor, ast.AsyncFunctionDef, ast.Async
 def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
     """The digest of a stage's code and the sources that hold it, for the stages that have one.
 
-    `sources` are names and texts of the files or cells, `stages` for each slug the names that it
-    asks for, the file that they are in, if it is no notebook, and the names that are forbidden.
-    `modules` are those that the course's answers are written with.
+    `sources` are names and texts of the files or cells, `kind` says what they are: "cells", "files"
+    of a folder or one that is a "script". `stages` has for each slug the names that it asks for,
+    the file that they are in, if it is no notebook, and the names that are forbidden. `modules` are
+    those that the course's answers are written with.
     """
-    is_notebook, sources = about["is_notebook"], about["sources"]
+    kind, sources = about["kind"], about["sources"]
+    is_notebook = kind == "cells"
     if len(sources) > _PARTS_CAP or any(len(text) > LARGEST for _, text in sources):
         return {}
     parts = {name: _part(text, is_notebook) for name, text in sources}
@@ -73,7 +77,9 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
         forbidden = {name.rpartition(".")[2] for name in stage["forbidden"]}
         needed = whole.needed(stage["names"], stage["file"])
         if needed and not any(part.mentions & forbidden for part in parts.values()):
-            found[slug] = _digest(" ".join(parts[name].digest for name in needed)), needed
+            # A file is called by its name, and does not run as a cell does.
+            named = (parts[name].digest + ("" if is_notebook else name) for name in needed[1:])
+            found[slug] = _digest(" ".join([kind, parts[needed[0]].digest, *named])), needed
     return found
 
 
@@ -82,10 +88,9 @@ class _Part:
     """A file or a cell: the global names that it binds itself, imports, and needs of others.
 
     `imported` says what an imported name stands for, `modules` are all names that are imported, in
-    full, and `mentions` all names that its code speaks of. `changes` are the names whose attributes
-    are assigned to, `fills` those whose items are, `pries` those whose private attributes are read,
-    and `touches` those of which any attribute or item is spoken of. It `is_plain` if nothing else
-    in it is out of the ordinary.
+    full, and `mentions` all names that its code speaks of. `fills` are the names whose items are
+    assigned to, `pries` those whose private attributes are read, and `touches` those of which any
+    attribute or item is spoken of. It `is_plain` if nothing else in it is out of the ordinary.
     """
 
     digest: str
@@ -95,14 +100,17 @@ class _Part:
     needed: frozenset[str] = frozenset()
     modules: frozenset[str] = frozenset()
     mentions: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
     fills: frozenset[str] = frozenset()
     pries: frozenset[str] = frozenset()
     touches: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=_KNOWN)  # many hand in the same, beginning with what they were given
 def _part(text: str, is_notebook: bool) -> _Part:
+    """What a source is; of a short one it is remembered."""
+    return (_known_part if len(text) <= _SHORT else _read_part)(text, is_notebook)
+
+
+def _read_part(text: str, is_notebook: bool) -> _Part:
     """What a source is. One that is not Python does nothing."""
     if is_notebook:
         text = without_magics(text)
@@ -124,7 +132,6 @@ def _part(text: str, is_notebook: bool) -> _Part:
             needed=frozenset(needed),
             modules=frozenset(finder.modules),
             mentions=frozenset(finder.mentions),
-            changes=frozenset(finder.changes),
             fills=frozenset(finder.fills),
             pries=frozenset(finder.pries),
             touches=frozenset(finder.touches),
@@ -135,6 +142,10 @@ def _part(text: str, is_notebook: bool) -> _Part:
         return _Part("")
 
 
+# Many hand in the same, beginning with what they were given.
+_known_part = lru_cache(maxsize=_KNOWN)(_read_part)
+
+
 def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
     """Whether nothing in the parts, which share their names, reaches what is not their own."""
     imported = {name for part in parts for name in part.imported}
@@ -142,7 +153,6 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
     bound = own | imported
     return all(
         part.is_plain
-        and not part.changes & bound
         and not part.fills & imported
         and part.pries <= own - imported
         and all(map(_is_plain_builtin, part.needed - bound))
@@ -213,7 +223,12 @@ class _Files:
     def __init__(self, parts: Mapping[str, _Part], modules: Set[str]) -> None:
         self._parts = parts
         known = modules | {file.removesuffix(".py") for file in parts}
-        self.is_plain = all(_are_plain([part], known) for part in parts.values())
+        self.is_plain = (
+            all(_are_plain([part], known) for part in parts.values())
+            # Of a package, or of a name that a library has too, who knows which one is imported?
+            and not any("/" in file for file in parts)
+            and modules.isdisjoint(file.removesuffix(".py") for file in parts)
+        )
 
     def needed(self, names: Sequence[str], file: str) -> list[str]:
         """The file, and those that it imports."""
@@ -236,7 +251,6 @@ class _Finder:
         self.is_plain = True
         self.modules: set[str] = set()
         self.mentions: set[str] = set()
-        self.changes: set[str] = set()
         self.fills: set[str] = set()
         self.pries: set[str] = set()
         self.touches: set[str] = set()
@@ -250,7 +264,7 @@ class _Finder:
             for node in every
             if isinstance(node, ast.Call) and node.args and _is_self(node.args[0])
         }
-        self.is_plain = not (
+        self.is_plain = _has_only_usual_self(every) and not (
             any(isinstance(node, _UNUSUAL) for node in every)
             # A loop in a cell may never come to its end.
             or any(isinstance(node, ast.While) for each in outside for node in ast.walk(each))
@@ -280,8 +294,8 @@ class _Finder:
         owner = node.value
         self.mentions.add(node.attr)
         self.touches.add(_root(node))
-        if not isinstance(node.ctx, ast.Load):
-            self.changes.add(_root(node))
+        # Of anything but `self` nobody knows whose it is.
+        self.is_plain &= isinstance(node.ctx, ast.Load) or _root(node) == "self"
         if not node.attr.startswith("_"):
             self.is_plain &= not _is_wide(node.attr)
         elif isinstance(owner, ast.Name) and not node.attr.startswith("__"):
@@ -317,6 +331,24 @@ def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def _has_only_usual_self(nodes: Sequence[ast.AST]) -> bool:
+    """Whether `self` is nothing but the first argument of methods."""
+    usual = {
+        id(arg)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef)
+        for arg in method.args.args[:1]
+    }
+    return not any(
+        (isinstance(node, ast.arg) and node.arg == "self" and id(node) not in usual)
+        or (_is_self(node) and not isinstance(getattr(node, "ctx", None), ast.Load))
+        or "self" in (getattr(node, "name", ""), getattr(node, "asname", ""))
+        for node in nodes
+    )
+
+
 def _root(node: ast.expr) -> str:
     """The name that attributes and items are of."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
@@ -331,12 +363,15 @@ def _rename_locals(function: ast.FunctionDef) -> None:
     """Give the function's variables other names, in their order: no code can tell the difference.
 
     What is an argument, or more than the name of a variable anywhere in it, keeps its name. So does
-    everything where there are scopes in it that variables of their own may have.
+    everything where there are scopes in it that variables of their own may have, or names that
+    Python changes in a class. Decorators, defaults and annotations do not know the variables.
     """
-    every = list(ast.walk(function))
-    if any(isinstance(node, _SCOPES) and node is not function for node in every):
+    every = [node for statement in function.body for node in ast.walk(statement)]
+    if any(isinstance(node, _SCOPES) for node in every):
         return
-    kept = {node.arg for node in every if isinstance(node, ast.arg)}
+    if any(isinstance(node, ast.Name) and node.id.startswith("__") for node in every):
+        return
+    kept = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
     kept |= {str(getattr(node, "name", "")) for node in every}
     kept |= {str(node.rest) for node in every if isinstance(node, ast.MatchMapping)}
     for node in every:

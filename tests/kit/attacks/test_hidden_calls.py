@@ -114,6 +114,10 @@ HIDDEN = {
             "kind = next(k for k in kinds if k.__name__ == 'MultiheadAttention')"
         ),
     ),
+    "a class of torch's that derives from it": Hidden(
+        "mha(one, one, one)",
+        before="import torch.ao.nn.quantizable as q\nmha = q.MultiheadAttention(4, 2)",
+    ),
     "inside a layer": Hidden("torch.nn.TransformerEncoderLayer(4, 2)"),
     "inside a layer made before": Hidden(
         "layer(one)", before="layer = torch.nn.TransformerEncoderLayer(4, 2).eval()"

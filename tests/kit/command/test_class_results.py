@@ -43,6 +43,19 @@ def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> 
     return (folder / "report.html").read_text("utf-8")
 
 
+def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
+    names = ["n" * 255, "n" * 254, "\u00e9" * 127, "n;=1+1"]
+    args = argparse.Namespace(out=tmp_path, junit=True, anonymous=False, similar=False, plain=True)
+    with open_ledger(tmp_path, create=True) as ledger:
+        for name in names:
+            entry = Entry(HandIn(name, name), Version("e", {}), 7, "cpu", REPORT, "now", 1.0)
+            ledger.add(entry, Submission(name, {"smooth.py": b"x = 1"}))
+        _write_results(args, ledger, TINY, TINY.assignments[0])
+    assert len(list((tmp_path / "junit").iterdir())) == len(names)
+    # Where a table is split at semicolons, this name is no formula.
+    assert '\n"n;=1+1",' in (tmp_path / "scores.csv").read_text("utf-8")
+
+
 def test_the_report_has_everybody_by_name(tmp_path: Path) -> None:
     rows = re.findall(r'<th scope="row"><a href="#s\d+"><bdi>(\w+)', written(tmp_path))
     assert rows == NAMES

@@ -66,6 +66,25 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
         pytest.skip("this file system takes text alone")
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert found[0].student == "\\xff" and found[0].path.is_dir()
+    (tmp_path / "\\xff").mkdir()  # who is called so takes nobody's place
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert len({one.student for one in found}) == len({one.path for one in found}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", [b"al\xfel.py", b"al\xfe\x1b[2J.ipynb", b"moving-average\n\x1b.py"]
+)
+def test_nor_can_a_files_name_end_the_run(tmp_path: Path, name: bytes) -> None:
+    try:
+        with open(os.fsencode(tmp_path) + b"/" + name, "w") as file:
+            file.write(json.dumps({"cells": []}))
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None
+    for text in (*submission.files, submission.script or "", *hand_in.notes):
+        text.encode()
+    assert "\x1b" not in "".join(hand_in.notes)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text")
@@ -194,6 +213,16 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
     )
     assert ann.content == bob.content and ann.notes == ()
     assert submission is not None and submission.cells == ("x = 1",)
+
+
+@pytest.mark.parametrize(
+    "trap", ["x = " + "-" * 50_000 + "1", "if x: pass\n" + "elif x: pass\n" * 3000]
+)
+def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
+    (tmp_path / ASSIGNMENT.stages[0].file_name).write_text(trap)
+    (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
+    _, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None and submission.is_folder
 
 
 @pytest.mark.parametrize(

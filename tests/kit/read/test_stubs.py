@@ -199,6 +199,10 @@ def test_a_solution_that_is_not_there_names_its_file(course: Course) -> None:
         (STUB.replace("sheet: int", "paper: int"), False),
         (STUB + "\n\ndef my_helper(): ...\n", False),
         (STUB + "\nif", False),
+        (STUB + f"\nx = {'-' * 50_000}1\n", False),
+        (STUB + f"\nx = {' + '.join(['1'] * 1000)}\n", False),
+        (STUB + "\nif x: pass\n" + "elif x: pass\n" * 3000, False),
+        (STUB + "\n" + "x = 1\n" * 50_000, False),
     ],
 )
 def test_words_are_no_work(other: str, same: bool) -> None:

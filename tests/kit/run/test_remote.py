@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.checking import draw
+from grader.checking import CheckFailed, draw, expect_unchanged
 from grader.run.answers import (
     _MIXED_IN,
     AnswerError,
@@ -42,6 +42,30 @@ def under_check(entry: EntryPoint, find: Callable[[str], Any]) -> StageUnderChec
 
 def submission(function: Callable[..., Any], entry: EntryPoint = TENSOR) -> RemoteSubmission:
     return RemoteSubmission(under_check(entry, lambda name: function))
+
+
+def zeroes(*arguments: Any) -> Any:
+    """Writes zeros into all that it is given, and gives the right answer to zeros."""
+    for argument in arguments:
+        argument[...] = 0
+    return arguments[0] * 1
+
+
+@pytest.mark.parametrize("make", [torch.ones, np.ones])
+def test_what_a_check_gave_stays_as_it_was_for_what_it_compares_with(make: Any) -> None:
+    given, other = make((2, 3)), make((2, 3))
+    submission(zeroes, EntryPoint("f", ("any",))).f(given, other)
+    assert given.sum() == other.sum() == 6
+
+
+@pytest.mark.parametrize("make", [torch.ones, np.ones])
+def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make: Any) -> None:
+    given, other = make((2, 3)), make((2, 3))
+    with pytest.raises(CheckFailed, match="changes base in place"), expect_unchanged(base=given):
+        submission(zeroes, EntryPoint("f", ("any",))).f(given[:, 1:], other)
+    assert (given.sum(), other.sum()) == (2, 6)
+    submission(zeroes, EntryPoint("f", ("any",))).f(given)
+    assert given.sum() == 2
 
 
 # --- what is given back ----------------------------------------------------------------------

@@ -73,6 +73,10 @@ CALLED = {
         "import paper\nclass Bird:\n    def cut(self): paper.glue()\n"
         "    def forward(self): self.cut()"
     ),
+    "in a method that has the name of another stage's function": (
+        "import paper\nclass Bird:\n    def fold(self): paper.glue()\n"
+        "    def forward(self): self.fold()"
+    ),
     "in what a name is made of": "import paper\nknife = paper.Knife()\ndef wings(): knife.cut()",
     "in a block": "import paper\ntry:\n    def wings(): paper.glue()\nexcept ValueError: pass",
     "as a default": "import paper\ndef wings(knife=paper.Knife()): pass",
@@ -109,6 +113,17 @@ NOT_CALLED = {
     "a try whose name is a variable's": (
         "import paper\ndef wings():\n    knife = 1\n    return knife\nknife = paper.Knife()"
     ),
+    "a try whose name is an attribute's": (
+        "import paper\nclass Bird:\n    def forward(self): return self.knife()\n"
+        "knife = paper.Knife()"
+    ),
+    "a try whose name a library has too": (
+        "import paper\ndef wings(): paper.tools.fold()\nfold = paper.Knife()"
+    ),
+    "a method of another stage's class": (
+        "import paper\nclass fold:\n    def cut(self): paper.glue()\n"
+        "class Bird:\n    def cut(self): pass\n    def forward(self): self.cut()"
+    ),
     "a test of its own": "import paper\ndef wings(): pass\ndef test_it(): paper.glue()",
     "a method that nothing calls": (
         "import paper\nclass Bird:\n    def compare(self): paper.glue()\n"
@@ -131,6 +146,9 @@ def test_helpers_in_other_files_count_and_earlier_stages_do_not() -> None:
         "paper.glue"
     ]
     assert names("from tools import go as g\ndef wings(): g()", tools=glues.format("go")) == [
+        "paper.glue"
+    ]
+    assert names("import tools.more as t\ndef wings(): t.go()", tools=glues.format("go")) == [
         "paper.glue"
     ]
     assert names("from fold import fold\ndef wings(): fold()", fold=glues.format("fold")) == []

@@ -18,7 +18,7 @@ def same(
     """What is known of two stages, one of which asks for wings and the other for a tail."""
     about: dict[str, Any] = {
         "sources": sources,
-        "is_notebook": is_notebook,
+        "kind": "cells" if is_notebook else "files",
         "modules": ["paper"],
         "stages": {
             name: {"names": [name], "file": f"{name}.py", "forbidden": forbidden}
@@ -120,6 +120,7 @@ AMBIGUOUS = {
     "defined again": WINGS.replace("count", "number"),
     "wrapped": "wings = min(wings, wings)\n",
     "deleted": "del wings\n",
+    "given in a comprehension": "[[(wings := y) for y in x] for x in [[3]]]\n",
     "imported from somewhere": "from paper import wings\n",
     "its method changed": "wings.count(3)\n",
 }

@@ -1,0 +1,186 @@
+"""Submissions made to look like another one's code: everybody gets what is theirs all the same.
+
+Code that is known to be right, or not begun, is not run again for another of the class. Each attack
+here looks like an honest answer to who looks it through, and does something else when it is run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import read_course
+from grader.run.earned import Earned
+from grader.types.report import Report
+from grader.types.submission import Submission
+
+TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+STAGES = TINY.stages[:1]
+FIRST = STAGES[0].file_name
+HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"
+BODY = (
+    "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+    "    means = np.convolve(values, np.ones(width), 'valid')\n    return means / width\n"
+)
+RIGHT = HEAD + BODY
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
+
+
+@dataclass(frozen=True)
+class Twins:
+    """An honest answer and the hostile one that looks like it."""
+
+    honest: Submission
+    hostile: Submission
+
+
+def files(source: str | bytes, **others: str) -> Submission:
+    data = source if isinstance(source, bytes) else source.encode()
+    more = {f"{name.replace('__in__', '/')}.py": text.encode() for name, text in others.items()}
+    return Submission("files", {FIRST: data, **more})
+
+
+def script(source: str | bytes) -> Submission:
+    data = source if isinstance(source, bytes) else source.encode()
+    return Submission("a script", {"mine.py": data}, script="mine.py")
+
+
+def notebook(*cells: str) -> Submission:
+    return Submission("a notebook", {}, cells=cells)
+
+
+def unwritten(encoding: str, newline: str) -> bytes:
+    """The right answer, with a comment that is code to who reads it in that encoding."""
+    comment = f"    # {newline}    raise NotImplementedError\n"
+    return f"# coding: {encoding}\n{HEAD}{comment}{BODY}".encode()
+
+
+def with_default(name: str) -> str:
+    return (
+        "import numpy as np\n\ndef mean(x, by): return x / by\ndef total(x, by): return x\n"
+        f"def moving_average(values, width, to={name}):\n"
+        "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+        f"    {name} = np.convolve(values, np.ones(width), 'valid')\n    return to({name}, width)\n"
+    )
+
+
+def in_a_class(mean: str) -> str:
+    """An average whose divisor has a name that Python changes in a class."""
+    return (
+        "import numpy as np\n\n_A__wide = 1\n\nclass A:\n    def mean(self, values, wide):\n"
+        f"        {mean} = wide\n"
+        "        return np.convolve(values, np.ones(wide), 'valid') / _A__wide\n\n"
+        "def moving_average(values, width):\n    if not 1 <= width <= len(values):\n"
+        "        raise ValueError('width')\n    return A().mean(values, width)\n"
+    )
+
+
+IMPORTS = f"from aid import by\n{HEAD}{BODY.replace('means / width', 'by(means, width)')}"
+DIVIDES, IDLES = "def by(x, n): return x / n\n", "def by(x, n): return x\n"
+
+TWINS: Mapping[str, Twins] = {
+    "a comment that is code, by the file's encoding": Twins(
+        files(RIGHT), files(unwritten("unicode_escape", "\\u000a"))
+    ),
+    "the same in UTF-7": Twins(files(RIGHT), files(unwritten("utf-7", "+AAo-"))),
+    "the same in one file of all stages": Twins(
+        script(RIGHT), script(unwritten("raw_unicode_escape", "\\u000a"))
+    ),
+    "an encoding in which it is nothing": Twins(files(RIGHT), files("# coding: cp500\n" + RIGHT)),
+    "an encoding that its first bytes deny": Twins(
+        files(RIGHT), files(b"\xef\xbb\xbf# coding: latin-1\n" + RIGHT.encode())
+    ),
+    "bytes that are no text": Twins(
+        files(f"{RIGHT}text = '\ufffd'\n"), files(RIGHT.encode() + b"text = '\xff'\n")
+    ),
+    "what ends badly, as no cell minds": Twins(
+        notebook(RIGHT + "1 / 0\n"), files(RIGHT + "1 / 0\n")
+    ),
+    "a name that cells alone have": Twins(
+        notebook("display(3)\n" + RIGHT), files("display(3)\n" + RIGHT)
+    ),
+    "a name by which it sees how it is run": Twins(
+        files(
+            HEAD + f"    if __name__ == 'submission':\n        raise NotImplementedError\n{BODY}"
+        ),
+        script(
+            HEAD + f"    if __name__ == 'submission':\n        raise NotImplementedError\n{BODY}"
+        ),
+    ),
+    "a default of a variable's name": Twins(
+        notebook(with_default("mean")), notebook(with_default("total"))
+    ),
+    "a name that is another one in a class": Twins(
+        notebook(in_a_class("__wide")), notebook(in_a_class("__other"))
+    ),
+    "a package that takes the place of a file": Twins(
+        files(IMPORTS, aid=DIVIDES), files(IMPORTS, aid=DIVIDES, aid__in____init__=IDLES)
+    ),
+    "another cell that writes over a library": Twins(
+        notebook(RIGHT), notebook(RIGHT, "def change(of):\n    of.ones = of.zeros\nchange(np)\n")
+    ),
+    "the same by the name of self": Twins(
+        notebook(RIGHT),
+        notebook(RIGHT, "def change(self):\n    self.ones = self.zeros\nchange(np)\n"),
+    ),
+    "the same by setattr on self": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT, "def put(self, n, v):\n    setattr(self, n, v)\nput(np, 'ones', np.zeros)\n"
+        ),
+    ),
+    "the same by a loop": Twins(
+        notebook(RIGHT), notebook(RIGHT, "def f(m):\n    for m.ones in [np.zeros]: pass\nf(np)\n")
+    ),
+    "the same by an annotation": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT,
+            "import typing\ndef f(x: 'exec(\"import numpy; numpy.ones = numpy.zeros\")'): pass\n"
+            "typing.get_type_hints(f)\n",
+        ),
+    ),
+}
+
+
+def told(report: Report) -> object:
+    """A report as all channels show it, but for the time that its checks took."""
+    return [
+        (stage.status, stage.score, [(c.id, c.outcome, c.score, c.message) for c in stage.checks])
+        for stage in report.stages
+    ]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Mapping[str, list[tuple[object, object]]]:
+    """What each of the twins gets by itself and in a class, whichever comes first."""
+
+    def body(engine: Engine) -> Mapping[str, list[tuple[object, object]]]:
+        return {name: list(of(engine, twins)) for name, twins in TWINS.items()}
+
+    def of(engine: Engine, twins: Twins) -> Iterator[tuple[object, object]]:
+        for first, second in permutations([twins.honest, twins.hostile]):
+            with Earned(shared=False) as earned:
+                for each in (first, first, second, second, first):
+                    request = Request(each, STAGES, seed=11)
+                    alone, among = engine.grade(request), engine.grade(request, earned=earned)
+                    yield told(alone), told(among)
+
+    return with_engine(TINY, STAGES, "cpu", body)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_each_gets_in_a_class_what_it_gets_by_itself(
+    name: str, verdicts: Mapping[str, list[tuple[object, object]]]
+) -> None:
+    for alone, among in verdicts[name]:
+        assert among == alone
+    honest, hostile = verdicts[name][0][0], verdicts[name][2][0]
+    assert honest != hostile  # so that there is something to tell apart
