@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage
-from grader.types.errors import CourseError, KitError
+from grader.types.errors import CourseError, KitError, close_to
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -198,7 +198,9 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     for required in requires:
         earlier = next((stage for stage in before if stage.slug == required), None)
         if earlier is None:
-            raise CourseError(f"{place}: requires '{required}', which is no earlier stage")
+            said = f"requires '{required}', which is no earlier stage"
+            close = close_to(required, [stage.slug for stage in before])
+            raise CourseError(f"{place}: {said}{close}")
         if earlier.fixture:
             raise CourseError(f"{place}: requires '{required}', whose tests nobody can call")
     entry_points = _get(table, "entry_points", dict, place)
@@ -298,5 +300,4 @@ def _only(table: Mapping[str, Any], allowed: frozenset[str], place: str) -> None
 
 
 def _unknown(what: str, word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"unknown {what} '{word}'" + (f" (did you mean '{close[0]}'?)" if close else "")
+    return f"unknown {what} '{word}'{close_to(word, known)}"

@@ -201,6 +201,10 @@ def test_what_is_released_to_a_class() -> None:
             fold(requires=["bird"]),
             "course.toml: stage 'fold': requires 'bird', which is no earlier stage",
         ),
+        (
+            bird(requires=["folt"]),
+            "requires 'folt', which is no earlier stage (did you mean 'fold'?)",
+        ),
         (fold(requires="bird"), "course.toml: stage 'fold': 'requires' must be list"),
         (no_fold("entry_points"), "course.toml: stage 'fold': 'entry_points' is missing"),
         (fold(entry_points={}), "course.toml: stage 'fold': 'entry_points' is empty"),
