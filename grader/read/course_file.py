@@ -59,8 +59,11 @@ def find_stage(course: Course, word: str) -> Stage:
         return course.stage(word)
     if word.isdecimal() and 1 <= int(word) <= len(slugs):
         return course.stages[int(word) - 1]
-    close = difflib.get_close_matches(word, [*slugs, *sorted(RESERVED - {"all"})], n=1)
-    advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
+    # Nobody who types `grade test` shall be sent to `grade reset`.
+    commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
+    close = difflib.get_close_matches(word, [*slugs, *commands], n=1)
+    others = "`grade list` shows them all, `grade --help` the commands"
+    advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")
 
 
