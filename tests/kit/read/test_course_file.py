@@ -335,8 +335,8 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
     assert find_stage(course, "bird").title == "The whole bird"
     with pytest.raises(KitError, match=r"there is no stage 'birds'; did you mean 'bird'\?"):
         find_stage(course, "birds")
-    with pytest.raises(KitError, match=r"there is no stage 'hnit'; did you mean 'hint'\?"):
-        find_stage(course, "hnit")
+    with pytest.raises(KitError, match=r"there is no stage 'hints'; did you mean 'hint'\?"):
+        find_stage(course, "hints")
     for word in ("xyz", "test", "help"):  # not `reset`, for one that is typed by habit
         said = f"there is no stage '{word}'; `grade list` shows them all, `grade --help` the comm"
         with pytest.raises(KitError, match=said):
