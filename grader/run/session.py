@@ -24,6 +24,7 @@ from grader.run.answers import AnswerError, Crash, Stopped, Timeout, stopped_aft
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
 from grader.run.transcripts import Key, Transcripts
+from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, close_to
@@ -146,6 +147,7 @@ class Checks:
     def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:
         """Run a case; the exception that ended it, if one did, and what was compared."""
         self._call = None
+        seed_all(self._seed)  # a check, too, may draw with what has no seed of its own
         with self._comparisons() as compared:
             # No next item: which case comes next, if any, depends on how this one ends.
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
