@@ -78,7 +78,14 @@ def expect_sound(engine: Engine, stages: Sequence[Stage], seed: int) -> None:
     """
     submission = Submission("the solutions", solution_files(engine.course))
     report = engine.grade(Request(submission, tuple(stages), seed))
+    files = {stage.slug: stage.check_file.name for stage in stages}
     for stage in report.stages:
+        worth = sum(check.max_score for check in stage.checks)
+        if stage.checks and worth != stage.max_score:
+            raise KitError(
+                f"course.toml: stage '{stage.slug}': has {stage.max_score:g} points, but the "
+                f"checks in {files[stage.slug]} are worth {worth:g}: change one or the other"
+            )
         if stage.score != stage.max_score:
             said = next((check.message for check in stage.checks if check.message), "")
             raise KitError(

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 _CELLS_CAP = 500  # of a notebook from which those are chosen that a stage needs
-_DEADLY_CELL = (
+DEADLY_CELL = (
     "a cell does not come to its end or ends its process, so each stage was run with the cells "
     "that it needs alone"
 )
+_DEADLY_ANSWER = "of such a cell that a stage needs, only the definitions were run"
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,7 @@ class _Run:
         self._facts: dict[str, StageFacts] = {}
         self._missing_layers: tuple[str, ...] = ()
         self._has_deadly_cell = False
+        self._has_deadly_answer = False
         self._load_seconds = course.limits.load_seconds
         self._loaded: Loaded | None = None
         self._answers: WorkerAnswers | None = None
@@ -293,8 +295,10 @@ class _Run:
             if self._loaded is not None:
                 self._loaded.worker.release()
         notes = [f"seed {self._request.seed}"]
-        if self._has_deadly_cell and self._request.submission.cells is not None:
-            notes.append(_DEADLY_CELL)
+        if self._has_deadly_cell:
+            notes.append(DEADLY_CELL)
+        if self._has_deadly_answer:
+            notes.append(_DEADLY_ANSWER)
         if self._missing_layers:
             notes.append(UNLOCKED + ", ".join(self._missing_layers))
         name = self._request.submission.name
@@ -406,8 +410,32 @@ class _Run:
 
         They are run on a `part` of the submission, if there is one. Of a notebook with a cell that
         never ends, or ends its process, other stages keep their points: from then on each is run
-        with the cells that it needs alone.
+        with the cells that it needs alone. Where that cell is one of these, what it defines counts.
         """
+        facts, answers = self._attempt(stage, answered, part)
+        is_notebook = self._request.submission.cells is not None
+        if not answers.died_at_import or part is not None or not is_notebook:
+            return facts
+        if not self._has_deadly_cell:
+            self._has_deadly_cell = True
+            if self._submission(stage) != self._request.submission:
+                return self._run(stage, answered)
+        defined, answers = self._attempt(stage, answered, only_definitions=True)
+        is_somewhere = self._submission(stage) != self._request.submission
+        if answers.died_at_import or (answers.lacks and is_somewhere):
+            return facts
+        self._has_deadly_answer |= not answers.lacks
+        return defined
+
+    def _attempt(
+        self,
+        stage: Stage,
+        answered: Sequence[Stage],
+        part: Submission | None = None,
+        *,
+        only_definitions: bool = False,
+    ) -> tuple[StageFacts, WorkerAnswers]:
+        """What came of one run of a stage's checks; of cells perhaps `only_definitions` are run."""
         from grader.run.answers import WorkerAnswers
         from grader.run.remote import StageUnderCheck
         from grader.run.solutions import References
@@ -415,7 +443,7 @@ class _Run:
         references = References(self._interpreter, self._course, answered) if answered else None
         submission = part or self._submission(stage)
         is_whole = submission is self._request.submission and submission.cells is not None
-        keeps = is_whole and not answered
+        keeps = is_whole and not answered and not only_definitions
         loaded = None
         if keeps:
             loaded, self._loaded = self._loaded, None
@@ -430,6 +458,7 @@ class _Run:
                 keeps=keeps,
                 loaded=loaded,
                 load_seconds=self._load_seconds,
+                only_definitions=only_definitions,
             )
             self._answers = answers
             if self._cancelled:
@@ -447,11 +476,7 @@ class _Run:
             # Other stages, or other cells, may import it once more: they need not wait so long.
             shortest = self._course.limits.call_seconds
             self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
-        if answers.died_at_import and not self._has_deadly_cell and part is None:
-            self._has_deadly_cell = True
-            if self._submission(stage) != self._request.submission:
-                return self._run(stage, answered)
-        return facts
+        return facts, answers
 
     def _submission(self, stage: Stage) -> Submission:
         """What is run for a stage; all of it where what the stage asks for is nowhere in it.

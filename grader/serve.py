@@ -30,7 +30,7 @@ from typing import Any
 
 from rich.console import Console
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import DEADLY_CELL, Engine, Request, with_engine
 from grader.read.course_file import find_stage
 from grader.read.hints import read_hints
 from grader.read.progress import remember_results
@@ -133,7 +133,9 @@ class _Service:
         cells = submitted(course, stages, ran, graded)
         submission = _submission(cells)
         report = engine.grade(Request(submission, stages, secrets.randbelow(1 << 31)), go_on)
-        runs = not any(_AT_IMPORT in check.message for s in report.stages for check in s.checks)
+        runs = DEADLY_CELL not in report.notes and not any(
+            _AT_IMPORT in check.message for s in report.stages for check in s.checks
+        )
         notes = (
             [] if runs else ["The cell was graded but not run here, as it does not get to its end."]
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import secrets
 import sys
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from grader.types.similarity import Similar
     from grader.types.submission import Submission
 
+_LONGEST_NAME = 200  # characters of a file, which may have 255
 _SEED = "seed"  # under this name the ledger keeps what a class is graded with
 
 
@@ -67,7 +69,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="with --nbgrader: also those that are graded already"
     )
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="default: cpu; with a GPU one is graded at a time, with no limit on memory",
+    )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="so many at a time (default: one a processor core)"
     )
@@ -263,7 +270,10 @@ def _shuffled(ledger: Ledger) -> Callable[[], Iterator[Entry]]:
 
 def _file_name(student: str) -> str:
     """A student's name as the name of a file, and nobody else's."""
-    return quote(student, safe=" @+")
+    name = quote(student, safe=" @+")
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(student.encode()).hexdigest()[:16]}"
 
 
 def _agreed() -> bool:
@@ -312,7 +322,9 @@ def _why(args: argparse.Namespace, course: Course) -> int:
 def _close(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1)
+    folded = {each.casefold(): each for each in known}
+    close = [each for key, each in folded.items() if name.casefold() in key][:1]
+    close = close or [folded[key] for key in get_close_matches(name.casefold(), folded, n=1)]
     return f"did you mean '{close[0]}'?" if close else "scores.csv names all who have"
 
 

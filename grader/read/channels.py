@@ -11,14 +11,24 @@ import io
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader.read.course_file import FILE_NAME
-from grader.read.handed_in import choose_notebook
+from grader.read.downloads import ARCHIVE, Heap, read_files
+from grader.read.handed_in import choose_notebook, told_of_name
+from grader.read.notebook import solution_id
 from grader.read.stubs import read_stub, same_but_for_words
-from grader.read.submission import NOTEBOOK_CAP, parse_cells, read_submission, regular_bytes
+from grader.read.submission import (
+    NOTEBOOK_CAP,
+    is_left_out,
+    parse_cells,
+    read_submission,
+    regular_bytes,
+    script,
+    text_definitions,
+)
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError
@@ -36,6 +46,8 @@ _EXPORT = (
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
 _TABLE_CAP = 32 << 20  # bytes of a CSV file
+_ARCHIVES_CAP = 20  # of one student
+_NAMED, _NAME_SHOWN = 3, 60  # files that are no answers, and characters of a name
 
 
 @dataclass(frozen=True)
@@ -59,9 +71,11 @@ def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], noteboo
     """The submission in a folder that a student has filled, where `notebook`.ipynb is expected.
 
     The .py files count if there is a stage's among them, whatever folder they are in, unless none
-    is begun and there is a notebook. Raises SubmissionFileError, which says what is wrong.
+    is begun and there is a notebook. Where there is neither, archives are looked into. Raises
+    SubmissionFileError, which says what is wrong.
     """
-    found = choose_notebook(folder, notebook, ())
+    ids = [name for stage in stages for name in (stage.slug, solution_id(stage))]
+    found, others = choose_notebook(folder, notebook, ids)
     try:
         files: Mapping[str, bytes] = read_submission(folder).files
     except SubmissionFileError as error:
@@ -70,11 +84,44 @@ def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], noteboo
         files = {}
     upload = chosen(files, stages)
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
-        return _notebook(found, folder, notebook)
+        shown = found.relative_to(folder).as_posix()
+        try:
+            data = regular_bytes(found, NOTEBOOK_CAP)
+        except SubmissionFileError as error:
+            raise SubmissionFileError(_without(error, folder)) from None
+        return _notebook(data, shown, notebook, others, stages)
+    if upload is not None:
+        return upload
+    archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+    if not archives:
+        raise _nothing(stages, notebook, (path.name for path in folder.iterdir()))
+    try:
+        heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
+    except SubmissionFileError as error:
+        raise SubmissionFileError(_without(error, folder)) from None
+    return heap_upload(heap, stages, notebook)
+
+
+def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
+    """What counts of a heap of files, by the rules of `read_upload`. Raises SubmissionFileError."""
+    upload = chosen(heap.files, stages)
+    if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
+        right = f"{notebook}.ipynb"
+        shown, *others = sorted(heap.notebooks, key=lambda name: (name != right, name))
+        return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
     if upload is None:
-        wanted = f"{notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
-        raise SubmissionFileError(f"There is nothing to grade here: hand in {wanted}")
+        raise _nothing(stages, notebook, [*heap.files, *heap.others])
     return upload
+
+
+def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
+    """What is said where there is nothing but files of other names."""
+    there = sorted(name for name in names if not is_left_out(name))
+    named = ", ".join(name[:_NAME_SHOWN] for name in there[:_NAMED])
+    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    wanted = f"{notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
+    said = f" but {named}{more}" if there else ""
+    return SubmissionFileError(f"There is nothing to grade here{said}: hand in {wanted}")
 
 
 def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | None:
@@ -98,7 +145,7 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
             return None
         (path, data), *_ = files.items()
         name = PurePosixPath(path).name
-        return Upload(Submission(path, {name: data}, script=name))
+        return Upload(script(path, name, data))
     counted = folders[best[2]]
     names = _named(counted, stages)
     notes = tuple(f"{old} was taken for {new}." for new, old in names.items() if old != new)
@@ -241,15 +288,22 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
     )
 
 
-def _notebook(file: Path, folder: Path, name: str) -> Upload:
-    shown = file.relative_to(folder).as_posix()
-    try:
-        cells = parse_cells(regular_bytes(file, NOTEBOOK_CAP), shown)
-    except SubmissionFileError as error:
-        raise SubmissionFileError(_without(error, folder)) from None
-    odd = shown != f"{name}.ipynb"
-    notes = (f"There is no {name}.ipynb, so {shown} was graded.",) if odd else ()
-    return Upload(Submission(shown, {}, cells=cells), notes)
+def _notebook(
+    data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
+) -> Upload:
+    cells = parse_cells(data, shown)
+    notes = [*told_of_name(shown, name, others), *told_of_text(data, stages)]
+    return Upload(Submission(shown, {}, cells=cells), tuple(notes))
+
+
+def told_of_text(data: bytes, stages: Iterable[Stage]) -> list[str]:
+    """What is odd about a notebook some of whose answers are in text cells, in a sentence."""
+    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    found = text_definitions(data, asked)
+    if not found:
+        return []
+    stand = "stands" if len(found) == 1 else "stand"
+    return [f"{', '.join(found)} {stand} in a text cell, which is not run."]
 
 
 def _without(error: SubmissionFileError, folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -16,10 +16,13 @@ from grader.read.submission import (
     DEPTH_CAP,
     FILES_CAP,
     NOTEBOOK_CAP,
+    cell_source,
+    is_left_out,
     notebook_cells,
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
+from grader.types.text import safe
 
 _SUFFIX = ".ipynb"
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
@@ -50,30 +53,47 @@ def read_handed_in(
     counts, first the one that has most of the cells `grade_ids`.
     """
     notes: list[str] = []
-    file = choose_notebook(folder, name, grade_ids)
+    file, others = choose_notebook(folder, name, grade_ids)
     data = b""
     if file is None:
         notes.append(f"There is no notebook: {name}{_SUFFIX} was not handed in.")
     else:
-        if file.name != name + _SUFFIX or file.parent != folder:
-            shown = file.relative_to(folder).as_posix()
-            notes.append(f"There is no {name}{_SUFFIX}, so {shown} was graded.")
+        notes += told_of_name(file.relative_to(folder).as_posix(), name, others)
         try:
             data = regular_bytes(file, NOTEBOOK_CAP)
         except SubmissionFileError as error:
             notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
-    return HandedIn(student, file, data, tuple(notes), time_of(folder))
+    return HandedIn(student, file, data, tuple(map(safe, notes)), time_of(folder))
 
 
-def choose_notebook(folder: Path, name: str, grade_ids: Collection[str]) -> Path | None:
-    """The notebook that counts: the one of that name, else the one that looks most like it."""
+def choose_notebook(
+    folder: Path, name: str, grade_ids: Collection[str]
+) -> tuple[Path | None, list[str]]:
+    """The notebook that counts: the one of that name, else the one that looks most like it.
+
+    And what the others are called, where there is none of that name.
+    """
     right = folder / f"{name}{_SUFFIX}"
     if os.path.lexists(right):
-        return right
-    others = islice(_notebooks(folder), _LOOKED_AT)
-    ranked = [(-_shared(path, grade_ids), str(path), path) for path in others]
-    return min(ranked)[2] if ranked else None
+        return right, []
+    found = islice(_notebooks(folder), _LOOKED_AT)
+    ranked = [path for _, path in sorted((_rank(path, grade_ids), path) for path in found)]
+    others = [path.relative_to(folder).as_posix() for path in ranked[1:]]
+    return (ranked[0], others) if ranked else (None, [])
+
+
+def told_of_name(shown: str, name: str, others: Sequence[str]) -> list[str]:
+    """What is odd where the notebook that counts is called `shown`, in a sentence if anything is.
+
+    The `others` were handed in as well.
+    """
+    if shown == f"{name}{_SUFFIX}":
+        return []
+    said = f"There is no {name}{_SUFFIX}, so {shown} was graded"
+    if len(others) == 1:
+        return [f"{said}, and {others[0]} was not."]
+    return [f"{said}, and {len(others)} other notebooks were not." if others else f"{said}."]
 
 
 def _notebooks(folder: Path) -> Iterator[Path]:
@@ -87,19 +107,23 @@ def _notebooks(folder: Path) -> Iterator[Path]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 may_go_on = depth < DEPTH_CAP and len(pending) < FILES_CAP
-                if may_go_on and not entry.name.startswith("."):
+                if may_go_on and not is_left_out(entry.name):
                     pending.append((Path(entry.path), depth + 1))
-            elif entry.name.lower().endswith(_SUFFIX) and entry.is_file(follow_symlinks=False):
+            elif is_left_out(entry.name) or not entry.name.lower().endswith(_SUFFIX):
+                continue
+            elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
 
 
-def _shared(path: Path, grade_ids: Collection[str]) -> int:
-    """How many of the cells are in the notebook."""
+def _rank(path: Path, grade_ids: Collection[str]) -> tuple[int, int]:
+    """The less, the more of the cells are in the notebook and the fewer of them are stubs."""
     try:
         cells = notebook_cells(regular_bytes(path, NOTEBOOK_CAP))
     except SubmissionFileError:
-        return 0
-    return len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+        return 1, 0
+    shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+    sources = (cell_source(cell) for cell in cells if isinstance(cell, dict))
+    return -shared, sum("raise NotImplementedError" in source for source in sources)
 
 
 def companions(folder: Path) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import signal
 import threading
 import time
@@ -208,7 +209,8 @@ class WorkerAnswers:
     With `answered`, the functions of those earlier stages are the course's own, which `references`
     answers for. A notebook is run as a whole, whichever stage is asked for, as in a kernel: so with
     `keeps` its worker is not ended by `close` but is `loaded` then, for the next stage's answers.
-    Its import may take `load_seconds`, or what the course says.
+    Its import may take `load_seconds`, or what the course says; with `only_definitions` nothing
+    else of its cells is run.
     """
 
     def __init__(
@@ -223,10 +225,12 @@ class WorkerAnswers:
         keeps: bool = False,
         loaded: Loaded | None = None,
         load_seconds: float | None = None,
+        only_definitions: bool = False,
     ) -> None:
         self._interpreter = interpreter
         self._course = course
         self._load_seconds = load_seconds or course.limits.load_seconds
+        self._only_definitions = only_definitions
         self._stage = stage
         self._submission = submission
         self._answered = {
@@ -260,6 +264,11 @@ class WorkerAnswers:
     def has_no_end(self) -> bool:
         """Whether the learner's code was stopped while it was imported."""
         return isinstance(self._load_error, Timeout)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether there is not all that the stage asks for."""
+        return self._load_error is not None or bool(self._absent)
 
     def abort(self) -> None:
         """From another thread: let the call that is under way end, and no case begin."""
@@ -394,6 +403,7 @@ class WorkerAnswers:
             "files": {name: data.decode("latin-1") for name, data in submission.files.items()},
             "script": submission.script,
             "cells": None if submission.cells is None else list(submission.cells),
+            "only_definitions": self._only_definitions,
             "module": stage.slug,
             "aliases": [stage.slug for stage in self._course.stages],
             "names": [entry.name for each in self._course.stages for entry in each.entry_points],
@@ -555,14 +565,15 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: Submission) -> str:
     cells = reply.get("cells")
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
-    defining = [c for c in cells if f" {name}(" in str(c.get("source")) or f" {name}:" in str(c)]
-    if defining or cells:
-        error = (defining or cells)[0]
-        return f"{name} is not defined: a cell of the notebook fails. {_told(error)}"
+    defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
+    for cell in cells:
+        if defines.search(str(cell.get("source"))):
+            return f"{name} is not defined: a cell of the notebook fails. {_told(cell)}"
     where = stage.file_name if submission.is_folder else submission.script or "the notebook"
     others = [other[:80] for other in _strings(reply.get("others"))[:200]]
     if name in others:
         return f"{name} in {where} is neither a function nor a class"
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; did you mean {safe(close[0])}?" if close else ""
-    return f"{where} does not define {name}{hint}"
+    fails = f"\n  And a cell of it fails: {_told(cells[0])}" if cells else ""
+    return f"{where} does not define {name}{hint}{fails}"

@@ -47,7 +47,9 @@ def canvas_import(
 ) -> CanvasImport:
     """Canvas' own `roster` with the score of each login in the column of `assignment`.
 
-    `assignment` is the column's header, with or without the number in brackets. No other assignment
+    A name that is no login may end in the student's ID: so are those called whose files were
+    downloaded from Canvas. `assignment` is the column's header, with or without the number in
+    brackets. No other assignment
     is in the result, so that none is set back to what it was when the table was exported. Raises
     KitError for a table that is not Canvas', and for no or several such columns.
     """
@@ -62,6 +64,8 @@ def canvas_import(
     about = [row for row in rows if _is_about(row)]
     chosen = _column(header, width, about, assignment)
     by_login = _folded(scores)
+    by_number = _numbered(by_login, [row[login] for row in rows])
+    number = header.index("ID")
     seen: set[str] = set()
     done: list[tuple[str, ...]] = [(*header[:width], header[chosen])]
     without_score, excused = [], []
@@ -69,6 +73,8 @@ def canvas_import(
         cell = row[chosen]
         if row not in about:
             key = row[login].strip().casefold()
+            if key not in by_login:
+                key = by_number.get(row[number].strip(), key)
             if key in seen:
                 raise KitError(f"the roster: has the login '{row[login]}' twice")
             if key and key in by_login:
@@ -137,6 +143,16 @@ def _column(
         f"--assignment {assignment}: the roster has no such column; "
         f"{known if titles else 'create the assignment in Canvas and export again'}"
     )
+
+
+def _numbered(by_login: Mapping[str, object], logins: Sequence[str]) -> dict[str, str]:
+    """The scores' names that are no login but end in Canvas' own number of a student, by that.
+
+    So `grade class` calls students in what Canvas gives to download: lovelaceada_123.
+    """
+    known = {login.strip().casefold() for login in logins}
+    found = {name: re.fullmatch(r".*_(\d+)", name) for name in by_login if name not in known}
+    return {match[1]: name for name, match in found.items() if match}
 
 
 def _folded(scores: Mapping[str, float]) -> dict[str, tuple[str, float]]:

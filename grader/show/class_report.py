@@ -454,9 +454,9 @@ def _facts(person: _Person) -> Iterator[str]:
         points = "0: there was nothing to grade"
     facts = {"Points": points}
     if not person.anonymous:  # the order of the times is nearly that of the names
+        where = f", on {text(entry.device)}, in {entry.seconds:.2f} s" if entry.device else ""
         facts |= {
-            "Graded": f"{text(_moment(entry.when))}, on {text(entry.device)}, "
-            f"in {entry.seconds:.2f} s",
+            "Graded": text(_moment(entry.when)) + where,
             "Seed": str(entry.seed),
             "Engine": f"<code>{text(entry.version.engine)}</code>",
         }

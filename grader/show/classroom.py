@@ -141,8 +141,9 @@ def _differences(page: Page, affected: int, found: Sequence[Difference]) -> Iter
 
 
 def _points(entry: Entry) -> str:
-    report = entry.report
-    return "by hand" if report is None else amount(report.score + report.bonus)
+    if entry.is_lost:
+        return "by hand"
+    return amount(0 if entry.report is None else entry.report.score + entry.report.bonus)
 
 
 def _stage_differences(each: Difference) -> Iterator[str]:
@@ -154,13 +155,17 @@ def _stage_differences(each: Difference) -> Iterator[str]:
     for stage in after.stages:
         was = old.get(stage.slug)
         scores = {} if was is None else {check.id: check.score for check in was.checks}
+        worth = {} if was is None else {check.id: check.max_score for check in was.checks}
         now = {check.id: check.score for check in stage.checks}
+        kept = {check.id for check in stage.checks if check.score and scores.get(check.id)}
         gained = [name for name, score in now.items() if score > scores.get(name, 0)]
         lost = [name for name, score in scores.items() if score > now.get(name, 0)]
-        if gained or lost:
+        gained, lost = ([name for name in names if name not in kept] for names in (gained, lost))
+        other = [c.id for c in stage.checks if c.max_score != worth.get(c.id, c.max_score)]
+        if gained or lost or other:
             had = "-" if was is None else f"{amount(was.score)} of {amount(was.max_score)}"
             parts = [f"{stage.slug}: {had} -> {amount(stage.score)} of {amount(stage.max_score)}"]
-            for word, names in (("gained", gained), ("lost", lost)):
+            for word, names in (("gained", gained), ("lost", lost), ("other points for", other)):
                 if names:
                     short = ", ".join(name.removeprefix(f"{stage.slug}.") for name in names)
                     parts.append(f"{word} {short}")
@@ -177,7 +182,8 @@ def _history(page: Page, entries: Sequence[Entry]) -> Iterator[Text]:
     yield from page.sentence(Text(page.word(entries[-1].student), "bold"))
     for entry in entries:
         engine = f"engine {entry.version.engine}"
-        said = f"{entry.when}: {_points(entry)} points, seed {entry.seed}, {engine}"
+        points = "points by hand" if entry.is_lost else f"{_points(entry)} points"
+        said = f"{entry.when}: {points}, seed {entry.seed}, {engine}"
         yield from page.wrap(Text(page.word(said)), MARGIN + 2)
         for note in entry.hand_in.notes:
             yield from page.wrap(Text(page.word(note)), MARGIN + 4)

@@ -89,7 +89,7 @@ SLY = (  # the source does not tell it
 
 def test_an_import_without_end_is_waited_for_less_each_time() -> None:
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=2, call_seconds=0.5))
-    endless = f"while True:\n    pass\n{RIGHT}"
+    endless = f"class Endless:\n    while True:\n        pass\n{RIGHT}"
     jumps = (
         "def roughness(v):\n    return max((abs(b - a) for a, b in zip(v, v[1:])), default=0.0)\n"
     )
@@ -99,6 +99,17 @@ def test_an_import_without_end_is_waited_for_less_each_time() -> None:
     told = "No answer in {} second{}, the limit of 2 halved each time"
     assert average.checks[0].message.startswith(told.format(1, ""))
     assert smooth.checks[0].message.startswith(told.format(0.5, "s"))
+
+
+def test_what_stands_beside_a_loop_without_end_counts_and_what_it_lacks_is_told() -> None:
+    course = replace(TINY, limits=replace(TINY.limits, load_seconds=1, call_seconds=0.5))
+    loop = "while True:\n    pass\n"
+    cells = (f"{RIGHT}\n{loop}", loop)
+    report = grade(course, Request(Submission("n", {}, cells=cells), TINY.stages, seed=1))
+    average, smooth, _ = report.stages
+    assert average.status is Status.PASSED
+    assert any("only the definitions" in note for note in report.notes)
+    assert smooth.checks[0].message == "the notebook does not define smooth"
 
 
 def files(average: str, smooth: str = SMOOTH, **others: str) -> dict[str, bytes]:

@@ -112,10 +112,11 @@ def test_the_lines_of_json_hold_the_whole_verdict(
 
 def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    hand_in(submissions, "å b", RIGHT)
+    for name in ("å b", "å" * 100, "å" * 101):
+        hand_in(submissions, name, RIGHT)
     grade_class(course, out, str(submissions), "--junit")
     files = sorted((out / "junit").iterdir())
-    assert len(files) == len(SCORES)  # all but gus, and one more
+    assert len(files) == len(SCORES) + 2  # all but gus, and three more
     totals = {file.stem: ElementTree.parse(file).getroot().get("failures") for file in files}
     assert totals["ann"] == "0" and totals["bob"] != "0"
 
@@ -243,8 +244,45 @@ def test_why_of_nobody_names_who_is_meant(
 ) -> None:
     out = tmp_path / "results"
     grade_class(course, out, str(submissions))
-    assert grade_class(course, out, "--why", "bobb") == 2
-    assert "did you mean 'bob'?" in capsys.readouterr().err
+    for name in ("bobb", "BOB", "bo"):
+        assert grade_class(course, out, "--why", name) == 2
+        assert "did you mean 'bob'?" in capsys.readouterr().err
+
+
+def test_why_of_what_could_not_be_read_says_so(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions))
+    capsys.readouterr()
+    assert grade_class(course, out, "--why", "gus") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert ": 0 points, seed" in shown and "is not a notebook" in shown
+
+
+def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = course / "course.toml"
+    text = toml.read_text("utf-8")
+    toml.write_text(text.replace("points = 6", "points = 5", 1), encoding="utf-8")
+    assert grade_class(course, tmp_path / "results", str(submissions)) == 2
+    said = capsys.readouterr().err
+    assert "has 5 points, but the checks in" in said and "are worth 6" in said
+
+
+def test_a_check_that_is_worth_less_is_not_called_lost(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    toml = course / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
+    change_check(course, "points(3)", "points(2)")
+    capsys.readouterr()
+    grade_class(course, out, "--regrade", "--yes")
+    shown = capsys.readouterr().out
+    assert "other points for" in shown and "lost" not in shown
 
 
 def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils(

@@ -147,6 +147,9 @@ TABLE = (
     Situation(
         "notebook_with_a_cell_that_never_ends", THREE, alone="attention.ipynb", **LOOP, **PASSES
     ),
+    Situation(
+        "notebook_with_an_answer_that_never_ends", THREE, alone="attention.ipynb", **LOOP, **PASSES
+    ),
     Situation("single_file", THREE, alone="everything.py", **PASSES),
     Situation("half_written", MASKING, ("Not written yet",), keeps=("causal",), over="stubs"),
     Situation("module_before_split_heads", MODULE, within=40),

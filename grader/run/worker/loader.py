@@ -6,11 +6,13 @@ import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import linecache
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import CodeType, ModuleType
 from typing import Any
 
 from grader.run.worker.bench import describe
@@ -79,12 +81,19 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             patch(module)
 
     def run_script(
-        self, cells: Sequence[str] | None, file: str, aliases: Sequence[str]
+        self,
+        cells: Sequence[str] | None,
+        file: str,
+        aliases: Sequence[str],
+        *,
+        only_definitions: bool = False,
     ) -> tuple[ModuleType, list[dict[str, Any]]]:
         """Run one file, or a notebook's cells one after another, as a module.
 
-        As in Jupyter a cell that fails does not keep the next ones from running. Returns the module
-        and the errors, each with the cell's source.
+        As in Jupyter a cell that fails does not keep the next ones from running. Nor does it keep
+        from being what it defines below the line that fails, where no other cell has defined that:
+        that line may want what its author has and a locked process has not. With `only_definitions`
+        nothing else is run. Returns the module and the errors, each with the cell's source.
         """
         module = ModuleType(_SCRIPT)
         module.__loader__ = self
@@ -95,32 +104,96 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if cells is None:
             exec(self._compile(file, self._files[file]), module.__dict__)
         else:
-            module.__dict__.update(display=_ignore, get_ipython=_ignore, grade_here=_ignore)
+            names = module.__dict__
+            names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
             for number, cell in enumerate(cells, start=1):
+                name, text = f"cell {number}", without_magics(cell)
                 try:
-                    exec(self._compile(f"cell {number}", without_magics(cell)), module.__dict__)
+                    if only_definitions:
+                        self._compile(name, text)  # for its lines, and for what is wrong with them
+                        self._define(name, text, 0, names)
+                    else:
+                        _run(self._compile(name, text, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
                 except BaseException as error:  # noqa: BLE001 - sys.exit ends a cell too
                     errors.append({**describe(error, self.line), "source": cell[:20_000]})
+                    with suppress(BaseException):
+                        self._define(name, text, _last_line(error, name), names)
         for patch in self._patches.values():
             patch(module)
         return module, errors
 
-    def _compile(self, file: str, source: bytes | str) -> Any:
+    def _define(self, name: str, text: str, line: int | None, names: dict[str, Any]) -> None:
+        """Run the definitions in a cell below a line, of names that there are not; None: none."""
+        if line is None:
+            return
+        for statement in ast.parse(text).body:
+            decorators = getattr(statement, "decorator_list", ())
+            first = min([statement.lineno, *(each.lineno for each in decorators)])
+            if first <= line or not isinstance(statement, _DEFINING):
+                continue
+            if line and names.keys() & set(_bound(statement)):
+                continue
+            module = ast.Module([statement], [])
+            with suppress(BaseException):  # what it needs may be what there is not
+                _run(compile(module, name, "exec", dont_inherit=True), names)
+
+    def _compile(self, file: str, source: bytes | str, flags: int = 0) -> Any:
         try:
             text = source if isinstance(source, str) else importlib.util.decode_source(source)
         except (SyntaxError, UnicodeDecodeError):
             text = bytes(source).decode("latin-1") if isinstance(source, bytes) else source
         self._lines[file] = text.split("\n")  # not splitlines: a form feed ends no line
         linecache.cache[file] = (len(text), None, [line + "\n" for line in self._lines[file]], file)
-        return compile(source, file, "exec", dont_inherit=True)
+        return compile(source, file, "exec", flags, dont_inherit=True)
+
+
+_DEFINING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
+    *(ast.Assign, ast.AnnAssign),
+)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a definition gives a meaning."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
+    else:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def _run(code: CodeType, names: dict[str, Any]) -> None:
+    """Run a cell's code, which may await at its top level, as in Jupyter."""
+    waiting = eval(code, names)  # noqa: S307 - the learner's, in a process of its own
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return
+    with suppress(StopIteration):
+        while True:
+            waiting.send(None)
+
+
+def _last_line(error: BaseException, file: str) -> int | None:
+    """The line of a file's top level at which it was ended; None if it has not begun."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if (code.co_filename, code.co_name) == (file, "<module>"):
+            return traceback.tb_lineno
+        traceback = traceback.tb_next
+    return None
 
 
 def without_magics(cell: str) -> str:
     """A notebook cell as plain Python: `%magic`, `!shell` and `?help` lines give way to `pass`.
 
     Only lines at which Python itself stops are taken for magics, so that a `%` that goes on an
-    expression from the line before is left alone. A cell magic's body stays when it is Python.
+    expression from the line before is left alone. A cell magic's body stays when it is Python. As
+    in Jupyter what all lines are indented by is taken away, and so are the prompts of Python.
     """
+    cell = _without_prompts(cell)
     first = cell.lstrip().split("\n", 1)
     if first[0].startswith("%%"):
         keeps_python = re.match(r"%%(time|timeit|capture|prun|grade)\b", first[0])
@@ -152,6 +225,18 @@ def without_magics(cell: str) -> str:
     return "\n".join(lines)
 
 
+def _without_prompts(cell: str) -> str:
+    """The cell without what stands before its first line and, if it is there, before others."""
+    first = next((line for line in cell.split("\n") if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    if indent:
+        cell = "\n".join(line.removeprefix(indent) for line in cell.split("\n"))
+    if _PROMPT.match(first.lstrip()):
+        cell = "\n".join(_PROMPT.sub("", line) for line in cell.split("\n"))
+    return cell
+
+
+_PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 # No two parts of a pattern match the same letters: a line may be long.
 _MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
 _TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as it does in Jupyter
@@ -159,4 +244,11 @@ _ASSIGNED_MAGIC = re.compile(r"(\s*\w[\w, ]*)=\s*[%!]")
 
 
 def _ignore(*args: Any, **kwargs: Any) -> None:
-    """What `display` and `get_ipython` are where there is no Jupyter."""
+    """What `display` is where there is no Jupyter."""
+
+
+class _Nothing:
+    """What `get_ipython` gives where there is no Jupyter: something that does nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return _ignore

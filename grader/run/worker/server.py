@@ -149,7 +149,12 @@ class Worker:
             if cells is None and header["script"] is None:
                 module = importlib.import_module(header["module"])
             else:
-                module, errors = loader.run_script(cells, header["script"], header["aliases"])
+                module, errors = loader.run_script(
+                    cells,
+                    header["script"],
+                    header["aliases"],
+                    only_definitions=header["only_definitions"],
+                )
         except BaseException as error:  # noqa: BLE001 - sys.exit while importing is an answer too
             return Frame({"error": describe(error, loader.line)})
         fixture = header.get("fixture")
@@ -233,7 +238,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             memory_bytes=setup["memory_bytes"],
             cpu_seconds=setup["cpu_seconds"],
             file_bytes=setup["file_bytes"],
-            open_files=64,
+            open_files=1024 if setup["gpu"] else 64,  # CUDA opens each device many times
             gpu=setup["gpu"],
         )
     )

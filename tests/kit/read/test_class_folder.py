@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,25 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
     assert found[0].student == "\\xff" and found[0].path.is_dir()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are text")
+@pytest.mark.parametrize(
+    "name", [b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"\xff.zip", b"ann_1_2_\xff.pdf"]
+)
+def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
+    tmp_path: Path, name: bytes
+) -> None:
+    for folder in (tmp_path, tmp_path / "ann"):
+        folder.mkdir(exist_ok=True)
+        try:
+            Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(notebook("x"))
+        except OSError:
+            pytest.skip("this file system takes text alone")
+    for one in read_students(tmp_path, ASSIGNMENT)[0]:
+        hand_in, _ = read_hand_in(one, COURSE, ASSIGNMENT)
+        assert "".join((one.student, *hand_in.notes)).encode().isascii()
+        assert "\x1b" not in "".join(hand_in.notes)
+
+
 def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "smooth.py").write_text("")
     with pytest.raises(KitError, match="is one submission"):
@@ -78,6 +98,86 @@ def test_a_folder_without_students_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "here").mkdir()
     with pytest.raises(KitError):
         read_students(tmp_path / name, ASSIGNMENT)
+
+
+def test_several_files_of_one_student_are_one_submission(tmp_path: Path) -> None:
+    stage = ASSIGNMENT.stages[0]
+    (tmp_path / f"lovelaceada_12_34_{stage.file_name}").write_text("x = 1")
+    (tmp_path / "lovelaceada_12_35_helper.py").write_text("y = 2")
+    (tmp_path / f"lovelaceada_LATE_13_36_{stage.slug}-1.py").write_text("z = 3")
+    found, odd = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["lovelaceada_12", "lovelaceada_13"] and odd == []
+    (_, first), (hand_in, second) = (read_hand_in(one, COURSE, ASSIGNMENT) for one in found)
+    assert first is not None and first.files == {stage.file_name: b"x = 1", "helper.py": b"y = 2"}
+    assert second is not None and second.files == {stage.file_name: b"z = 3"}
+    assert hand_in.notes == (f"{stage.slug}-1.py was taken for {stage.file_name}.",)
+
+
+def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
+    for kind in ("file", "onlinetext"):
+        folder = tmp_path / f"Ada Lovelace_7_assignsubmission_{kind}_"
+        folder.mkdir()
+        (folder / ("my.ipynb" if kind == "file" else "onlinetext.html")).write_text(notebook("x"))
+    (tmp_path / "Bob_8_assignsubmission_onlinetext_").mkdir()
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["Ada Lovelace_7", "Bob_8"]
+    read = [read_hand_in(one, COURSE, ASSIGNMENT) for one in found]
+    assert read[0][1] is not None and read[0][1].cells == ("x",)
+    assert read[1][1] is None and "nothing to grade" in read[1][0].notes[0]
+
+
+def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_path: Path) -> None:
+    for number in (7, 8):
+        (tmp_path / f"Ada Lovelace_{number}_assignsubmission_file_").mkdir()
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["Ada Lovelace_7", "Ada Lovelace_8"]
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) -> None:
+    place = tmp_path / "ann" if in_folder else tmp_path
+    place.mkdir(exist_ok=True)
+    with zipfile.ZipFile(place / "ann.zip", "w") as archive:
+        archive.writestr(f"ann/{NAME}.ipynb", notebook("x = 1"))
+        archive.writestr(f"__MACOSX/ann/._{NAME}.ipynb", "\0")
+    ((one,), odd) = read_students(tmp_path, ASSIGNMENT)
+    assert one.student == "ann" and odd == []
+    hand_in, submission = read_hand_in(one, COURSE, ASSIGNMENT)
+    assert submission is not None and submission.cells == ("x = 1",)
+    assert hand_in.notes == (f"There is no {NAME}.ipynb, so ann/{NAME}.ipynb was graded.",)
+
+
+def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path) -> None:
+    slug = ASSIGNMENT.stages[0].slug
+    cell = {"cell_type": "code", "source": "right", "metadata": {"nbgrader": {"grade_id": slug}}}
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "a scratch pad.ipynb").write_text(notebook("wrong"))
+    (tmp_path / "ann" / "hand in.ipynb").write_text(json.dumps({"cells": [cell]}))
+    (tmp_path / "ann" / "._a.ipynb").write_bytes(b"\0\5\x16\7")
+    hand_in, submission = read_hand_in(Found("ann", tmp_path / "ann"), COURSE, ASSIGNMENT)
+    assert submission is not None and submission.cells == ("right",)
+    said = f"There is no {NAME}.ipynb, so hand in.ipynb was graded, and a scratch pad.ipynb was not"
+    assert hand_in.notes == (f"{said}.",)
+
+
+def test_of_two_notebooks_with_all_cells_the_one_that_is_written_counts(tmp_path: Path) -> None:
+    for name, source in (("a", "def f(): raise NotImplementedError"), ("b", "def f(): return 1")):
+        (tmp_path / f"{name}.ipynb").write_text(notebook(source))
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    assert submission is not None and submission.cells == ("def f(): return 1",)
+    assert hand_in.notes == (
+        f"There is no {NAME}.ipynb, so b.ipynb was graded, and a.ipynb was not.",
+    )
+
+
+@pytest.mark.parametrize("path", ["ann", f"ann/{NAME}.ipynb"])
+def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
+    name = ASSIGNMENT.stages[0].entry_points[0].name
+    cell = {"cell_type": "markdown", "source": f"def {name}(values): ..."}
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    hand_in, _ = read_hand_in(Found("ann", tmp_path / path), COURSE, ASSIGNMENT)
+    assert hand_in.notes == (f"{name} stands in a text cell, which is not run.",)
 
 
 def notebook(*cells: str) -> str:
@@ -101,7 +201,9 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
     [
         ({}, "nothing to grade"),
         ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
-        ({"essay.txt": "x"}, "nothing to grade"),
+        ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here but essay.txt: hand in"),
+        ({f"{n}.txt": "x" for n in range(5)}, "here but 0.txt, 1.txt, 2.txt and 2 more: hand in"),
+        ({"a.zip": "x"}, "a.zip: is no zip file"),
     ],
 )
 def test_what_cannot_be_graded_says_why(tmp_path: Path, files: dict[str, str], said: str) -> None:

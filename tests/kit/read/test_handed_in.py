@@ -36,7 +36,8 @@ def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
     (tmp_path / ".ipynb_checkpoints" / "d.ipynb").write_text(notebook("fold", "bird", "y"))
     found = read_handed_in(tmp_path, "ann", "birds", ["fold", "bird"])
     assert found.file is not None and found.file.name == "Birds (1).IPYNB"
-    assert found.notes == ("There is no birds.ipynb, so deep/Birds (1).IPYNB was graded.",)
+    said = "There is no birds.ipynb, so deep/Birds (1).IPYNB was graded"
+    assert found.notes == (f"{said}, and 2 other notebooks were not.",)
 
 
 def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path: Path) -> None:

@@ -1,14 +1,18 @@
-"""Code of our own that does not come to an end is stopped, inside of other such code too."""
+"""Code of our own that does not come to an end is stopped; what is not defined is told exactly."""
 
 from __future__ import annotations
 
 import signal
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grader.run.answers import Stopped, stopped_after
+from grader.run.answers import Stopped, _missing_name, stopped_after
+from grader.types.course import Stage
+from grader.types.submission import Submission
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timers")
+timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timers")
 
 
 def blocks_without_end() -> None:
@@ -18,12 +22,31 @@ def blocks_without_end() -> None:
                 pass
 
 
+@timers
 def test_a_block_is_stopped_though_others_in_it_come_to_an_end() -> None:
     with pytest.raises(Stopped, match=r"in 0\.05 s"):
         blocks_without_end()
 
 
+@timers
 def test_what_ends_in_time_leaves_nothing_behind() -> None:
     with stopped_after(60), stopped_after(50):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def said_of_missing(**reply: Any) -> str:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    return _missing_name("fold", reply, stage, Submission("n", {}, cells=("",)))
+
+
+def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
+    mount = {"type": "ModuleNotFoundError", "message": "no google", "source": "import google"}
+    typo = {"type": "SyntaxError", "message": "invalid syntax", "source": "def fold(x:\n"}
+    assert said_of_missing(cells=[mount, typo]).startswith(
+        "fold is not defined: a cell of the notebook fails. SyntaxError: invalid syntax"
+    )
+    assert said_of_missing(cells=[mount], others=["fald"]).startswith(
+        "the notebook does not define fold; did you mean fald?\n  And a cell of it fails: Module"
+    )
+    assert said_of_missing(cells=[]) == "the notebook does not define fold"

@@ -55,6 +55,18 @@ def test_who_has_no_score_and_which_score_has_no_student_is_told() -> None:
     assert (found.column, found.points_possible) == ("Heads (77)", "100")
 
 
+def test_a_name_that_is_no_login_may_end_in_canvas_own_number() -> None:
+    found = done(byronada_11=7.0, bob=5.0, x_12=6.0, y_99=1.0)
+    assert [row[-1] for row in found.rows[3:5]] == ["7", "5"]
+    assert found.without_student == ("x_12", "y_99")
+
+
+def test_a_login_is_taken_for_no_number() -> None:
+    roster = [*ROSTER, ["Eve", "16", "s6", "eve_14", "A", "", "", "", "", ""]]
+    found = canvas_import(roster, {"eve_14": 3.0}, "Heads (78)")
+    assert [row[-1] for row in found.rows[-3:]] == ["", "", "3"]
+
+
 def test_no_student_is_ever_dropped_and_a_cell_without_a_score_stays() -> None:
     found = done("Essay (1)", nobody=1.0)
     assert [row[0] for row in found.rows[2:]] == [row[0] for row in ROSTER[3:]]

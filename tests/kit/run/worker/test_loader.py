@@ -272,6 +272,43 @@ def test_what_a_cell_did_before_it_failed_stays(load: Load) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "bad", ["import no_such_module", "input('your name')", "assert False", "raise SystemExit"]
+)
+def test_what_a_cell_defines_below_a_line_that_fails_is_there(load: Load, bad: str) -> None:
+    rest = (
+        "import math\nSIZE = 2\n@staticmethod\ndef f(x): return SIZE * math.floor(x)\nprint(1 / 0)"
+    )
+    module, errors = cells(load, f"{bad}\n{rest}\nclass A: pass")
+    assert module.f(1.5) == 2 and module.A
+    assert len(errors) == 1 and errors[0]["frames"][0]["text"] == bad
+
+
+def test_but_not_where_something_has_defined_it_before(load: Load) -> None:
+    module, _ = cells(load, "def f(): return 1", "x = 1\n1 / 0\ndef f(): return 2\nx = 2")
+    assert (module.f(), module.x) == (1, 1)
+
+
+def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load: Load) -> None:
+    module, errors = cells(load, "SIZE = no_such_name\ny = SIZE + 1\ndef f(): return 1")
+    assert module.f() == 1 and not hasattr(module, "y") and len(errors) == 1
+
+
+def test_a_cell_may_await_at_its_top(load: Load) -> None:
+    module, errors = cells(load, "import asyncio\nawait asyncio.sleep(0)\ndef f(): return 1")
+    assert errors == [] and module.f() == 1
+
+
+def test_only_the_definitions_of_cells_are_run_if_that_is_asked_for(load: Load) -> None:
+    sources = [
+        "x = 1\nwhile True: pass\ndef f(): return x",
+        "x = 2\nraise SystemExit\nx = 3",
+        "def g(:",
+    ]
+    module, errors = load({}).run_script(sources, "", [], only_definitions=True)
+    assert module.f() == 3 and [error["type"] for error in errors] == ["SyntaxError"]
+
+
 def test_cells_may_define_dataclasses_import_stages_and_display(load: Load) -> None:
     module, errors = cells(
         load,
@@ -294,6 +331,11 @@ def test_patches_change_a_notebook_after_its_last_cell(load: Load) -> None:
 MAGICS = {
     "a line magic": ("%matplotlib inline\nx = 1", "pass\nx = 1"),
     "a shell line": ("!pip install torch\nx = 1", "pass\nx = 1"),
+    "all lines indented": ("\n  x = 1\n  if x:\n      y = 2", "\nx = 1\nif x:\n    y = 2"),
+    "Python's prompts": (
+        ">>> def f():\n...     return 1\n...\n>>> x = 1",
+        "def f():\n    return 1\n\nx = 1",
+    ),
     "two of them": ("%a\n!b it's\nx = 1", "pass\npass\nx = 1"),
     "an unbalanced shell line": ("!echo (\nx = 1", "pass\nx = 1"),
     "a shell line that goes on": (
