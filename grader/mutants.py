@@ -97,7 +97,7 @@ def try_mutants(
         seconds, core_seconds = time.monotonic() - begun[0], _core_seconds() - begun[1]
         return MutantsReport(tuple(done), seconds, core_seconds, finished)
 
-    return with_checks(course, stages, body)
+    return with_checks(course, stages, body, seconds=course.limits.load_seconds)
 
 
 def _core_seconds() -> float:
@@ -320,7 +320,9 @@ class _Trials:
             return Trial(mutant.id, Fate.CAUGHT, tuple(told.cases))
         if mutant.change in {record.change for record in self._records.equivalent}:
             return Trial(mutant.id, Fate.EXPLAINED)
-        return Trial(mutant.id, Fate.LIVE, diff=self._diff(mutant))
+        return Trial(
+            mutant.id, Fate.LIVE, diff=self._diff(mutant), record=Equivalent(*mutant.change, "")
+        )
 
     def _diff(self, mutant: Mutant) -> str:
         source, place = read_source(self._stage)

@@ -6,7 +6,6 @@ worker shows runs there, as a learner's code does.
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import pkgutil
@@ -25,7 +24,7 @@ from grader.read.author_files import (
     missing_files,
     place_of,
 )
-from grader.read.faults import fault_of
+from grader.read.faults import fault_of, undefined
 from grader.read.hints import read_hints
 from grader.read.misconceptions import other_call, read_misconceptions
 from grader.read.mutants import no_checks, read_records
@@ -35,7 +34,7 @@ from grader.read.traces import read_trace
 from grader.run.facts import NO_SENSE, CaseFact, Ending, StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, close_to
 from grader.types.proof import CheckProof, MisconceptionProof, StageProof
 from grader.types.report import Outcome, Status
 from grader.types.submission import Submission
@@ -207,7 +206,8 @@ class StageRuns:
         for mistake in known:
             if mistake.hint is not None and not 1 <= mistake.hint <= rungs:
                 said = f"the misconception {mistake.id} points at hint {mistake.hint}"
-                self._draft.problems.append(f"{said}, but there are {rungs}")
+                place = place_of(self._stage, file)
+                self._draft.problems.append(f"{place}: {said}, but there are {rungs}")
         return known
 
     # --- right answers ---------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class StageRuns:
 
     def _in_the_worker(self) -> None:
         """What only the worker shows: the solution and the stub, as a learner's code is run."""
-        draft, course = self._draft, self._course
+        draft = self._draft
         for seed in self._few:
             result = self._graded(Submission("solutions", dict(self._files)), seed)
             for check in result.checks:
@@ -248,12 +248,20 @@ class StageRuns:
                     said = check.message.partition("\n")[0]
                     draft.problems.append(f"seed {seed}: the solution fails {check.id}: {said}")
             self._step()
-        stubs = {}
-        for stage in course.stages:
+        self._untouched()
+        if self._stage.forbidden:
+            draft.problems += self._forbidden_problems()
+
+    def _untouched(self) -> None:
+        """What the stub, as a learner is given it, shows; nothing where there can be none."""
+        draft, stubs = self._draft, {}
+        for stage in self._course.stages:
             if stage.file_name in self._files:
                 try:
                     stubs[stage.file_name] = read_stub(stage).encode()
                 except CourseError:  # told where that stage is verified
+                    if stage == self._stage:
+                        return
                     stubs[stage.file_name] = self._files[stage.file_name]
         result = self._graded(Submission("stubs", stubs), self._seeds[0])
         passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
@@ -261,10 +269,9 @@ class StageRuns:
             if check not in self._failing:
                 said = "passes on the untouched stub: it tests nothing of the learner's"
                 draft.problems.append(f"{check_place(self._stage, check)}: {check} {said}")
-        if not passed and (result.status is not Status.NOT_STARTED or result.score != 0):
+        is_untouched = result.status is Status.NOT_STARTED and result.score == 0
+        if not (passed or self._failing or is_untouched):
             draft.problems.append(f"the untouched stub is '{result.status.value}', not untouched")
-        if self._stage.forbidden:
-            draft.problems += self._forbidden_problems()
 
     def _forbidden_problems(self) -> list[str]:
         """What is forbidden is called, in a way that only the worker can see: it has to."""
@@ -311,7 +318,10 @@ class StageRuns:
             return
         except BaseException as error:  # noqa: BLE001 - whatever an author's file does is told
             fault = fault_of(error, {stage.file_name: place})
-            problems.append(fault if fault.startswith(place) else f"{place}: {error}")
+            if not fault.startswith(place):
+                said = undefined(error) if isinstance(error, AttributeError) else error
+                fault = f"{place}: {said}"
+            problems.append(fault)
             return
         finally:
             self._step()
@@ -327,20 +337,22 @@ class StageRuns:
     ) -> None:
         """Run the checks against each, here: they are the author's own code."""
         found: dict[Misconception, StageFacts] = {}
+        place = place_of(self._stage, self._stage.misconceptions_file)
         for mistake in known:
+            name = f"{place}: the misconception {mistake.id}"
 
             def find(name: str, mistake: Misconception = mistake) -> Any:
                 return mistake.implementation if name == mistake.replaces else solution(name)
 
             broken = other_call(mistake, solution(mistake.replaces))
             if broken and not self._stage.fixture:
-                self._draft.problems.append(f"the misconception {mistake.id} is broken: {broken}")
+                self._draft.problems.append(f"{name} is broken: {broken}")
                 self._step()
                 continue
             try:
                 found[mistake] = self._local(find, self._seeds[0])
             except _Hangs as error:
-                self._draft.problems.append(f"the misconception {mistake.id} {error}")
+                self._draft.problems.append(f"{name} {error}")
             self._step()
         for mistake, facts in found.items():
             self._misconception(mistake, tuple(found), solution, facts)
@@ -425,7 +437,8 @@ class StageRuns:
         )
         if fact.faulty_line:
             return f"{self._place(fact)}: {_error_of(fact)} (in {check}, {under})"
-        return f"{under}: the solution fails {check}: {_first_line(fact)}"
+        said = f"{under}: the solution fails {check}: {_first_line(fact)}"
+        return f"{said}: see grade {self._stage.slug} --submission solutions --seed {seed}"
 
     def _place(self, fact: CaseFact) -> str:
         """The line of the check's file that is at fault, by the file's path in the course."""
@@ -502,9 +515,8 @@ def _absent(name: str) -> str:
         except (ImportError, AttributeError):
             if count == 1:
                 return f"there is no library '{parts[0]}'"
-            close = difflib.get_close_matches(parts[count - 1], dir(found), n=1)
-            advice = f" (did you mean '{close[0]}'?)" if close else ""
-            return f"{'.'.join(parts[: count - 1])} has no '{parts[count - 1]}'{advice}"
+            part = parts[count - 1]
+            return f"{'.'.join(parts[: count - 1])} has no '{part}'{close_to(part, dir(found))}"
     return ""
 
 
@@ -521,12 +533,12 @@ def _gives(facts: StageFacts) -> bool:
 def _misconception_problems(
     proof: MisconceptionProof, failed: Sequence[CaseFact], place: str
 ) -> Iterator[str]:
-    name = f"the misconception {proof.id}"
+    name = f"{place}: the misconception {proof.id}"
     slips = [
         fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
     ]
     if not proof.caught_by:
-        yield f"{place}: {name} passes every check: sharpen a check, or remove it"
+        yield f"{name} passes every check: sharpen a check, or remove it"
     elif len(slips) == len(failed):
         yield f"{name} is not caught but broken: {_first_line(slips[0])}"
     if proof.named not in (None, proof.id):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grader.proving import Draft, Progress, StageRuns
-from grader.read.author_files import given_away, place_of, strays
-from grader.read.faults import fault_of
+from grader.read.author_files import given_away, not_required, place_of, strays
+from grader.read.faults import fault_of, undefined
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -43,7 +43,8 @@ def verify(
         files = {s.file_name: s.solution_file.read_bytes() for s in course.stages if _is_there(s)}
         faults = _solution_faults(course, stages, files)
         drafts = [Draft(stage, faults.get(stage.slug, "")) for stage in stages]
-        for stage, problem in given_away(course, [d.stage for d in drafts if d.is_complete]):
+        complete = [draft.stage for draft in drafts if draft.is_complete]
+        for stage, problem in (*not_required(course, complete), *given_away(course, complete)):
             next(d for d in drafts if d.stage == stage).problems.append(problem)
 
         def body(checks: Checks) -> None:
@@ -88,7 +89,7 @@ def _solution_faults(
         except BaseException as error:  # noqa: BLE001 - whatever an author's file does is told
             fault = fault_of(error, places)
             if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
-                fault = f"{places[stage.file_name]}: {error}"
+                fault = f"{places[stage.file_name]}: {undefined(error)}"
             known = fault in found.values()
             found[stage.slug] = f"not run: it needs {fault.split(':')[0]}" if known else fault
     return found
@@ -98,7 +99,7 @@ def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks
     """Run `body` with the checks of all stages that can be collected; the others are told of."""
     from grader.run.session import with_checks
 
-    began = False
+    began, seconds = False, course.limits.load_seconds
 
     def begun(checks: Checks) -> None:
         nonlocal began
@@ -109,7 +110,7 @@ def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks
     if not ready:
         return
     try:
-        with_checks(course, ready, begun, measures=True)
+        with_checks(course, ready, begun, measures=True, seconds=seconds)
     except CourseError:
         if began:
             raise
@@ -120,7 +121,7 @@ def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks
                 draft.problems[:0] = [said for said in fault if not _is_known(said, draft)]
         ready = [draft.stage for draft in drafts if draft.can_run]
         if ready:
-            with_checks(course, ready, body, measures=True)
+            with_checks(course, ready, body, measures=True, seconds=seconds)
 
 
 def _is_known(fault: str, draft: Draft) -> bool:
@@ -131,16 +132,18 @@ def _is_known(fault: str, draft: Draft) -> bool:
 
 def _collection_fault(course: Course, stage: Stage) -> list[str]:
     """Why the checks of a stage cannot be collected."""
+    from grader.run.answers import Stopped, stopped_after
     from grader.run.session import with_checks
 
-    file = stage.check_file
+    file, seconds = stage.check_file, course.limits.load_seconds
     try:
-        with_checks(course, [stage], lambda checks: None)
+        with_checks(course, [stage], lambda checks: None, seconds=seconds)
     except CourseError as error:
         try:
             code = compile(file.read_bytes(), str(file), "exec")
-            exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
-        except Exception as own:  # noqa: BLE001 - whatever an author's file does is told
+            with stopped_after(seconds):
+                exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
+        except (Exception, Stopped) as own:  # noqa: BLE001 - whatever an author's file does is told
             return [fault_of(own, {str(file): place_of(stage, file)})]
         return [str(error)]
     return []

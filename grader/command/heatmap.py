@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "stage", nargs="?", metavar="STAGE", help="default: the last of the core that draws one"
     )
     parser.add_argument(
-        "--output",
+        "--out",
         type=Path,
         metavar="BASE",
         help="write BASE.png and BASE.svg (default: heatmap-STAGE here)",
@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     console(args).print(heatmap_screen(last.heatmap), end="")
     base = Path(f"heatmap-{last.slug}")
-    if args.output is not None:
-        base = args.output / base if args.output.is_dir() else args.output
+    if args.out is not None:
+        base = args.out / base if args.out.is_dir() else args.out
     if base.suffix.removeprefix(".") in KINDS:
         base = base.with_suffix("")
     for kind in KINDS:

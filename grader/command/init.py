@@ -29,7 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what `grade init` is and takes."""
     parser.description = (
         "Make a folder to work in: the files to write, a README and settings for your "
-        "editor. In such a folder it brings back what is missing. It never writes over a file."
+        "editor. In such a folder it brings back what is missing. It never writes over a file, "
+        "and among other files it goes only as `grade init .`, or where git is."
     )
     parser.add_argument(
         "folder",

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from grader import __version__
 from grader.command.output import add_common_options
-from grader.types.errors import KitError
+from grader.types.errors import KitError, close_to
 
 # The module of each command, and what the list of commands says of it. Only the module of the
 # command that was typed is imported: what the others need would be waited for.
@@ -47,8 +48,10 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `grade` with these arguments (those of the process by default); the exit code."""
     words = with_command(sys.argv[1:] if arguments is None else arguments)
-    args = parser_of(words[0]).parse_args(words)
+    args, unknown = parser_of(words[0]).parse_known_args(words)
     try:
+        if unknown:
+            raise KitError(_no_such(unknown[0], words[0], args.usage()))
         code: int = args.run(args)
         return code
     except KitError as error:
@@ -59,6 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         return 1
+
+
+def _no_such(word: str, command: str, usage: str) -> str:
+    """What is said of a word that a command does not take."""
+    option = word.partition("=")[0]
+    close = close_to(option, set(re.findall(r"--[\w-]+", usage)))
+    what = f"no option {option}{close}" if word.startswith("-") else f"nothing to do with '{word}'"
+    name = "grade" if command == "grade" else f"grade {command}"
+    return f"`{name}` has {what}; `grade {command} --help` shows what it takes"
 
 
 def with_command(words: Sequence[str]) -> list[str]:
@@ -86,6 +98,7 @@ def parser_of(word: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, prog=prog, **shown)
         if name == word:
             importlib.import_module(f"grader.command.{module}").add_options(command)
+            command.set_defaults(usage=command.format_usage)
             if name != "release":  # whose own commands take them
                 add_common_options(command)
     return parser

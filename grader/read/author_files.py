@@ -243,6 +243,36 @@ def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) 
         yield f"{place}{'/' if path.is_dir() else ''}: belongs to no stage: rename or remove it"
 
 
+def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """What is said of stages whose solutions import one that `requires` does not name.
+
+    A learner's fault in that one would be laid at the door of the stage, and a class would be
+    given a stub that cannot be imported.
+    """
+    slugs = {stage.slug for stage in course.stages}
+    for stage in stages:
+        known = {stage.slug, *(earlier.slug for earlier in course.required(stage))}
+        try:
+            tree = ast.parse(stage.solution_file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        lacks: dict[str, int] = {}
+        for node in ast.walk(tree):
+            for name in _imported(node):
+                if name in slugs - known:
+                    lacks.setdefault(name, getattr(node, "lineno", 0))
+        for name, line in lacks.items():
+            place = f"{place_of(stage, stage.solution_file)}:{line}"
+            said = f"imports {name}, which the stage's `requires` in course.toml does not name"
+            yield stage, f"{place}: {said}"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
 def given_away(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
     """What keeps the files of these stages from being given to students."""
     given = {}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import io
 import json
 import re
@@ -24,7 +23,7 @@ from grader.read.progress import memory_folder
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, close_to
 
 _CHECK = "test_"
 _ENGINE = Path(__file__).parents[1]
@@ -177,8 +176,7 @@ def expect_visible(stage: Stage, checks: Iterable[str]) -> None:
     known = sorted(checks)
     for name in stage.visible:
         if name not in known:
-            close = difflib.get_close_matches(name.removeprefix(_CHECK), known, n=1)
-            advice = f" (did you mean '{close[0]}'?)" if close else ""
+            advice = close_to(name.removeprefix(_CHECK), known)
             raise CourseError(
                 f"{FILE_NAME}: stage '{stage.slug}': visible: there is no check '{name}'{advice}"
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage
-from grader.types.errors import CourseError, KitError
+from grader.types.errors import CourseError, KitError, close_to
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -59,8 +59,11 @@ def find_stage(course: Course, word: str) -> Stage:
         return course.stage(word)
     if word.isdecimal() and 1 <= int(word) <= len(slugs):
         return course.stages[int(word) - 1]
-    close = difflib.get_close_matches(word, [*slugs, *sorted(RESERVED - {"all"})], n=1)
-    advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows them all"
+    # Nobody who types `grade test` shall be sent to `grade reset`.
+    commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
+    close = difflib.get_close_matches(word, [*slugs, *commands], n=1)
+    others = "`grade list` shows them all, `grade --help` the commands"
+    advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")
 
 
@@ -198,7 +201,9 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     for required in requires:
         earlier = next((stage for stage in before if stage.slug == required), None)
         if earlier is None:
-            raise CourseError(f"{place}: requires '{required}', which is no earlier stage")
+            said = f"requires '{required}', which is no earlier stage"
+            close = close_to(required, [stage.slug for stage in before])
+            raise CourseError(f"{place}: {said}{close}")
         if earlier.fixture:
             raise CourseError(f"{place}: requires '{required}', whose tests nobody can call")
     entry_points = _get(table, "entry_points", dict, place)
@@ -298,5 +303,4 @@ def _only(table: Mapping[str, Any], allowed: frozenset[str], place: str) -> None
 
 
 def _unknown(what: str, word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"unknown {what} '{word}'" + (f" (did you mean '{close[0]}'?)" if close else "")
+    return f"unknown {what} '{word}'{close_to(word, known)}"

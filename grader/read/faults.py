@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
+
+from grader.types.errors import close_to
+
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
@@ -21,4 +27,13 @@ def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename in places:
         place, said = f"{places[error.filename]}:{error.lineno}: ", error.msg
     first = said.strip().partition("\n")[0]
+    unmet = _NOT_THERE.match(first)
+    if unmet:  # Python's own advice, from 3.12 on, says the same; its path says nothing
+        first = unmet[0] + close_to(unmet[1], dir(sys.modules.get(unmet[2])))
     return f"{place}{type(error).__name__}{': ' if first else ''}{first}"
+
+
+def undefined(error: AttributeError) -> str:
+    """What is said of an entry point that an author's file does not define."""
+    close = close_to(str(error.name), dir(error.obj))
+    return f"defines no '{error.name}', which course.toml names{close}"

@@ -16,14 +16,13 @@ verify --mutants` shows them. What an overlapping check catches are ids, which `
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from grader.types.course import Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, close_to
 from grader.types.mutants import Equivalent, Overlap, Records
 
 if sys.version_info >= (3, 11):
@@ -76,6 +75,14 @@ def parse_records(table: dict[str, Any], place: str) -> Records:
     )
 
 
+def equivalent_lines(record: Equivalent) -> Iterator[str]:
+    """A mutant's record as the file has it."""
+    yield "[[equivalent]]"
+    lines = ("\n".join(record.before), "\n".join(record.after))
+    for key, value in zip(_KEYS, (record.where, *lines, record.reason), strict=True):
+        yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
 def overlap_lines(check: str, overlap: Overlap) -> Iterator[str]:
     """A check's record as the file has it."""
     yield f"[overlaps.{check}]"
@@ -90,9 +97,8 @@ def no_checks(records: Records, checks: Collection[str]) -> Iterator[str]:
     """What is said of records of overlaps that are of none of the stage's `checks`."""
     for check in records.overlaps:
         if check not in checks:
-            close = difflib.get_close_matches(check, checks, n=1)
-            advice = f" (did you mean '{close[0]}'?)" if close else ""
-            yield f"{records.place}: overlaps: there is no check '{check}'{advice}"
+            said = f"there is no check '{check}'{close_to(check, checks)}"
+            yield f"{records.place}: overlaps: {said}"
 
 
 def _overlap(table: Any, place: str) -> Overlap:

@@ -57,6 +57,7 @@ _IN_PLACE = frozenset(
 _TURNED = frozenset({"T", "mT", "H", "mH"})
 _SYMMETRIC = frozenset({"transpose", "swapaxes", "swapdims", "max", "min", "maximum", "minimum"})
 _COUNTS = frozenset({"range", "arange"})
+_NUMBERS = frozenset({"int", "float", "bool"})
 _TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 
 
@@ -69,6 +70,7 @@ class _Around:
     libraries: frozenset[str]  # names that the module's imports define
     alike: tuple[tuple[str, ...], ...]  # names that are easily mixed up
     has_torch: bool
+    has_gradients: bool  # whether any may come from what the function is given
 
 
 def mutants_of(stage: Stage) -> tuple[Mutant, ...]:
@@ -157,6 +159,8 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
         if isinstance(node, (cst.Annotation, cst.Import, cst.ImportFrom)) or _is_only_words(node):
             return
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            if not around.function and _takes_numbers_alone(cst, node):
+                around = replace(around, has_gradients=False)
             name = f"{around.function}.{node.name.value}".strip(".")
             around = replace(around, function=name, alike=around.alike + tuple(_alike(node)))
         if in_default or is_solution(node):
@@ -175,7 +179,7 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
             if not isinstance(node, cst.Param) or child is node.default:
                 yield from visit(child, below, in_default)
 
-    begin = _Around(None, "", libraries, (), has_torch)
+    begin = _Around(None, "", libraries, (), has_torch, has_torch)
     at = 0
     for statement in module.body:
         code = module.code_for_node(statement)
@@ -187,6 +191,16 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
             yield where, operator, source[:at] + text + source[at + len(code) :]
         at += len(code)
     yield from _ignored_defaults(source, solutions)
+
+
+def _takes_numbers_alone(cst: Any, node: Any) -> bool:
+    """Whether it is a function whose parameters, by their annotations, are all plain numbers."""
+    tree = ast.parse(cst.Module(body=[node]).code).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        return False
+    given = [each for each in ast.walk(tree.args) if isinstance(each, ast.arg)]
+    kinds = {ast.unparse(each.annotation) if each.annotation else "" for each in given}
+    return bool(kinds) and kinds <= _NUMBERS
 
 
 def _name(operator: Callable[..., Any]) -> str:
@@ -431,7 +445,7 @@ def _equal(cst: Any) -> Any:
 def _detached(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
     """`return x -> return x.detach()`"""
     value = node.value
-    if around.has_torch and value is not None and not isinstance(value, cst.Tuple):
+    if around.has_gradients and value is not None and not isinstance(value, cst.Tuple):
         yield node.with_changes(value=_detach(cst, value))
 
 
@@ -439,13 +453,13 @@ def _detached_argument(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
     """`f(x) -> f(x.detach())`"""
     value = node.value
     is_name = isinstance(value, cst.Name) and value.value not in ("True", "False", "None")
-    if around.has_torch and is_name and not node.star:
+    if around.has_gradients and is_name and not node.star:
         yield node.with_changes(value=_detach(cst, value))
 
 
 def _detached_element(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
     """`return x, y -> return x.detach(), y`"""
-    if around.has_torch and isinstance(around.parent, cst.Return):
+    if around.has_gradients and isinstance(around.parent, cst.Return):
         for index, element in enumerate(node.elements):
             elements = list(node.elements)
             elements[index] = element.with_changes(value=_detach(cst, element.value))

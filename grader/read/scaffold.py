@@ -36,7 +36,7 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
     """Make `root` a workspace, or bring back what is missing in one.
 
     `python` is the interpreter for the editor. Raises KitError, before anything is written if a
-    file is in the way.
+    file is in the way, or if a folder in which nobody works now holds something else.
     """
     workspace = Workspace(root, course)
     texts = folder_files(course, python)
@@ -45,6 +45,7 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
     was_there = is_workspace(root) or _has_lost_its_memory(root, texts)
     if not was_there:
         _refuse_to_replace(root, texts)
+        _refuse_to_mix(root, texts)
     missing = tuple(name for name in texts if not os.path.lexists(root / name))
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -90,6 +91,30 @@ def _refuse_to_replace(root: Path, texts: Mapping[str, str]) -> None:
         work = read_work(root / name)
         if work is not None and text_of(work) != text:
             raise KitError(f"{root / name}: is in the way: move it, or name another folder")
+
+
+def _refuse_to_mix(root: Path, texts: Mapping[str, str]) -> None:
+    """Raises KitError if other files are there and nobody can have meant to work among them.
+
+    Whoever is in the folder has chosen it, and where git is, nothing can be mixed up for good.
+    """
+    ours = {name.partition("/")[0] for name in texts}
+    others = [path for path in _entries(root) if path.name not in ours and path.name[0] != "."]
+    if not others or root == Path.cwd() or (root / ".git").exists():
+        return
+    raise KitError(
+        f"{root}: holds other files, such as {min(others).name}: name a new folder, or go there "
+        f"and type `grade init .`, which adds {', '.join(sorted(ours))}"
+    )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _has_lost_its_memory(root: Path, texts: Mapping[str, str]) -> bool:

@@ -198,7 +198,8 @@ def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
         at, mark = f"{place}:{number + 1}", line.strip()
         if mark == BEGIN:
             if opened is not None:
-                raise CourseError(f"{at}: a solution begins inside the one of line {opened + 1}")
+                said = f"a solution begins inside the one of line {opened + 1}"
+                raise CourseError(f"{at}: {said}: end that one with '{END}'")
             opened = number
         elif mark == END:
             if opened is None:
@@ -212,7 +213,7 @@ def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
         elif line.lstrip().startswith("#") and any(nearly in line for nearly in _NEARLY):
             raise CourseError(f"{at}: write exactly '{BEGIN}' or '{END}', not '{mark}'")
     if opened is not None:
-        raise CourseError(f"{place}:{opened + 1}: this solution has no '{END}'")
+        raise CourseError(f"{place}:{opened + 1}: this solution has no '{END}': write it below")
     if not found:
         raise CourseError(f"{place}: has no '{BEGIN}': nothing would be left to write")
 

@@ -11,21 +11,23 @@ import math
 import os
 import sys
 import time
+import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import pytest
 
-from grader.run.answers import AnswerError, Crash, Stopped, Timeout
+from grader.run.answers import AnswerError, Crash, Stopped, Timeout, stopped_after
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
 from grader.run.transcripts import Key, Transcripts
+from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, close_to
 from grader.types.proof import Comparison
 
 Result = TypeVar("Result")
@@ -148,6 +150,7 @@ class Checks:
     def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:
         """Run a case; the exception that ended it, if one did, and what was compared."""
         self._call = None
+        seed_all(self._seed)  # a check, too, may draw with what has no seed of its own
         with self._comparisons() as compared:
             # No next item: which case comes next, if any, depends on how this one ends.
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -229,9 +232,12 @@ class Checks:
 class _Loop:
     """Gives pytest's run loop to `body`, once the checks are collected."""
 
-    def __init__(self, checks: Checks, body: Callable[[Checks], Any]) -> None:
+    def __init__(
+        self, checks: Checks, body: Callable[[Checks], Any], seconds: float | None
+    ) -> None:
         self._checks = checks
         self._body = body
+        self._seconds = seconds
         self.result: Any = None
         self.finished = False
         self.error: BaseException | None = None
@@ -242,6 +248,12 @@ class _Loop:
             "markers",
             "points(n, stand_in=None): what a check is worth, and which decides if it is skipped",
         )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, Any]:
+        """Stop the import of a file that does not end, if it is so wished."""
+        with stopped_after(self._seconds) if self._seconds is not None else nullcontext():
+            return (yield)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember the first file that cannot be collected."""
@@ -272,20 +284,24 @@ def with_checks(
     body: Callable[[Checks], Result],
     *,
     measures: bool = False,
+    seconds: float | None = None,
 ) -> Result:
     """What `body` returns, given the collected checks of `stages`; see Checks for `measures`.
 
-    Raises CourseError if a check file is missing or cannot be collected, and whatever `body` does.
+    With `seconds`, a check file that takes longer to be imported is stopped. Raises CourseError if
+    a check file is missing or cannot be collected, and whatever `body` does.
     """
     for stage in stages:
         if not stage.check_file.is_file():
             raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
     checks = Checks(stages, has_torch="torch" in course.preload, measures=measures)
-    loop = _Loop(checks, body)
+    loop = _Loop(checks, body, seconds)
     files = [str(stage.check_file) for stage in stages]
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
     _forget(files)
-    with _no_options_from_outside():
+    with _no_options_from_outside(), warnings.catch_warnings():
+        # An author who has misspelt a mark is told so in a line.
+        warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
         code = pytest.main(words, plugins=[checks, loop])
     if loop.error is not None:
         raise loop.error
@@ -347,12 +363,12 @@ def _fault(item: Any) -> str:
     there.update(getattr(getattr(item, "callspec", None), "params", ()))
     for fixture in item.fixturenames:
         if fixture not in there:
-            close = difflib.get_close_matches(fixture, sorted(there), n=1)
-            advice = f" (did you mean '{close[0]}'?)" if close else ""
-            return f"there is no fixture '{fixture}'{advice}"
+            return f"there is no fixture '{fixture}'{close_to(fixture, there)}"
     marker = item.get_closest_marker("points")
     if marker is None or not marker.args:
-        return f"{name} has no points: add @pytest.mark.points(1)"
+        close = difflib.get_close_matches("points", [m.name for m in item.iter_markers()], n=1)
+        advice = f"write 'points' for '{close[0]}'" if close else "add @pytest.mark.points(1)"
+        return f"{name} has no points: {advice}"
     points = marker.args[0]
     if type(points) not in (int, float) or not 0 < points < math.inf:
         return f"{name}: points are a number above 0, not {points!r}"

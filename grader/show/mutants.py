@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from grader.read.mutants import overlap_lines
+from grader.read.mutants import equivalent_lines, overlap_lines
 from grader.show.diff import diff_line
 from grader.show.screen import MARGIN, Page, Screen, count
 from grader.types.mutants import Fate, MutantsReport, StageTrials
@@ -39,7 +39,8 @@ def _mutants(page: Page, report: MutantsReport) -> Iterator[Text]:
     if any(stage.count(Fate.LIVE) for stage in report.stages):
         advice = (
             "Let a check fail on each live mutant; if it does nothing that the contract speaks "
-            "of, record it with the reason in tests/mutants/STAGE.toml."
+            "of, record it with the reason in tests/mutants/STAGE.toml: --needed prints what to "
+            "write."
         )
         yield from page.sentence(Text(advice))
     if any(stage.escapes for stage in report.stages):
@@ -95,13 +96,27 @@ def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
 def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:
     """Records to be copied: with no margin, and no line is broken."""
     overlaps = {_name(need.check): need.overlap for need in stage.needs if need.overlap}
+    live = [trial.record for trial in stage.trials if stage.needs and trial.record]
     if overlaps:
-        yield Text()
-        yield from page.sentence(Text(f"To be written in tests/mutants/{stage.slug}.toml:", "bold"))
+        yield from _to_be_written(page, stage, "")
     for check, overlap in overlaps.items():
-        yield Text()
-        for line in overlap_lines(check, overlap):
-            yield Text(line, no_wrap=True, overflow="ignore")
+        yield from _record(overlap_lines(check, overlap))
+    if live:
+        yield from _to_be_written(page, stage, " of those that no check has to catch")
+    for record in live:
+        yield from _record(equivalent_lines(record))
+
+
+def _to_be_written(page: Page, stage: StageTrials, which: str) -> Iterator[Text]:
+    yield Text()
+    said = f"To be written in tests/mutants/{stage.slug}.toml{which}:"
+    yield from page.sentence(Text(said, "bold"))
+
+
+def _record(lines: Iterable[str]) -> Iterator[Text]:
+    yield Text()
+    for line in lines:
+        yield Text(line, no_wrap=True, overflow="ignore")
 
 
 def _sums(page: Page, stage: StageTrials) -> Iterator[Text]:

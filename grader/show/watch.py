@@ -247,12 +247,14 @@ def _notice(page: Page, state: Watching) -> Iterator[Text]:
 
 def _keys(page: Page) -> Text:
     """The keys and their words, without the words where there is no room for them."""
-    line, short = Text(" " * MARGIN), Text(" " * MARGIN)
-    for key, word in _KEYS:
-        line.append(key, COMMAND).append(f" {word}   ", "dim")
-        short.append(f"{key} ", COMMAND)
-    line.rstrip()
-    return line if line.cell_len <= page.width else short
+    for gap in ("   ", "  "):
+        line = Text(" " * MARGIN)
+        for key, word in _KEYS:
+            line.append(key, COMMAND).append(f" {word}{gap}", "dim")
+        line.rstrip()
+        if line.cell_len <= page.width:
+            return line
+    return Text(" " * MARGIN).append(" ".join(key for key, _ in _KEYS), COMMAND)
 
 
 def _is_slow(state: Watching) -> bool:

@@ -1,5 +1,10 @@
 """Errors that are told to a person in one line, without a traceback."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
 
 class KitError(Exception):
     """What is wrong, where, and what to do. The command prints it and exits with 2."""
@@ -15,3 +20,9 @@ class SubmissionFileError(KitError):
 
 class ProgressError(KitError):
     """What is remembered of a learner cannot be read or written."""
+
+
+def close_to(word: str, known: Iterable[str]) -> str:
+    """What of all that is `known` may have been meant, in brackets; "" if nothing comes close."""
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -43,13 +43,14 @@ class Trial:
     """A mutant's fate; `caught_by` are checks: the first that failed, or all that did.
 
     Of a witness they are those that it is a witness of. `diff` shows how a live one differs from
-    the solution.
+    the solution, and `record` is what explains it, but for the reason.
     """
 
     id: str
     fate: Fate
     caught_by: tuple[str, ...] = ()
     diff: str = ""
+    record: Equivalent | None = None
 
 
 @dataclass(frozen=True)

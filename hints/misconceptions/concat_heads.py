@@ -23,6 +23,18 @@ def concat_no_transpose(x: Tensor) -> Tensor:
 
 
 @misconception(
+    "concat_view_no_transpose",
+    replaces="concat_heads",
+    says="You view while the heads still come before the tokens, so a row mixes several tokens "
+    "of one head. Bring each token's heads side by side first.",
+    hint=2,
+)
+def concat_view_no_transpose(x: Tensor) -> Tensor:
+    B, H, T, d_k = x.shape
+    return x.view(B, T, H * d_k)
+
+
+@misconception(
     "concat_interleaved",
     replaces="concat_heads",
     says="You put the heads' first features side by side, then their second ones. "

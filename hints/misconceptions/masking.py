@@ -460,6 +460,19 @@ def apply_in_place_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @misconception(
+    "apply_inverted_bool_only",
+    replaces="apply_mask",
+    says="Two things at once: you block where the mask is True, though True means allowed here, "
+    "and you take booleans alone. Ask where the mask is 0: that holds for numbers too.",
+    hint=5,
+)
+def apply_inverted_bool_only(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    return scores.masked_fill(mask, float("-inf"))
+
+
+@misconception(
     "apply_inverted_minus_1e9",
     replaces="apply_mask",
     says="Two things at once: you block where the mask is True, though True means allowed here, "

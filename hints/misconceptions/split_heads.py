@@ -43,6 +43,19 @@ def split_view_scrambles(x: Tensor, num_heads: int) -> Tensor:
 
 
 @misconception(
+    "split_reshape_scrambles",
+    replaces="split_heads",
+    says="Your shape is right, but a reshape straight to [B, H, T, d_k] keeps the numbers in their "
+    "order: each head gets a few whole tokens. Cut the feature axis first, then let two axes "
+    "change places.",
+    hint=3,
+)
+def split_reshape_scrambles(x: Tensor, num_heads: int) -> Tensor:
+    B, T, _ = x.shape
+    return x.reshape(B, num_heads, T, _head_width(x, num_heads))
+
+
+@misconception(
     "split_wrong_axes_swapped",
     replaces="split_heads",
     says="You swap the last two axes after cutting the features, so d_k and H change places. "
@@ -238,6 +251,19 @@ def split_float32(x: Tensor, num_heads: int) -> Tensor:
 def split_view_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
     B, T, D = x.shape
     return x.view(B, num_heads, T, D // num_heads)
+
+
+@misconception(
+    "split_reshape_scrambles_no_value_error",
+    replaces="split_heads",
+    says="Two things at once: a reshape straight to [B, H, T, d_k] mixes tokens between the heads, "
+    "and sizes that do not divide raise no ValueError. Cut the features, move the head axis, and "
+    "check the sizes first.",
+    hint=3,
+)
+def split_reshape_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
+    B, T, D = x.shape
+    return x.reshape(B, num_heads, T, D // num_heads)
 
 
 @misconception(

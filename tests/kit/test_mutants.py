@@ -310,6 +310,16 @@ def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, b
     assert trials.is_sound and not any(need.overlap for need in trials.needs)
 
 
+def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
+    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
+    output, _ = grade("roughness", "--needed", "--course", str(course.root)).communicate()
+    assert "To be written in tests/mutants/roughness.toml of those that no check" in output
+    tables = re.findall(r"^\[\[equivalent\]\]\nwhere.*\nbefore.*\nafter.*\nreason.*$", output, re.M)
+    record(course, "roughness", "\n".join(tables).replace('""', '"nobody asks for no values"'))
+    after = tried(course, "roughness")
+    assert after.is_sound and after.count(Fate.EXPLAINED) == len(tables) > 0
+
+
 # --- odd stages and ends ---------------------------------------------------------------------
 
 

@@ -199,7 +199,7 @@ FAULTS = {
     ),
     "a solution under another name": (
         lambda c: change(c, SOLUTION, "def roughness", "def rough"),
-        ["solutions/roughness.py: module 'roughness' has no attribute 'roughness'"],
+        ["solutions/roughness.py: defines no 'roughness', which course.toml names (did you mean"],
     ),
     "a solution that hangs": (
         lambda c: change(
@@ -213,7 +213,7 @@ FAULTS = {
     ),
     "a misconception that hangs": (
         lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
-        ["the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
+        [f"{MISTAKES}: the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
     ),
     "a file of misconceptions that hangs when it is imported": (
         lambda c: append(c, MISTAKES, "while True: pass\n"),
@@ -223,6 +223,18 @@ FAULTS = {
         lambda c: change(c, CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
         [f"{CHECKS}:24: Stopped: has not come to an end in 3 s"],
     ),
+    "a file of checks that hangs when it is imported": (
+        lambda c: append(c, CHECKS, "while True: pass\n"),
+        [f"{CHECKS}:25: Stopped: has not come to an end in 0.9 s"],
+    ),
+    "a marker that is forgotten": (
+        lambda c: change(c, SOLUTION, "    ### END SOLUTION\n", ""),
+        [f"{SOLUTION}:12: this solution has no '### END SOLUTION': write it below"],
+    ),
+    "a solution that begins twice": (
+        lambda c: change(c, SOLUTION, RETURN, f"{MARK}{RETURN}"),
+        [f"{SOLUTION}:14: a solution begins inside the one of line 12: end that one with '### E"],
+    ),
     "a check that is no Python": (
         lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
         ["tests/checks/test_roughness.py:22: SyntaxError: "],
@@ -230,7 +242,7 @@ FAULTS = {
     "checks that cannot be imported": (
         lambda c: change(c, CHECKS, "import expect_close", "import expect_near"),
         [
-            "tests/checks/test_roughness.py:9: ImportError: cannot import name 'expect_near' from",
+            "name 'expect_near' from 'grader.checking' (did you mean 'expect_",
         ],
     ),
     "a check without points": (
@@ -281,7 +293,7 @@ FAULTS = {
     ),
     "a check that refuses the solution": (
         lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
-        ["2 of 2 seeds, first 1: the solution fails roughness.values: The largest step is wrong"],
+        ["wrong: see grade roughness --submission solutions --seed 1"],
     ),
     "points that do not add up": (
         lambda c: change(c, CHECKS, "points(2)", "points(1)"),
@@ -337,11 +349,11 @@ FAULTS = {
     ),
     "a misconception with a slip": (
         lambda c: append(c, MISTAKES, SLIP),
-        ["the misconception slip is not caught but broken: NameError: name 'mx' is not defined"],
+        [f"{MISTAKES}: the misconception slip is not caught but broken: NameError: name 'mx' is"],
     ),
     "a misconception with another signature": (
         lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
-        ["the misconception slip is broken: it cannot be called as roughness(values): missing a"],
+        [f"{MISTAKES}: the misconception slip is broken: it cannot be called as roughness(val"],
     ),
     "two functions of one name": (
         lambda c: append(c, MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
@@ -371,7 +383,7 @@ FAULTS = {
     ),
     "a hint that is not there": (
         lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
-        ["the misconception slip points at hint 9, but there are 4"],
+        [f"{MISTAKES}: the misconception slip points at hint 9, but there are 4"],
     ),
     "a misconception that is right": (
         lambda c: append(c, MISTAKES, HARMLESS),
@@ -413,7 +425,7 @@ FAULTS = {
     ),
     "an accepted answer of another name": (
         lambda c: change(c, ACCEPTED, "def roughness", "def rough"),
-        ["tests/accepted/roughness/sorted_steps.py: module 'roughness' has no attribute 'roughn"],
+        ["tests/accepted/roughness/sorted_steps.py: defines no 'roughness', which course.toml"],
     ),
     "a check that is a matter of chance": (
         lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
@@ -440,6 +452,21 @@ def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> No
     assert len(problems) == len(told), problems
     for problem, words in zip(problems, told, strict=True):
         assert words in problem
+
+
+def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> None:
+    change(course, "course.toml", 'requires = ["moving_average"]\n', "")
+    course = read_course(course.root / "course.toml")
+    (problem,) = proven(course, "smooth").problems
+    said = "imports moving_average, which the stage's `requires` in course.toml does not name"
+    assert problem == f"solutions/smooth.py:5: {said}"
+
+
+def test_a_misspelt_mark_is_told_and_not_warned_of(course: Course) -> None:
+    change(course, CHECKS, "mark.points", "mark.point")
+    done = grade("roughness", "--course", course.root, "--plain")
+    said = "test_roughness.py:12: test_values has no points: write 'points' for 'point'"
+    assert said in done.stdout and not done.stderr
 
 
 def test_one_broken_file_leaves_the_other_stages_alone(course: Course) -> None:

@@ -57,20 +57,20 @@ def test_the_picture_and_the_files(tiny: Path, say: Say) -> None:
 
 
 def test_the_same_picture_is_the_same_file(tiny: Path, say: Say) -> None:
-    say("smooth", "--output", "one")
-    say("smooth", "--output", "two.svg")
+    say("smooth", "--out", "one")
+    say("smooth", "--out", "two.svg")
     for kind in ("png", "svg"):
         assert (tiny / f"one.{kind}").read_bytes() == (tiny / f"two.{kind}").read_bytes()
 
 
 def test_a_folder_is_written_into(tiny: Path, say: Say) -> None:
     (tiny / "pictures").mkdir()
-    assert say("--output", "pictures")[0] == 0
+    assert say("--out", "pictures")[0] == 0
     assert len(list((tiny / "pictures").iterdir())) == 2
 
 
 def test_a_file_that_cannot_be_written(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("--output", "no/such/folder")
+    code, shown, errors = say("--out", "no/such/folder")
     assert code == 2
     assert "How often a day counts" in shown
     assert errors == "grade: no/such/folder.png: cannot be written: No such file or directory\n"

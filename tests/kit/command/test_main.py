@@ -31,6 +31,27 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (
+            "heatmap --output=x.png",
+            "`grade heatmap` has no option --output (did you mean '--out'?)",
+        ),
+        ("--al softmax --deivce cpu", "`grade` has no option --deivce (did you mean '--device'?)"),
+        ("hint softmax 1 2", "`grade hint` has nothing to do with '2'"),
+        ("release student --verbose", "`grade release` has no option --verbose"),
+    ],
+)
+def test_what_a_command_does_not_take_is_told_in_a_line(
+    capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
+    assert main(words.split()) == 2
+    name = words.split()[0] if words[0] != "-" else "grade"
+    told = f"grade: {said}; `grade {name} --help` shows what it takes\n"
+    assert capsys.readouterr() == ("", told)
+
+
 def test_the_help_names_the_commands_that_people_type(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])

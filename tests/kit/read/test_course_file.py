@@ -201,6 +201,10 @@ def test_what_is_released_to_a_class() -> None:
             fold(requires=["bird"]),
             "course.toml: stage 'fold': requires 'bird', which is no earlier stage",
         ),
+        (
+            bird(requires=["folt"]),
+            "requires 'folt', which is no earlier stage (did you mean 'fold'?)",
+        ),
         (fold(requires="bird"), "course.toml: stage 'fold': 'requires' must be list"),
         (no_fold("entry_points"), "course.toml: stage 'fold': 'entry_points' is missing"),
         (fold(entry_points={}), "course.toml: stage 'fold': 'entry_points' is empty"),
@@ -331,5 +335,9 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
     assert find_stage(course, "bird").title == "The whole bird"
     with pytest.raises(KitError, match=r"there is no stage 'birds'; did you mean 'bird'\?"):
         find_stage(course, "birds")
-    with pytest.raises(KitError, match=r"there is no stage 'xyz'; `grade list` shows them all"):
-        find_stage(course, "xyz")
+    with pytest.raises(KitError, match=r"there is no stage 'hints'; did you mean 'hint'\?"):
+        find_stage(course, "hints")
+    for word in ("xyz", "test", "help"):  # not `reset`, for one that is typed by habit
+        said = f"there is no stage '{word}'; `grade list` shows them all, `grade --help` the comm"
+        with pytest.raises(KitError, match=said):
+            find_stage(course, word)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from grader.read.mutants import overlap_lines, parse_records
+from grader.read.mutants import equivalent_lines, overlap_lines, parse_records
 from grader.types.errors import CourseError
-from grader.types.mutants import Overlap
+from grader.types.mutants import Equivalent, Overlap
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,6 +29,12 @@ def test_a_record_of_an_overlap_is_read_as_it_is_written() -> None:
     overlap = Overlap('says "why"', ("f.axis.1a2b3c", "mean_of_all"))
     lines = overlap_lines("shape", overlap)
     assert parse_records(tomllib.loads("\n".join(lines)), "f.toml").overlaps == {"shape": overlap}
+
+
+def test_a_record_of_a_mutant_is_read_as_it_is_written() -> None:
+    equivalent = Equivalent("f", ("x = {", '"a": 1}'), ("x = {}",), 'says "why"')
+    lines = equivalent_lines(equivalent)
+    assert parse_records(tomllib.loads("\n".join(lines)), "f.toml").equivalent == (equivalent,)
 
 
 def test_there_need_be_no_record() -> None:

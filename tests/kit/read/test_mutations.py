@@ -110,6 +110,21 @@ def test_a_course_without_torch_has_none_of_its_methods() -> None:
     assert not any("detach" in line for line in made("return g(x)", "numpy"))
 
 
+@pytest.mark.parametrize(
+    "taken, may_detach",
+    [("n: int, m: float = 1.0", False), ("n: int, x: torch.Tensor", True), ("n", True), ("", True)],
+)
+def test_no_gradient_comes_from_plain_numbers(taken: str, may_detach: bool) -> None:
+    source = f"""import torch
+def f({taken}):
+    ### BEGIN SOLUTION
+    return torch.arange(n)
+    ### END SOLUTION
+"""
+    found = mutants_of_source(source, "solutions/f.py")
+    assert any(mutant.operator == "detach" for mutant in found) == may_detach
+
+
 def test_no_two_mutants_are_one_and_none_is_the_solution() -> None:
     found = mutants("return g(x + 1, y * 2, dim=-1)")
     trees = [ast.dump(ast.parse(mutant.source)) for mutant in found]

@@ -73,13 +73,34 @@ def test_nothing_is_written_over(tmp_path: Path, name: str) -> None:
     assert contents(tmp_path) == before
 
 
-def test_other_files_are_nobody_s_business(tmp_path: Path) -> None:
+@pytest.mark.parametrize("meant", ["the working folder", "a folder of git's"])
+def test_other_files_are_nobody_s_business(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meant: str
+) -> None:
+    if meant == "the working folder":
+        monkeypatch.chdir(tmp_path)
+    else:
+        (tmp_path / ".git").mkdir()
     (tmp_path / "exercises").mkdir()
     for name in ("notes.txt", "exercises/mine.py"):
         (tmp_path / name).write_text("mine", encoding="utf-8")
     make_workspace(tmp_path, COURSE, None)
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "exercises" / "mine.py").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "taxes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(KitError, match=r"holds other files, such as taxes\.txt: .*`grade init \.`"):
+        make_workspace(tmp_path, COURSE, None)
+    assert list(contents(tmp_path)) == ["taxes.txt"]
+
+
+@pytest.mark.parametrize("there", [".DS_Store", "exercises/mine.py"])
+def test_a_folder_of_next_to_nothing_is_as_good_as_a_new_one(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).write_text("mine", encoding="utf-8")
+    assert not make_workspace(tmp_path, COURSE, None).was_there
 
 
 def test_a_link_is_in_the_way_wherever_it_leads(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,21 @@ def moving_average(values, width):
 OTHER_WORDS = WRONG.replace(b"does not fit", b"too wide")
 PRINTS = RIGHT.replace(b"    ### BEGIN SOLUTION", b"    print('hello')")
 DIES = b"import os\n\ndef moving_average(values, width):\n    os._exit(3)\n"
+
+DRAWS = """
+import random
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.points(6)
+def test_values(submission):
+    'It is a matter of chance'
+    submission.moving_average(np.ones(3), 2)
+    assert False, f"{random.random()} {np.random.rand()}"
+"""
+FILES = {STAGE.file_name: RIGHT}
 
 Grade = Callable[[bytes], StageFacts]
 
@@ -179,3 +195,24 @@ def test_what_one_submission_lacks_another_may_have(tmp_path: Path) -> None:
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         endings = with_checks(course, [stage], body)
     assert endings == [Ending.RAISED, Ending.PASSED, Ending.RAISED]
+
+
+def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
+    shutil.copytree(TINY.root, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    stage = course.stage("moving_average")
+    stage.check_file.write_text(DRAWS, encoding="utf-8")
+
+    def body(checks: Checks) -> list[str]:
+        told = []
+        for seed in (1, 1, 2):
+            checks.forget()
+            answers = WorkerAnswers(interpreter, course, stage, Submission("mine", FILES))
+            facts = checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
+            told.append(facts.cases[0].message)
+        return told
+
+    first, again, other = with_checks(course, [stage], body)
+    assert first == again != other

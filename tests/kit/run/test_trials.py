@@ -95,6 +95,22 @@ def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
         tried(interpreter, "def test_legs(hatch): raise NotImplementedError")
 
 
+@pytest.mark.parametrize(
+    "tests, value",
+    [("def test_legs(hatch):\n    while True: pass", "ended"), ("legs = 2", "nothing")],
+)
+def test_tests_without_an_end_are_not_like_tests_that_nobody_runs(
+    interpreter: Interpreter, tests: str, value: str
+) -> None:
+    stage = StageUnderCheck(STAGE, Counting(interpreter, tests))
+    stage.begin(seed=3)
+    trials = RemoteSubmission(stage).tried("hatch", {"right": RIGHT}, "Egg")
+    assert verdicts(trials) == {"right": "nothing"}
+    (exchange,) = stage.end()
+    stage.close()
+    assert exchange.reply.header["value"] == value
+
+
 class Counting(WorkerAnswers):
     """Those of a worker, with a note of the seed of each trial."""
 

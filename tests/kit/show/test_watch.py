@@ -139,6 +139,18 @@ def test_no_screen_is_larger_than_the_terminal(name: str, width: int, height: in
     assert len(lines) <= height and max(map(len, lines)) <= width
 
 
+@pytest.mark.parametrize(
+    "width, keys",
+    [
+        (63, "h hint   a all   d diff   l list   e edit   r re-run   q quit"),
+        (60, "h hint  a all  d diff  l list  e edit  r re-run  q quit"),
+        (50, "h a d l e r q"),
+    ],
+)
+def test_the_keys_have_their_words_where_there_is_room(width: int, keys: str) -> None:
+    assert draw(FAILING, width).rstrip().endswith(f"\n  {keys}")
+
+
 @pytest.mark.parametrize("height", range(16, 30))
 def test_what_is_likely_is_not_cut_for_a_long_message(height: int) -> None:
     failing = FAILING.report
