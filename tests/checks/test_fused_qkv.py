@@ -464,9 +464,12 @@ def test_fuse_values(
     fused = submission.fuse(core(submission, state), H)
     expect_layers(dict(fused.named_parameters()), D, bias)
     x = rand(B=2, T=5, D=D)
-    fused.eval()
     for mask in (None, causal(5, device)):
+        fused.eval()
         expect_results(fused(x, mask), reference(state, H, x, mask), " of the fused module")
+        fused.train()  # in which nothing is dropped either
+        results = fused(x, mask)
+        expect_results(results, reference(state, H, x, mask), " of the fused module in training")
 
 
 @pytest.mark.points(1)
@@ -500,7 +503,9 @@ def test_fuse_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
         axes = "row column" if wanted.dim() == 2 else "row"
         expect_close(found[name], wanted, axes=axes, rtol=0, atol=0, what=name)
     fused.eval()
-    output, _ = fused(rand(B=2, T=5, D=D, dtype=dtype))
+    x = rand(B=2, T=5, D=D, dtype=dtype)
+    with expect_unchanged(x=x):
+        output, _ = fused(x)
     expect_dtype(output, dtype)
 
 
