@@ -118,10 +118,8 @@ def test_values(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d
 @pytest.mark.parametrize("shift", [0.0, 30.0, -30.0])
 def test_large(submission: Any, rand: Rand, shift: float) -> None:
     """Scores of some hundreds, positive or negative, give no NaN"""
-    for Tk, late in (
-        (9, 0),
-        (700, 640),
-    ):  # in blocks of keys, the first may tell nothing of the last
+    # Where keys are taken in blocks, the first may tell nothing of the last.
+    for Tk, late in ((9, 0), (700, 640)):
         q, k, v = inputs(rand, Tk=Tk)
         q = (q * 8).round() / 2
         k = (k * 8).round() / 2  # halves: every right answer has the same scores, exactly
