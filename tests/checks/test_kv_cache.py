@@ -273,7 +273,7 @@ def test_one_by_one(submission: Any, rand: Rand, chunks: str) -> None:
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("chunks", ["1 2", "2 3", "4 2", "1 5 2", "3 1 4 2", "9 7 5", "1030 3 1"])
+@pytest.mark.parametrize("chunks", ["1 2", "2 3", "4 2", "1 5 2", "3 1 4 2", "9 7 5", "520 3 1"])
 @torch.no_grad()
 def test_chunks(submission: Any, rand: Rand, chunks: str) -> None:
     """Chunks of any length give what the full pass gives"""
@@ -283,7 +283,7 @@ def test_chunks(submission: Any, rand: Rand, chunks: str) -> None:
 def expect_chunks(submission: Any, rand: Rand, chunks: str) -> None:
     """Hold outputs and caches of calls with so many new tokens each against one call with all."""
     sizes = [int(size) for size in chunks.split()]
-    B, D, H = (2, 12, 3) if sum(sizes) < 1000 else (1, 4, 2)
+    B, D, H = (2, 12, 3) if sum(sizes) < 100 else (1, 4, 2)
     state = random_state(rand, D)
     x = rand(B=B, T=sum(sizes), D=D)
     expected, (keys, values) = reference(state, H, x)

@@ -92,7 +92,7 @@ def test_causal_kind(submission: Any, T: int) -> None:
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize("T", [1, 2, 3, 6, 4, 1030])
+@pytest.mark.parametrize("T", [1, 2, 3, 6, 4, 520])
 def test_causal_values(submission: Any, T: int) -> None:
     """causal_mask allows a query itself and what came before, nothing later"""
     expect_close(submission.causal_mask(T), causal(T), axes=AXES, what="the mask")
