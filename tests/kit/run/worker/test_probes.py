@@ -167,7 +167,7 @@ def test_a_tensor_is_found_wherever_a_module_holds_it(hold: Callable[[Tensor], A
 
 def test_what_its_class_and_those_before_it_keep_is_found_and_no_other_class() -> None:
     class Keeps(Plain):
-        history = [torch.ones(2, 3)]
+        history = (torch.ones(2, 3),)
 
     class Last(Keeps):
         last = torch.ones(4)
