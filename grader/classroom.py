@@ -27,7 +27,7 @@ from grader.read.notebook import solution_id
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells
 from grader.run.earned import Earned
-from grader.run.lanes import LaneLost, can_fork, in_lanes
+from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
 from grader.run.solutions import solution_files
 from grader.show.grade_cells import (
     notebook_verdict,
@@ -41,6 +41,7 @@ from grader.types.gradebook import Graded, NotebookVerdict, ReleasedCell
 from grader.types.submission import Submission
 
 _READ_ONLY = 0o444
+_COLLECTED = 10  # submissions after which garbage is looked for
 
 
 def verdict_on(
@@ -94,25 +95,29 @@ def all_graded(
     engine: Engine,
     jobs: Iterable[Job],
     lanes: int,
-    probed: Sequence[Stage],
+    stages: Sequence[Stage],
     seed: int,
     work: Callable[[Engine], Callable[[Job], Result]],
 ) -> Iterator[tuple[Job, Result | LaneLost]]:
     """Each job with its result, as they come, from so many `lanes` at a time.
 
-    `work` gives what does a job with the engine of a lane, which first proves on the `probed`
-    stages that it can grade. A job whose process is lost is tried once more in another: what is
-    lost twice is LaneLost. Raises whatever `work` does.
+    `work` gives what does a job with the engine of a lane. The engine first proves that it can
+    grade the `stages`, each lane that it can grade the first of them. A job whose process is lost
+    is tried once more in another: what is lost twice is LaneLost. Raises KitError where nothing can
+    pass, and whatever `work` does.
     """
+    expect_sound(engine, stages, seed)
     if lanes == 1 or not can_fork(engine.device):
-        one = _Lane(engine, probed, seed, work)
+        one = _Lane(engine, (), seed, work)
         yield from ((job, one(job)) for job in jobs)
         return
+    engine.read_misconceptions(stages)  # now, for all lanes
+    gc.collect()
     gc.freeze()  # what is there already is looked at by no lane, and so stays shared by all
     lost: list[Job] = []
     for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
         for job, result in in_lanes(
-            count, some, lambda: _Lane(engine.forked(), probed, seed, work)
+            count, some, lambda: _Lane(engine.forked(), stages[:1], seed, work)
         ):
             if isinstance(result, LaneLost) and not once_more:
                 lost.append(job)
@@ -136,14 +141,18 @@ class _Lane(Generic[Job, Result]):
         self._probed = probed
         self._seed = seed
         self._work = work(engine)
-        self._is_sound = False
+        self._done = 0
 
     def __call__(self, job: Job) -> Result:
-        if not self._is_sound:
+        if self._probed:
             expect_sound(self._engine, self._probed, self._seed)
-            self._is_sound = True
+            self._probed = ()
         done = self._work(job)
         self._engine.interpreter.prepare()
+        self._done += 1
+        if self._done % _COLLECTED == 0:
+            gc.collect()  # few objects may hold large tensors: Python would be slow to look
+        give_back_memory()
         return done
 
     def close(self) -> None:
@@ -215,22 +224,22 @@ class NbgraderClass:
         shutil.rmtree(self._staging, ignore_errors=True)
         entries: list[Entry] = []
         deadlines = read_deadlines(self._root, self.assignment)
-        expect_sound(engine, self.stages, seed)
         try:
             with Earned(shared=can_fork(engine.device)) as earned:
 
                 def work(lane: Engine) -> Callable[[str], tuple[Entry, Graded]]:
                     return lambda student: self._one(lane, student, seed, deadlines, earned)
 
-                first = self.stages[:1]
-                for student, result in all_graded(engine, students, lanes, first, seed, work):
+                results = all_graded(engine, students, lanes, self.stages, seed, work)
+                for student, result in results:
                     if isinstance(result, LaneLost):
                         result = self._unknown(student, str(result), deadlines)
                     entry, graded = result
                     entries.append(entry)
                     tell(graded)
         finally:
-            self._write(entries)
+            if entries:
+                self._write(entries)
 
     def _one(
         self,

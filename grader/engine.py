@@ -160,18 +160,24 @@ class Engine:
         finally:
             self._run = None
 
+    def read_misconceptions(self, stages: Sequence[Stage]) -> None:
+        """Have at hand what failing checks of these stages are held against."""
+        from grader.read.misconceptions import read_misconceptions
+        from grader.run.solutions import local_solutions
+
+        for stage in stages:
+            if stage.slug not in self._known:
+                solutions = local_solutions(self.course, stage)
+                self._known[stage.slug] = read_misconceptions(stage), solutions
+
     def _diagnosed(self, stage: Stage, facts: StageFacts) -> dict[str, Diagnosis]:
         """The diagnoses of a stage's failing checks, thought out once for the same facts."""
         from grader.judge.diagnosis import diagnose
-        from grader.read.misconceptions import read_misconceptions
-        from grader.run.solutions import local_solutions
 
         numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
         if numbers in self._diagnoses:
             return self._diagnoses[numbers]
-        if stage.slug not in self._known:
-            solutions = local_solutions(self.course, stage)
-            self._known[stage.slug] = read_misconceptions(stage), solutions
+        self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
         found = diagnose(facts, known, solution, self._replays) if known else {}
         is_known = all(number is not None for number, _ in numbers)

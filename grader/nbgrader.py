@@ -181,7 +181,7 @@ class _EngineThread:
     def _work(self) -> None:
         try:
             course = locate_whole_course(None)
-            with_engine(course, course.stages, "auto", lambda engine: self._serve(engine, course))
+            with_engine(course, course.stages, "cpu", lambda engine: self._serve(engine, course))
         except BaseException as error:  # noqa: BLE001 - raised where somebody waits for an answer
             while self._questions.get() is not None:
                 self._answers.put(error)

@@ -2,6 +2,7 @@
 
     python tests/benchmark_class.py [SUBMISSIONS [STOCK]]
     python tests/benchmark_class.py --sizes 100 1000 10000
+    python tests/benchmark_class.py --in-flight 300
     python tests/benchmark_class.py --profile 300
 
 Without --sizes the very same notebooks are graded by stock `nbgrader autograde` (which takes long,
@@ -14,6 +15,9 @@ cell a stage grades with the whole engine and gives nbgrader the points.
 
 With --sizes, classes of these sizes are graded by `grade class`, and its rate, processor time and
 memory are told; of every twenty students one is hostile.
+
+With --in-flight, a class of this size, nobody hostile, is graded two at a time and four at a time:
+each submission more that is in flight takes half of the private memory more, of all processes.
 
 With --profile, what is left of the time: for the second half of a class of this size, the processor
 time of a submission in the process that judges and in the workers that run it.
@@ -37,12 +41,13 @@ import os
 import random
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -89,6 +94,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("submissions", nargs="?", type=int, default=100)
     parser.add_argument("stock", nargs="?", type=int, default=6)
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
+    parser.add_argument("--in-flight", type=int, metavar="N")
     parser.add_argument("--profile", type=int, metavar="N")
     args = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
@@ -98,6 +104,8 @@ def main(arguments: Sequence[str]) -> None:
         if args.sizes:
             for size in args.sizes:
                 tell_size(Path(folder) / f"class-{size}", course, size)
+        elif args.in_flight:
+            tell_in_flight(Path(folder), course, args.in_flight)
         elif args.profile:
             tell_profile(list(handed_in(course, args.profile)))
         else:
@@ -134,24 +142,47 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
 
 def tell_size(there: Path, course: Path, size: int) -> None:
     """Grade a class of this size, one in twenty of them hostile, and tell what it takes."""
-    folder = there / "submissions"
-    folder.mkdir(parents=True)
-    for number, notebook in enumerate(handed_in(course, size, hostile=0.05)):
-        (folder / f"student{number:05}.ipynb").write_bytes(notebook)
+    hand_in(there, handed_in(course, size, hostile=0.05))
     adopt_orphans()
     before = seconds_used()
     start = time.perf_counter()
-    memory = with_memory(lambda: class_command(folder, there / "results"))
+    memory = with_memory(there)
     seconds = time.perf_counter() - start
     cpu = seconds_used() - before
+    most = {kind: max(max(now[kind], default=0.0) for now in memory) for kind in memory[0]}
     print(
         f"{size:6} submissions {seconds:8.1f} s, {3600 * size / seconds:7.0f} an hour, "
         f"{cpu / size:6.3f} s of processor time each; private memory at most: "
-        f"{memory['command']:.0f} MiB the command, {memory['lane']:.0f} MiB each that grades, "
-        f"{memory['worker']:.0f} MiB each that runs a submission",
+        f"{most['command']:.0f} MiB the command, {most['lane']:.0f} MiB each that grades, "
+        f"{most['worker']:.0f} MiB each that runs a submission",
         flush=True,
     )
     shutil.rmtree(there)
+
+
+def tell_in_flight(folder: Path, course: Path, size: int) -> None:
+    """Grade a class of this size with two lanes and with four, and tell the difference."""
+    usual, most = {}, {}
+    for lanes in (2, 4):
+        there = folder / str(lanes)
+        hand_in(there, handed_in(course, size))
+        memory = with_memory(there, "--jobs", str(lanes))
+        full = [now["lane"] + now["worker"] for now in memory if len(now["lane"]) == lanes]
+        usual[lanes] = statistics.median(map(sum, full))
+        most[lanes] = max(map(sum, full))
+        print(
+            f"{lanes} at a time: {usual[lanes]:.0f} MiB, at most {most[lanes]:.0f} MiB", flush=True
+        )
+    one, at_most = (usual[4] - usual[2]) / 2, (most[4] - most[2]) / 2
+    print(f"one more in flight: {one:.0f} MiB, at most {at_most:.0f} MiB")
+
+
+def hand_in(there: Path, notebooks: Iterable[bytes]) -> None:
+    """Put the notebooks in a folder of submissions."""
+    folder = there / "submissions"
+    folder.mkdir(parents=True)
+    for number, notebook in enumerate(notebooks):
+        (folder / f"student{number:05}.ipynb").write_bytes(notebook)
 
 
 def adopt_orphans() -> None:
@@ -204,25 +235,27 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
         )
 
 
-def with_memory(start: Callable[[], subprocess.Popen[bytes]]) -> dict[str, float]:
-    """The most private memory in MiB of the processes of a command, by what they do."""
-    most = {"command": 0.0, "lane": 0.0, "worker": 0.0}
-    process = start()
+def with_memory(there: Path, *options: str) -> list[dict[str, list[float]]]:
+    """Grade the submissions; now and then the private memory in MiB of each process, by kind."""
+    seen: list[dict[str, list[float]]] = []
+    process = class_command(there / "submissions", there / "results", *options)
 
     def watch() -> None:
         command = psutil.Process(process.pid)
         while process.poll() is None:
+            now: dict[str, list[float]] = {"command": [], "lane": [], "worker": []}
             for kind, found in kinds_of(command):
                 with suppress(psutil.Error):
-                    most[kind] = max(most[kind], found.memory_full_info().uss / (1 << 20))
-            time.sleep(0.5)
+                    now[kind].append(found.memory_full_info().uss / (1 << 20))
+            seen.append(now)
+            time.sleep(0.25)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     if process.wait() not in (0, 1):
         raise SystemExit(f"grade class ended with exit code {process.returncode}")
     watcher.join()
-    return most
+    return seen
 
 
 def kinds_of(command: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
@@ -339,10 +372,10 @@ def graded(
 HALVES = ("02468", "13579")  # the last digits of the students that each process grades
 
 
-def class_command(folder: Path, out: Path) -> subprocess.Popen[bytes]:
+def class_command(folder: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
     """`grade class` on a folder."""
     words = ["class", str(folder), "--out", str(out), "--course", str(ROOT), "--seed", "1"]
-    return started([sys.executable, "-m", "grader", *words], ROOT)
+    return started([sys.executable, "-m", "grader", *words, *options], ROOT)
 
 
 def grade(*words: str) -> None:

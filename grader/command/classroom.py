@@ -67,7 +67,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="with --nbgrader: also those that are graded already"
     )
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="default: cpu; with a GPU one is graded at a time, with no limit on memory",
+    )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="so many at a time (default: one a processor core)"
     )

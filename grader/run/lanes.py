@@ -6,6 +6,7 @@ never is.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import signal
 import sys
@@ -36,6 +37,13 @@ class Work(Protocol[_Asked, _Given]):
 def can_fork(device: str) -> bool:
     """Whether a process that uses this device may be forked: none that uses a GPU can."""
     return sys.platform == "linux" and device == "cpu"
+
+
+def give_back_memory() -> None:
+    """Give the system what this process has freed; C's library would keep most of it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 class LaneLost(Exception):

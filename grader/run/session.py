@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
@@ -50,7 +50,7 @@ class Checks:
         self._stages = stages
         self._measures = measures
         self._has_torch = has_torch
-        self._items: dict[str, list[pytest.Item]] = {stage.slug: [] for stage in stages}
+        self._items: dict[str, dict[Case, pytest.Item]] = {stage.slug: {} for stage in stages}
         self.planned: dict[str, tuple[PlannedCheck, ...]] = {}
         self._current: StageUnderCheck | None = None
         self._seed = 0
@@ -62,7 +62,12 @@ class Checks:
         """Take the items that pytest collected. Raises CourseError for a wrong one."""
         by_file = {stage.check_file.resolve(): stage for stage in self._stages}
         for item in items:
-            self._items[by_file[item.path.resolve()].slug].append(item)
+            stage = by_file[item.path.resolve()]
+            case, cases = _case(stage, item), self._items[stage.slug]
+            if case in cases:
+                file = stage.check_file.relative_to(stage.root).as_posix()
+                raise CourseError(f"{file}: two classes have a check {item.name}: rename one")
+            cases[case] = item
         for stage in self._stages:
             planned = tuple(_planned(stage, self._items[stage.slug]))
             known = {check.id for check in planned}
@@ -75,11 +80,9 @@ class Checks:
         """Run every check of `stage` against `remote` and close it, even if it is cancelled."""
         facts: list[CaseFact] = []
         given_up: set[str] = set()
-        items = self._items[stage.slug]
         self._current, self._device = remote, device
         try:
-            for item in items:
-                case = _case(stage, item)
+            for case, item in self._items[stage.slug].items():
                 if case.check in given_up:
                     facts.append(CaseFact(case, Ending.NOT_RUN))
                     continue
@@ -97,10 +100,10 @@ class Checks:
         self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
     ) -> Iterator[CaseFact]:
         """Run these cases in this order, each when its fact is asked for."""
-        items = {_case(stage, item).id: item for item in self._items[stage.slug]}
+        items = self._items[stage.slug]
         self._current, self._device = remote, device
         for case in cases:
-            yield self._run_case(case, items[case.id], remote, seed)
+            yield self._run_case(case, items[case], remote, seed)
 
     def forget(self) -> None:
         """Forget what was asked and answered before: what runs next has nothing to do with it."""
@@ -310,11 +313,10 @@ def _no_options_from_outside() -> Iterator[None]:
         os.environ.update({name: value for name, value in kept.items() if value is not None})
 
 
-def _planned(stage: Stage, items: Sequence[Any]) -> Iterator[PlannedCheck]:
+def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
     cases: dict[str, list[Case]] = {}
     first: dict[str, Any] = {}
-    for item in items:
-        case = _case(stage, item)
+    for case, item in items.items():
         cases.setdefault(case.check, []).append(case)
         first.setdefault(case.check, item)
     for check, item in first.items():

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from grader.run.facts import CaseFact, Ending, Exchange
 from grader.run.worker.wire import Frame
 
-_CAP = 24 << 20  # bytes, roughly, that all of it may take
+_CAP = 16 << 20  # bytes, roughly, that all of it may take
 _PER_REPLY = 500  # of them for each reply that is known
 _REPEATABLE = (Ending.PASSED, Ending.WRONG, Ending.RAISED, Ending.NOT_WRITTEN)
 
@@ -28,7 +28,7 @@ class Key:
     device: str
 
 
-@dataclass
+@dataclass(slots=True)
 class _Node:
     """What follows the replies so far: the next request, or the fact at the end."""
 

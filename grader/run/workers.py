@@ -82,10 +82,15 @@ class Interpreter:
     """A fresh isolated interpreter that shares nothing with this process but one socket.
 
     Its environment is empty, its standard streams are /dev/null, its session is its own (Ctrl-C in
-    the terminal does not reach it), and it ends when this process does.
+    the terminal does not reach it), and it ends when this process does. Without `gpu` this process
+    sees no NVIDIA GPU either, if it has not looked for one yet.
     """
 
     def __init__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> None:
+        if not gpu:
+            # A check would ask a worker for a GPU that it may not open, and once gradients were
+            # taken where torch sees one, no process that is forked off can take any.
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
         self._scratch_root = tempfile.mkdtemp(prefix="grade-")
         self._setup = {
             "scratch_root": self._scratch_root,

@@ -43,6 +43,17 @@ HANG = """while True:
             pass
 """
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
+TWO_CLASSES = "".join(
+    f"""
+
+class {name}:
+    @pytest.mark.points(1)
+    def test_more(self, submission: Any) -> None:
+        \"\"\"More\"\"\"
+        assert submission.roughness([1.0]) == 0
+"""
+    for name in ("TestOne", "TestOther")
+)
 VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
 OVERLAP = """
@@ -245,6 +256,10 @@ FAULTS = {
     "two checks of one name": (
         lambda c: append(c, CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
         ["tests/checks/test_roughness.py:31: helper hides the one of line 27: rename one"],
+    ),
+    "two checks of one name in two classes": (
+        lambda c: append(c, CHECKS, TWO_CLASSES),
+        ["tests/checks/test_roughness.py: two classes have a check test_more: rename one"],
     ),
     "a check without a title": (
         lambda c: change(

@@ -81,11 +81,13 @@ class Caller:
     ) -> Any:
         function = _bridge(torch)
         unpacker: list[Unpacker] = []
+        calls: list[Any] = []
         indices: list[int] = []
 
         def forward() -> tuple[list[Any], list[Any]]:
             reply = self._unpacker(self._transport(request))
             unpacker.append(reply)
+            calls.append(reply.frame.header.get("call"))
             self._finish(reply, arrays)
             entries = reply.frame.header.get("arrays", [])
             for index, array in enumerate(reply.arrays):
@@ -100,12 +102,13 @@ class Caller:
             return tensors, constant
 
         def backward(gradients: Sequence[Any]) -> list[Any]:
+            # What this holds, the results hold: with them in it none of it would ever be freed.
             given = [
                 (index, gradient)
                 for index, gradient in zip(indices, gradients, strict=True)
                 if gradient is not None
             ]
-            return self._gradients(unpacker[0].frame.header.get("call"), given, inputs, torch)
+            return self._gradients(calls[0], given, inputs, torch)
 
         results = function.apply(forward, backward, *inputs)
         for index, tensor in zip(indices, results, strict=True):

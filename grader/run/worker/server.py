@@ -233,7 +233,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             memory_bytes=setup["memory_bytes"],
             cpu_seconds=setup["cpu_seconds"],
             file_bytes=setup["file_bytes"],
-            open_files=64,
+            open_files=1024 if setup["gpu"] else 64,  # CUDA opens each device many times
             gpu=setup["gpu"],
         )
     )
@@ -398,6 +398,8 @@ def _warm_torch() -> None:
     """Load what torch loads on first use, so that a locked worker needs no file for it.
 
     One thread: after a tensor operation in a process of several threads a forked child would hang.
+    No gradient: where there is a GPU torch starts a thread for it then, and refuses one to all that
+    are forked later.
     """
     import torch
 
@@ -411,10 +413,13 @@ def _warm_torch() -> None:
     torch.compile = _uncompiled(torch.compile)
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
-    heads = torch.randn(2, 3, 4, requires_grad=True)
+    heads = torch.randn(2, 3, 4, requires_grad=True)  # recorded, but not gone back through
     weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
-    torch.nn.functional.dropout(weights, 0.5)
-    torch.autograd.grad(weights.double().sum(), heads)
+    torch.nn.functional.dropout(weights, 0.5).double().sum()
+
+
+# What torch.func's transforms of one another import: 0.6 s.
+_FOR_TRANSFORMS = ("torch._dynamo", "torch._decomp.decompositions_for_jvp")
 
 
 def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:
@@ -435,7 +440,8 @@ def _warm_pytest() -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         importlib.import_module("torch.testing").assert_close(torch.ones(1), torch.ones(1))
-        torch.func.hessian(torch.sin)(torch.ones(()))  # for which torch imports its compiler
+        for name in _FOR_TRANSFORMS:
+            importlib.import_module(name)
 
     class Warm:
         @pytest.mark.parametrize("number", [1, 2])

@@ -13,6 +13,7 @@ import pytest
 
 from grader.engine import Request, with_engine
 from grader.read.course_file import read_course
+from grader.run import workers
 from grader.run.lanes import can_fork
 from grader.run.solutions import solution_files
 from grader.run.worker.wire import Closed, Frame
@@ -62,6 +63,14 @@ def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
             worker.channel.receive(time.monotonic() + 10)
     for worker in (*workers, *again):
         worker.channel.close()
+
+
+def test_who_grades_without_a_gpu_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with Interpreter((), Limits(), gpu=True):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+    with Interpreter((), Limits(), gpu=False):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
 WATCHING = """
@@ -149,12 +158,25 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+# To autograd a device is there: it starts a thread for it, which no forked process has.
+A_GPU = """
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+_setup_privateuseone_for_python_backend()
+"""
+
+
 @pytest.mark.parametrize("tests", [False, True], ids=["", "with pytest"])
-def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(*, tests: bool) -> None:
+@pytest.mark.parametrize("device", [False, True], ids=["", "with a GPU"])
+def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
+    *, tests: bool, device: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Compiling needs a C++ compiler, which no worker may start: code runs as it is written."""
+    (tmp_path / "a_gpu.py").write_text(A_GPU if device else "", encoding="utf-8")
+    path = [*workers._environment_path(), str(tmp_path)]
+    monkeypatch.setattr(workers, "_environment_path", lambda: path)
     load = {"files": {}, "script": None, "cells": OF_TORCH.split("---\n"), "module": "m"}
     header = {"op": "load", "aliases": [], "names": [], "answered": {}, "forbidden": [], **load}
-    with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
+    with Interpreter(("torch", "a_gpu"), Limits(), gpu=False) as interpreter:
         worker = interpreter.start(tests=tests)
         worker.channel.send(Frame(header), time.monotonic() + 60)
         assert worker.channel.receive(time.monotonic() + 60).header["cells"] == []

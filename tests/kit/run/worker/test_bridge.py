@@ -5,7 +5,9 @@ The other side is a Bench in this process, behind a transport that turns every f
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +56,17 @@ def there(function: Callable[..., Any]) -> Wire:
 def leaf(*shape: int) -> Tensor:
     generator = torch.Generator().manual_seed(sum(shape))
     return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def test_a_result_with_gradients_is_freed_when_nobody_holds_it() -> None:
+    """torch's half of a cycle is hidden from Python's garbage collector, so there may be none."""
+    wire, x = there(lambda x: (2 * x, x[0])), leaf(3, 2)
+    twice, first = wire(x)
+    (twice.sum() + first.sum()).backward()
+    left = [weakref.ref(twice), weakref.ref(first), weakref.ref(twice.grad_fn)]
+    del twice, first
+    gc.collect()
+    assert [each() for each in left] == [None, None, None]
 
 
 # --- values ----------------------------------------------------------------------------------
