@@ -31,7 +31,7 @@ AXES = "B H Tq d_k"
 B, H, TQ, TK, DK = 2, 3, 5, 7, 4
 # Where memory is measured, every operation takes long: blocks of 16 tokens must be done in time,
 # and those of 2048 be small beside the matrix.
-LONG = [(512, 1024), (2048, 4096)]
+LONG = [(256, 512), (2048, 4096)]
 
 Rand = Callable[..., Tensor]
 
