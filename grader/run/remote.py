@@ -23,7 +23,7 @@ from grader.run.answers import (
 from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.transcripts import Key, Transcripts
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
-from grader.run.worker.bridge import Caller
+from grader.run.worker.bridge import Caller, ChangedArgument
 from grader.run.worker.wire import LAZY, Frame, Handle, Opaque, WireError
 from grader.types.course import EntryPoint, Stage
 from grader.types.text import safe
@@ -145,6 +145,8 @@ class StageUnderCheck:
         target["is_watched"] = is_watched
         try:
             return caller.call(target.pop("target"), args, kwargs, seed=self._seed, **target)
+        except ChangedArgument as error:
+            raise WrongReturn(f"{name}(...) {error}") from None
         except WireError as error:
             raise WrongReturn(f"{name}(...) gave an answer that makes no sense: {error}") from None
 

@@ -1,6 +1,9 @@
 """Known misconceptions of the stage causal_self_attention: what people really write.
 
 `_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+
+A learner's buffer may be any. Where the misconception is not about it, it is here what it is in the
+solution, and what is hidden is made anew: else no learner with another buffer would be told.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from grader.misconceptions import misconception
 class _Base(nn.Module):
     """The module in steps, drawing random numbers in the order of a usual solution."""
 
-    mask: Tensor
+    mask: Tensor | nn.Parameter
 
     def __init__(
         self,
@@ -56,11 +59,12 @@ class _Base(nn.Module):
                     nn.init.zeros_(layer.bias)
 
     def make_mask(self, size: int) -> None:
-        self.register_buffer("mask", self.later(size), persistent=False)
+        allowed = torch.ones(1, 1, size, size, dtype=torch.bool).tril()
+        self.register_buffer("mask", allowed, persistent=False)
 
     def later(self, size: int) -> Tensor:
-        """[size, size], 1 where a token would see a later one."""
-        return torch.ones(size, size).triu(1)
+        """[size, size], True where a token would see a later one."""
+        return torch.ones(size, size, dtype=torch.bool).triu(1)
 
     def forward(self, x: Tensor) -> Any:
         x = self.refuse(x)
@@ -82,7 +86,7 @@ class _Base(nn.Module):
 
     def hide(self, scores: Tensor) -> Tensor:
         T = scores.shape[-1]
-        return scores.masked_fill(self.mask[:T, :T].bool(), float("-inf"))
+        return scores.masked_fill(self.later(self.context_size)[:T, :T], float("-inf"))
 
     def weights(self, scores: Tensor) -> Tensor:
         weights: Tensor = self.dropout(torch.softmax(scores, dim=-1))
@@ -104,7 +108,7 @@ class _Base(nn.Module):
 )
 class NotCut(_Base):
     def hide(self, scores: Tensor) -> Tensor:
-        return scores.masked_fill(self.mask.bool(), float("-inf"))
+        return scores.masked_fill(self.later(self.context_size), float("-inf"))
 
 
 @misconception(
@@ -116,9 +120,8 @@ class NotCut(_Base):
 )
 class CutKept(_Base):
     def hide(self, scores: Tensor) -> Tensor:
-        T = scores.shape[-1]
-        self.mask = self.mask[:T, :T]
-        return super().hide(scores)
+        self.kept = min(scores.shape[-1], getattr(self, "kept", self.context_size))
+        return scores.masked_fill(self.later(self.kept), float("-inf"))
 
 
 @misconception(
@@ -142,7 +145,7 @@ class NotRegistered(_Base):
 )
 class MaskIsParameter(_Base):
     def make_mask(self, size: int) -> None:
-        self.mask = nn.Parameter(self.later(size), requires_grad=False)
+        self.mask = nn.Parameter(self.later(size).float(), requires_grad=False)
 
 
 @misconception(
@@ -219,7 +222,7 @@ class Inverted(_Base):
 )
 class OneAhead(_Base):
     def later(self, size: int) -> Tensor:
-        return torch.ones(size, size).triu(2)
+        return torch.ones(size, size, dtype=torch.bool).triu(2)
 
 
 @misconception(
@@ -231,7 +234,57 @@ class OneAhead(_Base):
 )
 class NotItself(_Base):
     def later(self, size: int) -> Tensor:
-        return torch.ones(size, size).triu(0)
+        return torch.ones(size, size, dtype=torch.bool).triu(0)
+
+
+@misconception(
+    "csa_nothing_but_later",
+    replaces="CausalSelfAttention",
+    says="You block the lower triangle, diagonal and all, as if 1 in it meant blocked. The last "
+    "token sees nothing then: NaN. It is the later tokens that are blocked.",
+    hint=3,
+)
+class NothingButLater(_Base):
+    def later(self, size: int) -> Tensor:
+        return torch.ones(size, size, dtype=torch.bool).tril()
+
+
+@misconception(
+    "csa_cut_from_the_end",
+    replaces="CausalSelfAttention",
+    says="Of the mask you take the first T columns of its last rows, so each token sees too much. "
+    "A text of T tokens has the first T rows, too.",
+    hint=3,
+)
+class CutFromTheEnd(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        return scores.masked_fill(self.later(self.context_size)[-T:, :T], float("-inf"))
+
+
+@misconception(
+    "csa_keeps_the_last",
+    replaces="CausalSelfAttention",
+    says="Of a text that is too long you drop the beginning without a word. "
+    "Raise a ValueError, so that the caller knows.",
+    hint=4,
+)
+class KeepsTheLast(_Base):
+    def refuse(self, x: Tensor) -> Tensor:
+        return x[:, -self.context_size :]
+
+
+@misconception(
+    "csa_softmax_over_queries",
+    replaces="CausalSelfAttention",
+    says="Your softmax runs over the queries. Each query shares its attention out among the keys, "
+    "the last axis.",
+    hint=5,
+)
+class SoftmaxOverQueries(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        weights: Tensor = self.dropout(torch.softmax(scores, dim=-2))
+        return weights
 
 
 @misconception(
@@ -254,8 +307,7 @@ class Unused(_Base):
 )
 class Multiplied(_Base):
     def hide(self, scores: Tensor) -> Tensor:
-        T = scores.shape[-1]
-        return scores * (1 - self.mask[:T, :T])
+        return scores * ~self.later(scores.shape[-1])
 
 
 @misconception(
@@ -270,8 +322,7 @@ class AfterSoftmax(_Base):
         return scores
 
     def weights(self, scores: Tensor) -> Tensor:
-        T = scores.shape[-1]
-        return super().weights(scores) * (1 - self.mask[:T, :T])
+        return super().weights(scores) * ~self.later(scores.shape[-1])
 
 
 # The layers
@@ -405,6 +456,46 @@ class NoScale(_Base):
 
 
 @misconception(
+    "csa_scale_by_d_out",
+    replaces="CausalSelfAttention",
+    says="You divide the scores by the root of d_out. One head's product only sums over its own "
+    "d_k features.",
+    hint=5,
+)
+class ScaleByDOut(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1) / math.sqrt(self.num_heads * self.d_k)
+
+
+@misconception(
+    "csa_split_by_view",
+    replaces="CausalSelfAttention",
+    says="You view straight as [B, H, T, d_k], which mixes tokens between the heads. "
+    "Cut the features first, then let tokens and heads change places.",
+    hint=5,
+)
+class SplitByView(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.reshape(B, self.num_heads, T, self.d_k)
+
+
+@misconception(
+    "csa_join_by_view",
+    replaces="CausalSelfAttention",
+    says="You split the heads well but join them by a reshape alone, which mixes the tokens. "
+    "Bring the tokens forward again before you merge.",
+    hint=5,
+)
+class JoinByView(_Base):
+    def forward(self, x: Tensor) -> Any:
+        x = self.refuse(x)
+        q, k, v = self.split(self.w_q(x)), self.split(self.w_k(x)), self.split(self.w_v(x))
+        heads = self.weights(self.hide(self.scores(q, k))) @ v
+        return self.out(heads.reshape(*x.shape[:2], -1))
+
+
+@misconception(
     "csa_weights_too",
     replaces="CausalSelfAttention",
     says="You return the weights as well. This module returns the output alone.",
@@ -433,6 +524,18 @@ class DropoutOnOutput(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return torch.softmax(scores, dim=-1)
 
+    def out(self, joined: Tensor) -> Any:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "csa_dropout_twice",
+    replaces="CausalSelfAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is enough "
+    "here.",
+    hint=5,
+)
+class DropoutTwice(_Base):
     def out(self, joined: Tensor) -> Any:
         return self.dropout(self.w_o(joined))
 

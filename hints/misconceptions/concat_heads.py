@@ -179,8 +179,8 @@ def concat_view_after_transpose(x: Tensor) -> Tensor:
 @misconception(
     "concat_float32",
     replaces="concat_heads",
-    says="You copy the heads into a new tensor, and a new tensor is float32 unless you say "
-    "otherwise. Give it the dtype and device of x, or rearrange x itself.",
+    says="Your result is float32 whatever x is: float() makes it so, and so is a new tensor that "
+    "isn't told. Give it the dtype and device of x, or rearrange x itself.",
 )
 def concat_float32(x: Tensor) -> Tensor:
     B, H, T, d_k = x.shape

@@ -270,6 +270,19 @@ class RandomBiases(_Base):
 
 
 @misconception(
+    "mha_w_o_default_init",
+    replaces="MultiHeadAttention",
+    says="w_q, w_k and w_v start as they should, but w_o is left to nn.Linear. All four start with "
+    "Xavier weights and zero biases.",
+    hint=1,
+)
+class WODefaultInit(_Base):
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        if layer is not self.w_o:
+            super().initialise_layer(layer)
+
+
+@misconception(
     "mha_zero_biases_only",
     replaces="MultiHeadAttention",
     says="Your biases start at zero as they should, but the weights keep nn.Linear's own start, "
@@ -407,6 +420,30 @@ class QueryForAll(_Base):
 class ValueFromKey(_Base):
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.w_q(query), self.w_k(key), self.w_v(key)
+
+
+@misconception(
+    "mha_key_and_value_exchanged",
+    replaces="MultiHeadAttention",
+    says="Your keys are made from the argument value, and your values from key. Where the two are "
+    "one tensor nobody notices.",
+    hint=2,
+)
+class KeyAndValueExchanged(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(value), self.w_v(key)
+
+
+@misconception(
+    "mha_layers_exchanged",
+    replaces="MultiHeadAttention",
+    says="You send the query through w_k and the key through w_q. It would train as well, but "
+    "saved weights are found by name.",
+    hint=2,
+)
+class LayersExchanged(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_k(query), self.w_q(key), self.w_v(value)
 
 
 @misconception(
@@ -648,8 +685,8 @@ class MaskAfterSoftmax(_Base):
 @misconception(
     "mha_minus_1e9",
     replaces="MultiHeadAttention",
-    says="You block with -1e9. Where a query may look at nothing, all scores are then the same and "
-    "it looks at everything equally; use -inf and give such a row zeros.",
+    says="A query that may look at nothing looks at all keys equally: so it is where one blocks "
+    "with a large negative number, such as -1e9. Use -inf and give such a row zeros.",
     hint=5,
 )
 class Minus1e9(_Base):
@@ -757,6 +794,60 @@ class SoftmaxOverQueries(_Base):
 class SoftmaxOverHeads(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return torch.softmax(scores, dim=1)
+
+
+@misconception(
+    "mha_softmax_over_queries_blocked_mended",
+    replaces="MultiHeadAttention",
+    says="You look after blocked rows, but your softmax runs over the queries. Each query shares "
+    "its attention out among the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverQueriesBlockedMended(_Base):
+    axis = -2
+
+    def weights(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=self.axis)
+        return weights.masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "mha_softmax_over_heads_blocked_mended",
+    replaces="MultiHeadAttention",
+    says="You look after blocked rows, but your softmax runs over the heads, axis 1. Each head "
+    "stands alone; normalise over the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
+    axis = 1
+
+
+@misconception(
+    "mha_softmax_over_queries_nan_to_num",
+    replaces="MultiHeadAttention",
+    says="Your softmax runs over the queries, and NaN is painted over. Each query shares its "
+    "attention out among the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverQueriesNanToNum(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.nan_to_num(torch.softmax(scores, dim=-2))
+
+
+@misconception(
+    "mha_scaled_after_softmax",
+    replaces="MultiHeadAttention",
+    says="You divide the weights by sqrt(d_k), after the softmax. It is the scores that are "
+    "scaled: the weights of a query sum to 1.",
+    hint=4,
+)
+class ScaledAfterSoftmax(_Base):
+    def scale(self) -> float:
+        return 1.0
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(scores) / math.sqrt(self.d_k)
 
 
 @misconception(

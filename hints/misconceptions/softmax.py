@@ -230,6 +230,30 @@ def softmax_in_place(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_over_queries_blocked_mended",
+    replaces="attention_weights",
+    says="You look after blocked rows, but you normalise over the queries, so the columns sum to "
+    "1. Each query shares its attention out among the keys: the rows have to.",
+    hint=1,
+)
+def softmax_over_queries_blocked_mended(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-2).masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "softmax_columns_blocked_mended",
+    replaces="attention_weights",
+    says="You share out over the queries, and look for blocked columns. Both belong to the last "
+    "axis: the keys compete, and it is a row that may be blocked.",
+    hint=1,
+)
+def softmax_columns_blocked_mended(scores: Tensor) -> Tensor:
+    blocked = (scores == float("-inf")).all(dim=-2, keepdim=True)
+    return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-2).masked_fill(blocked, 0.0)
+
+
+@misconception(
     "softmax_over_queries_nan_to_num",
     replaces="attention_weights",
     says="Two things at once: you normalise over the queries instead of the keys, and you paint "

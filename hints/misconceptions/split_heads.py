@@ -225,8 +225,8 @@ def split_remainder_turned_round(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_float32",
     replaces="split_heads",
-    says="You copy the heads into a new tensor, and a new tensor is float32 unless you say "
-    "otherwise. Give it the dtype and device of x, or rearrange x without a copy.",
+    says="Your heads are float32 whatever x is: float() makes them so, and so is a new tensor that "
+    "isn't told. Give it the dtype and device of x, or rearrange x without a copy.",
 )
 def split_float32(x: Tensor, num_heads: int) -> Tensor:
     B, T, _ = x.shape

@@ -111,7 +111,7 @@ def test_layout(submission: Any, rand: Rand, layout: str) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, H, T, d_k", [(2, 4, 3, 2), (3, 2, 5, 6)])
+@pytest.mark.parametrize("B, H, T, d_k", [(2, 4, 3, 2), (3, 2, 5, 6), (2, 1, 3, 5)])
 def test_gradients(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """The gradient of every output value arrives at its own place in x"""
     x = rand(B=B, H=H, T=T, d_k=d_k, grad=True)

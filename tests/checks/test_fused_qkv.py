@@ -464,9 +464,12 @@ def test_fuse_values(
     fused = submission.fuse(core(submission, state), H)
     expect_layers(dict(fused.named_parameters()), D, bias)
     x = rand(B=2, T=5, D=D)
-    fused.eval()
     for mask in (None, causal(5, device)):
+        fused.eval()
         expect_results(fused(x, mask), reference(state, H, x, mask), " of the fused module")
+        fused.train()  # in which nothing is dropped either
+        results = fused(x, mask)
+        expect_results(results, reference(state, H, x, mask), " of the fused module in training")
 
 
 @pytest.mark.points(1)
@@ -500,7 +503,9 @@ def test_fuse_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
         axes = "row column" if wanted.dim() == 2 else "row"
         expect_close(found[name], wanted, axes=axes, rtol=0, atol=0, what=name)
     fused.eval()
-    output, _ = fused(rand(B=2, T=5, D=D, dtype=dtype))
+    x = rand(B=2, T=5, D=D, dtype=dtype)
+    with expect_unchanged(x=x):
+        output, _ = fused(x)
     expect_dtype(output, dtype)
 
 
@@ -517,6 +522,8 @@ def test_fuse_apart(submission: Any, rand: Rand) -> None:
     mha.load_state_dict(unfused(other))
     expect_results(fused(x), reference(state, H, x), " after a change of the core module")
     fused.load_state_dict({name: 2 * tensor for name, tensor in state.items()})
+    names = sorted(mha.state_dict())
+    expect_equal(names, sorted(unfused(other)), "the core module's list of what is saved")
     for name, wanted in unfused(other).items():
         axes = "row column" if wanted.dim() == 2 else "row"
         what = f"{name} of the core module, after a change of the fused one,"
@@ -536,6 +543,8 @@ def test_fuse_leaves(submission: Any, rand: Rand, training: bool) -> None:
     def seen() -> tuple[Tensor, dict[str, Tensor | None]]:
         own = dict(mha.named_parameters())
         expect_equal(sorted(own), sorted(unfused(state)), "the core module's list of parameters")
+        frozen = [name for name, parameter in own.items() if not parameter.requires_grad]
+        expect_equal(frozen, [], "the core module's list of parameters that cannot learn")
         output = mha(x)
         found = torch.autograd.grad(output.square().sum(), list(own.values()), allow_unused=True)
         return output.detach(), dict(zip(own, found, strict=True))

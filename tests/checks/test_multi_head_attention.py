@@ -278,7 +278,9 @@ def test_shapes(
 
 
 @pytest.mark.points(2)
-@pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2)])
+@pytest.mark.parametrize(
+    ("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2), (1, 130, 8, 2)]
+)
 @torch.no_grad()
 def test_self_attention(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Self-attention gives the output of the formula"""

@@ -27,6 +27,7 @@ from grader.checking import (
     expect_shape,
     expect_unchanged,
     is_between,
+    skip_unless_supported,
 )
 
 LAYERS = ("w_q", "w_k", "w_v", "w_o")
@@ -256,8 +257,11 @@ def test_none(submission: Any, rand: Rand, device: torch.device, kind: str) -> N
     expect_none(weights)
 
 
-@pytest.mark.points(2)
-@pytest.mark.parametrize("kind", ["no mask", "mask", "numbers", "without biases", "other layout"])
+@pytest.mark.points(1)
+@pytest.mark.parametrize(
+    "kind",
+    ["no mask", "mask", "numbers", "without biases", "other layout", "padding", "self-attention"],
+)
 @torch.no_grad()
 def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: str) -> None:
     """Whether or not the weights are asked for, the output is the right one"""
@@ -270,6 +274,12 @@ def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: st
     if kind == "other layout":
         query, key, value = (x.mT.contiguous().mT for x in (query, key, value))
         mask = partly_blocked(rand, device)[0, 0].long()
+    if kind == "padding":
+        mask = (torch.arange(TK, device=device) < torch.tensor([[3], [6]], device=device))[
+            :, None, None
+        ]
+    if kind == "self-attention":
+        key = value = query
     given = {"query": query, "key": key, "value": value} | ({} if mask is None else {"mask": mask})
     expected = reference(state, query, key, value, mask)
     for need in (True, False):
@@ -383,7 +393,8 @@ def test_nothing_left(submission: Any, rand: Rand, device: torch.device, trainin
     mha = module(submission, random_state(rand), dropout=0.2)
     mha.train(training)
     for mask in (None, partly_blocked(rand, device)):
-        mha(*inputs(rand), mask=mask, need_weights=False)
+        with torch.set_grad_enabled(training):
+            mha(*inputs(rand), mask=mask, need_weights=False)
         expect_nothing_left(submission, mha, TQ, TK, "after need_weights=False")
 
 
@@ -405,3 +416,33 @@ def test_nothing_old_left(submission: Any, rand: Rand) -> None:
     again = mha(*longer, need_weights=True)
     expect_results(again, reference(state, *longer), " asked for again")
     expect_weights(again[1], " asked for again")
+
+
+# --- dtypes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+@torch.no_grad()
+def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
+    """Moved to another dtype, it answers in that dtype either way"""
+    skip_unless_supported(dtype, device)
+    state = {name: tensor.to(dtype) for name, tensor in random_state(rand).items()}
+    mha = module(submission, state)
+    mha.to(dtype)
+    mha.load_state_dict(state)
+    query, key, value = (x.to(dtype) for x in inputs(rand))
+    mask = partly_blocked(rand, device)
+    expected = reference(state, query, key, value, mask)
+    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax in float32
+    # is no mistake, not even in float64.
+    room = 0.08 if dtype == torch.bfloat16 else 1e-5
+    for need in (True, False):
+        with expect_unchanged(query=query, key=key, value=value, mask=mask):
+            output, weights = mha(query, key, value, mask, need)
+        expect_dtype(output, dtype)
+        when = f" in {dtype} with need_weights={need}"
+        expect_close(
+            output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room
+        )
+        (expect_weights if need else expect_none)(weights, when)

@@ -443,6 +443,7 @@ def test_gradients(submission: Any, rand: Rand, seed: int, blocked: bool) -> Non
     mha = module(submission, random_state(rand, D), H)
     trained = trained_parameters(mha, D)
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
+    mha.train()  # there is no dropout unless it is asked for
     mask = None
     if blocked:
         mask = scattered(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk)

@@ -64,10 +64,11 @@ def test_values(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, d
 @pytest.mark.points(2)
 @pytest.mark.parametrize("d_k", [1, 4, 9, 32, 100])
 def test_scale(submission: Any, device: torch.device, d_k: int) -> None:
-    """Vectors of ones give the right score, whatever the size of a head"""
+    """Vectors of equal numbers give the right score, for any size of head"""
     q, k = torch.ones(2, 3, 5, d_k, device=device), torch.ones(2, 3, 2, d_k, device=device)
     expected = torch.full((2, 3, 5, 2), d_k / math.sqrt(d_k))
     expect_close(submission.scaled_scores(q, k), expected, axes=AXES)
+    expect_close(submission.scaled_scores(-64 * q, 64 * k), -4096 * expected, axes=AXES)
 
 
 @pytest.mark.points(1)

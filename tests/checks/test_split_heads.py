@@ -114,7 +114,7 @@ def test_indivisible(submission: Any, rand: Rand, D: int, H: int) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2)])
+@pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 3, 5, 1), (2, 3, 4, 4)])
 def test_gradients(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """The gradient of every output value arrives at its own place in x"""
     x = rand(B=B, T=T, D=D, grad=True)

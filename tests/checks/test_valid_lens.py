@@ -324,6 +324,7 @@ def test_lens(
         ([[1, 4, 2, 6], [5, 3, 6, 1]], 6, 12, 3),
         ([[3, 3], [1, 5], [4, 2]], 5, 8, 4),
         ([[2, 4], [3, 1]], 4, 10, 5),  # as many queries as sequences
+        ([[2], [5]], 5, 6, 3),  # one query
     ],
 )
 @torch.no_grad()
@@ -409,6 +410,25 @@ def test_calls(submission: Any, rand: Rand, device: torch.device) -> None:
 
 
 @pytest.mark.points(1)
+@pytest.mark.parametrize("lengths", [[3, 5], [[1, 2, 5, 4, 3], [5, 5, 1, 2, 4]]], ids=str)
+@torch.no_grad()
+def test_self_attention(
+    submission: Any, rand: Rand, device: torch.device, lengths: list[Any]
+) -> None:
+    """Queries that are the keys too see the valid ones, and are not changed"""
+    D, H = 12, 3
+    state = random_state(rand, D, sizes=(7, 7, 7))
+    x = rand(B=2, T=5, size=7)
+    lens = torch.tensor(lengths, device=device)
+    attention = module(submission, state, H)
+    for _ in range(2):
+        with expect_unchanged(queries=x, valid_lens=lens):
+            output = attention(x, x, x, lens)
+        expected = reference(state, H, [x, x, x], lens)
+        expect_output(output, expected, f" of self-attention for lengths {lengths}")
+
+
+@pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
 def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
@@ -451,7 +471,7 @@ def test_gpu(submission: Any, rand: Rand) -> None:
 # --- the layers ------------------------------------------------------------------------------
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("D", "H", "sizes"), [(12, 3, (7, 9, 11)), (100, 5, (100, 100, 100))])
 @torch.no_grad()

@@ -12,6 +12,10 @@ from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError
 Transport = Callable[[Frame], Frame]
 
 
+class ChangedArgument(WireError):
+    """An argument was changed in place in a way that cannot be done to it here; says how."""
+
+
 class Caller:
     """Calls functions and objects that live on the other side of `transport`.
 
@@ -166,14 +170,19 @@ class Caller:
 
 
 def _expect_fit(old: Any, new: Any) -> None:
-    """Raises WireError if an argument can't have become what it is said to be."""
+    """Raises WireError if an argument cannot become here what it is said to be."""
     is_tensor = hasattr(old, "data_ptr")
     if not hasattr(new, "dtype") or hasattr(new, "data_ptr") != is_tensor:
         raise WireError("a changed argument is not of its kind any more")
     if old.shape != new.shape or old.dtype != new.dtype:
-        raise WireError("an argument changed its shape or its dtype")
+        before, after = (f"{list(array.shape)} {array.dtype}" for array in (old, new))
+        raise ChangedArgument(
+            "changed an argument in place: methods with a trailing underscore do\n"
+            f"  expected  {before}, as it was given\n"
+            f"  got       {after}"
+        )
     if is_tensor and old.requires_grad:
-        raise WireError("an argument that takes gradients was changed in place")
+        raise ChangedArgument("changed an argument in place, although it takes gradients")
 
 
 def _write_back(old: Any, new: Any) -> None:

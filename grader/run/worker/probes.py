@@ -28,13 +28,17 @@ def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any])
 def held_shapes(root: Any) -> list[tuple[int, ...]]:
     """The different shapes, sorted, of all tensors and arrays that `root` keeps alive.
 
-    Through attributes, containers, closures, hooks and gradients; not through a class or the
-    globals of a module, and not through the graph of an autograd function.
+    Through attributes, its own and those of its class, containers, closures, hooks and gradients;
+    not through other classes or the globals of a module, and not through the graph of an autograd
+    function.
     """
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     shapes: set[tuple[int, ...]] = set()
     seen: dict[int, Any] = {}  # which holds them, so that no other gets the same id
     pending = [root]
+    for owner in type(root).__mro__:
+        if owner.__module__.partition(".")[0] not in ("torch", "builtins"):
+            pending += vars(owner).values()
     while pending:
         value = pending.pop()
         if id(value) in seen or isinstance(value, (type, ModuleType)):

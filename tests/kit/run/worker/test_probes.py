@@ -106,8 +106,6 @@ def test_measuring_imports_no_compiler() -> None:
 class Plain(nn.Module):
     """Holds one tensor in the way that a test puts it there."""
 
-    of_the_class = torch.ones(9, 9)
-
 
 IN_A_GLOBAL = torch.ones(9, 9)
 
@@ -165,6 +163,21 @@ def test_a_tensor_is_found_wherever_a_module_holds_it(hold: Callable[[Tensor], A
     assert held_shapes(module) == []
     module.kept = hold(torch.ones(2, 3))
     assert held_shapes(module) == [(2, 3)]
+
+
+def test_what_its_class_and_those_before_it_keep_is_found_and_no_other_class() -> None:
+    class Keeps(Plain):
+        history = (torch.ones(2, 3),)
+
+    class Last(Keeps):
+        last = torch.ones(4)
+
+    class Other:
+        other = torch.ones(5)
+
+    module = Last()
+    module.other = Other()
+    assert held_shapes(module) == [(2, 3), (4,)]
 
 
 def test_hooks_and_buffers_hold_too_and_loops_end() -> None:
