@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from grader.judge.tolerances import Shares
     from grader.run.session import Checks
 
-_REPLAYS = 500  # that are kept: every misconception is held against the same solution
 _FEW = 3  # seeds: for the solution in the worker, and for each accepted answer
 FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
 _FINE = (Ending.PASSED, Ending.SKIPPED)
@@ -128,7 +127,7 @@ class StageRuns:
         self._seeds = seeds[:_FEW] if draft.stage.fixture else seeds
         self._few = seeds[: 1 if draft.stage.fixture else _FEW]
         self._progress = progress
-        self._replays = Replays(kept=_REPLAYS)
+        self._replays = Replays()
         self._done = self._total = 0
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._failing: dict[str, list[tuple[int, CaseFact]]] = {}  # of the solution's checks

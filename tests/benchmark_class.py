@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import csv
 import ctypes
 import gc
 import json
@@ -364,9 +365,8 @@ def graded(
     if way not in (CLASS, DISTINCT):
         table = there / "grades.csv"
         run([nbgrader, "export"], there)
-    names, *rows = (line.split(",") for line in table.read_text("utf-8").splitlines())
-    student, score = names.index("student_id"), names.index("score")
-    return seconds, {row[student]: float(row[score]) for row in rows}
+    with table.open(encoding="utf-8", newline="") as file:
+        return seconds, {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
 
 
 HALVES = ("02468", "13579")  # the last digits of the students that each process grades

@@ -30,7 +30,7 @@ _MANY = 4096  # parameters of this many values are compared by their spread
 _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
-_REPLAYS = 100  # that are kept
+_REPLAYS = 1000  # that are kept
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,10 @@ class _Step:
 class Replays:
     """What the solution and the misconceptions answer to recorded requests, and what they need.
 
-    So many are `kept` for the next facts that ask the same: in a class most do, up to where a check
-    stops.
+    Kept for the next facts that ask the same: in a class most do, up to where a check stops.
     """
 
-    def __init__(self, kept: int = _REPLAYS) -> None:
-        self._kept = kept
+    def __init__(self) -> None:
         self._known: dict[tuple[str, str, int], _Replay] = {}
         self._tried: dict[str, dict[str, Frame]] = {}  # by who, and by what the tests were given
 
@@ -82,7 +80,7 @@ class Replays:
         if known is None or known.marks[: len(marks)] != marks:
             tried = self._tried.setdefault(who, {})
             known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift, tried))
-        while len(self._known) >= self._kept:
+        while len(self._known) >= _REPLAYS:
             del self._known[next(iter(self._known))]  # the one that was not wanted for longest
         self._known[key] = known
         return known.first(len(marks))
