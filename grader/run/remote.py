@@ -60,6 +60,8 @@ class StageUnderCheck:
         self.last_target = ""
         self.not_written = False
         self.has_lacked = False  # an entry point, in this case
+        # Which arguments a call may change here as it did there; all, where no check compares them.
+        self.is_watched: Callable[[Any], bool] = lambda array: True
 
     def begin(self, seed: int) -> None:
         """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
@@ -136,13 +138,11 @@ class StageUnderCheck:
         `code` is the function or "Class.method" whose code answers, "" if it is not the learner's:
         then no message speaks of the call.
         """
-        from grader.checking import is_watched
-
         if code:
             self.last_target = code
             self.last_call = f"{name}({_arguments(args, kwargs)})"
         self._seed += 1
-        target["is_watched"] = is_watched
+        target["is_watched"] = self.is_watched
         try:
             return caller.call(target.pop("target"), args, kwargs, seed=self._seed, **target)
         except ChangedArgument as error:

@@ -82,7 +82,7 @@ class Checks:
         """Run every check of `stage` against `remote` and close it, even if it is cancelled."""
         facts: list[CaseFact] = []
         given_up: set[str] = set()
-        self._current, self._device = remote, device
+        self._use(remote, device)
         try:
             for case, item in self._items[stage.slug].items():
                 if case.check in given_up:
@@ -103,9 +103,15 @@ class Checks:
     ) -> Iterator[CaseFact]:
         """Run these cases in this order, each when its fact is asked for."""
         items = self._items[stage.slug]
-        self._current, self._device = remote, device
+        self._use(remote, device)
         for case in cases:
             yield self._run_case(case, items[case], remote, seed)
+
+    def _use(self, remote: StageUnderCheck, device: str) -> None:
+        from grader.checking import is_watched
+
+        self._current, self._device = remote, device
+        remote.is_watched = is_watched
 
     def forget(self) -> None:
         """Forget what was asked and answered before: what runs next has nothing to do with it."""

@@ -27,7 +27,6 @@ from rich.console import Console
 
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
-from grader.run.session import _case
 from grader.show.gradescope import results as gradescope
 from grader.show.html import verdict_html
 from grader.show.junit import junit
@@ -1031,8 +1030,8 @@ def _quick(engine: Engine) -> None:
     ]
     kept = {check.cases[0].id for check in planned}
     checks.planned[STAGE.slug] = tuple(planned)
-    items = checks._items[STAGE.slug]
-    checks._items[STAGE.slug] = [item for item in items if _case(STAGE, item).id in kept]
+    items = checks._items[STAGE.slug].items()
+    checks._items[STAGE.slug] = {case: item for case, item in items if case.id in kept}
 
 
 def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any]) -> Met:

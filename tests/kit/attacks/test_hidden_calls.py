@@ -15,7 +15,6 @@ import pytest
 
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
-from grader.run.session import _case
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
 
@@ -223,8 +222,8 @@ def _quick(engine: Engine) -> None:
     ]
     kept = {check.cases[0].id for check in planned}
     checks.planned[STAGE.slug] = tuple(planned)
-    items = checks._items[STAGE.slug]
-    checks._items[STAGE.slug] = [item for item in items if _case(STAGE, item).id in kept]
+    items = checks._items[STAGE.slug].items()
+    checks._items[STAGE.slug] = {case: item for case, item in items if case.id in kept}
 
 
 @pytest.fixture(scope="module")

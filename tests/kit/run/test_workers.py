@@ -21,6 +21,8 @@ from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
 from grader.types.submission import Submission
 
+LOADING = {"op": "load", "aliases": [], "answered": {}, "only_definitions": False}
+
 
 @pytest.mark.skipif(os.name != "posix", reason="wait statuses are POSIX's")
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_how_a_process_ended_is_said_in_words(status: End, words: str) -> None:
 def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
     def answers(worker: Worker) -> bool:
         load = {"files": {}, "script": None, "cells": ["x = 1"], "module": "m", "forbidden": []}
-        header = {"op": "load", "aliases": [], "names": ["x"], "answered": {}, **load}
+        header = {**LOADING, "names": ["x"], **load}
         worker.channel.send(Frame(header), time.monotonic() + 10)
         return "error" not in worker.channel.receive(time.monotonic() + 10).header
 
@@ -98,7 +100,7 @@ def test_watching_torch_does_not_import_its_compiler() -> None:
     }
     with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
         worker = interpreter.start()
-        header = {"op": "load", "aliases": [], "answered": {}, **load}
+        header = {**LOADING, **load}
         worker.channel.send(Frame(header), time.monotonic() + 30)
         assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
         worker.end()
@@ -175,7 +177,7 @@ def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
     path = [*workers._environment_path(), str(tmp_path)]
     monkeypatch.setattr(workers, "_environment_path", lambda: path)
     load = {"files": {}, "script": None, "cells": OF_TORCH.split("---\n"), "module": "m"}
-    header = {"op": "load", "aliases": [], "names": [], "answered": {}, "forbidden": [], **load}
+    header = {**LOADING, "names": [], "forbidden": [], **load}
     with Interpreter(("torch", "a_gpu"), Limits(), gpu=False) as interpreter:
         worker = interpreter.start(tests=tests)
         worker.channel.send(Frame(header), time.monotonic() + 60)
@@ -250,9 +252,7 @@ def test_pytest_is_loaded_for_those_alone_who_run_tests() -> None:
     with Interpreter((), Limits(), gpu=False) as interpreter:
         for tests in (False, True):
             load = {
-                "op": "load",
-                "aliases": [],
-                "answered": {},
+                **LOADING,
                 "files": {},
                 "script": None,
                 "cells": [f"import sys\nassert ('pytest' in sys.modules) is {tests}"],
