@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.checking import CheckFailed, draw, expect_unchanged
+from grader.checking import CheckFailed, draw, expect_unchanged, is_watched
 from grader.run.answers import (
     _MIXED_IN,
     AnswerError,
@@ -41,7 +41,9 @@ def under_check(entry: EntryPoint, find: Callable[[str], Any]) -> StageUnderChec
 
 
 def submission(function: Callable[..., Any], entry: EntryPoint = TENSOR) -> RemoteSubmission:
-    return RemoteSubmission(under_check(entry, lambda name: function))
+    stage = under_check(entry, lambda name: function)
+    stage.is_watched = is_watched
+    return RemoteSubmission(stage)
 
 
 def zeroes(*arguments: Any) -> Any:
