@@ -69,6 +69,13 @@ def takes_1_mib_5_times_in_turn(q, k, v):
     return v
 
 
+def takes_5_8_and_9_mib_in_turn(q, k, v):
+    for size in (5, 8, 9):  # no sum of them is 9: wherever each lies, all are told apart
+        taken = room(q, size)
+        del taken
+    return v
+
+
 def takes_2_then_5_then_1_mib(q, k, v):
     first = room(q, 2)
     second = room(q, 3)
@@ -121,6 +128,7 @@ HELD = {
 }
 FREED = {
     "takes_1_mib_5_times_in_turn": 1,
+    "takes_5_8_and_9_mib_in_turn": 9,
     "takes_2_then_5_then_1_mib": 5,
     "frees_6_mib_at_its_end": 6,
 }
