@@ -124,7 +124,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         seed = args.seed if args.seed is not None else int(kept or secrets.randbelow(1 << 31))
         ledger.note(_SEED, str(seed))
         version = read_version(course)
-        work = FolderClass(course, assignment, version, ledger)
+        work = FolderClass(assignment, version, ledger)
         new = 0
         with progress_bar(args, assignment.name, len(students)) as advance:
 
@@ -156,7 +156,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
 
     assignment = find_assignment(course, args.assignment)
     with open_ledger(args.out, create=False) as ledger:
-        work = FolderClass(course, assignment, read_version(course), ledger)
+        work = FolderClass(assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
         if affected:
             with progress_bar(args, assignment.name, affected) as advance:

@@ -112,7 +112,7 @@ def _grade_upload(course: Course, assignment: Assignment, args: argparse.Namespa
     target: Path = args.upload / "results" / "results.json"
     target.unlink(missing_ok=True)  # there is to be none if the grader itself fails
     try:
-        upload = read_upload(args.upload / "submission", course, assignment.stages, assignment.name)
+        upload = read_upload(args.upload / "submission", assignment.stages, assignment.name)
     except SubmissionFileError as error:
         data = refusal(str(error), time.monotonic() - began)
         print(f"refused: {error}")

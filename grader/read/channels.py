@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.read.course_file import FILE_NAME
 from grader.read.downloads import ARCHIVE, Heap, read_files
-from grader.read.handed_in import choose_notebook, told_of_name
+from grader.read.handed_in import choose_notebook, most_like_it, told_of_name
 from grader.read.notebook import solution_id
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
@@ -68,15 +68,14 @@ class Upload:
     notes: tuple[str, ...] = ()
 
 
-def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], notebook: str) -> Upload:
+def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """The submission in a folder that a student has filled, where `notebook`.ipynb is expected.
 
     The .py files count if there is a stage's among them, whatever folder they are in, unless none
     is begun and there is a notebook. Where there is neither, archives are looked into. Raises
     SubmissionFileError, which says what is wrong.
     """
-    ids = [name for stage in stages for name in (stage.slug, solution_id(stage))]
-    found, others = choose_notebook(folder, notebook, ids)
+    found, others = choose_notebook(folder, notebook, _grade_ids(stages))
     try:
         files: Mapping[str, bytes] = read_submission(folder).files
     except SubmissionFileError as error:
@@ -107,12 +106,18 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """What counts of a heap of files, by the rules of `read_upload`. Raises SubmissionFileError."""
     upload = chosen(heap.files, stages)
     if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
-        right = f"{notebook}.ipynb"
-        shown, *others = sorted(heap.notebooks, key=lambda name: (name != right, name))
+        shown, others = f"{notebook}.ipynb", []
+        if shown not in heap.notebooks:
+            shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
         return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
     return upload
+
+
+def _grade_ids(stages: Iterable[Stage]) -> list[str]:
+    """The cells that a notebook of these stages has been handed out with."""
+    return [name for stage in stages for name in (stage.slug, solution_id(stage))]
 
 
 def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
