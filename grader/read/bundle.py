@@ -188,7 +188,7 @@ def _reached(tree: ast.Module, names: set[str]) -> list[ast.stmt]:
     fixtures = {_fixture(node): bound[node] for node in tree.body if _fixture(node)}
     wanted = {*names, "pytestmark"}
     for node in tree.body:
-        if any(keyword.arg == "autouse" for keyword in _options(node, "fixture")):
+        if any(keyword.arg == "autouse" for keyword in _fixture_options(node)):
             wanted |= bound[node]
     kept: list[ast.stmt] = []
     left = list(tree.body)
@@ -243,18 +243,18 @@ def _fixture(node: ast.stmt) -> str:
     """The name of the fixture that a statement defines, "" if it does not."""
     if not isinstance(node, _Function):
         return ""
-    names = [word.value for word in _options(node, "fixture") if word.arg == "name"]
+    names = [word.value for word in _fixture_options(node) if word.arg == "name"]
     if names and isinstance(names[0], ast.Constant):
         return str(names[0].value)
     return node.name if any(_last(each) == "fixture" for each in node.decorator_list) else ""
 
 
-def _options(node: ast.stmt, name: str) -> list[ast.keyword]:
-    """The keywords of the decorators of that name."""
+def _fixture_options(node: ast.stmt) -> list[ast.keyword]:
+    """The keywords of a decorator that makes a fixture."""
     return [
         keyword
         for decorator in (node.decorator_list if isinstance(node, _Function) else ())
-        if isinstance(decorator, ast.Call) and _last(decorator) == name
+        if isinstance(decorator, ast.Call) and _last(decorator) == "fixture"
         for keyword in decorator.keywords
     ]
 

@@ -53,11 +53,10 @@ _NAMED, _NAME_SHOWN = 3, 60  # files that are no answers, and characters of a na
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one assignment by login; `not_handed_in` are logins that have none."""
+    """Scores of one assignment by login; who has handed nothing in has none."""
 
     by_login: Mapping[str, float]
     max_score: float | None
-    not_handed_in: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -236,22 +235,22 @@ def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
     if assignment is not None and assignment not in names:
         raise KitError(f"{place}: has no assignment '{assignment}', but {', '.join(names)}")
     found: dict[str, float] = {}
-    missing: list[str] = []
+    seen: set[str] = set()
     max_score: float | None = None
     for number, record in records:
         if assignment is not None and record.get("assignment") != assignment:
             continue
         login = record["student_id"].strip()
-        if login in found or login in missing:
+        if login in seen:
             raise KitError(f"{place}:{number}: '{login}' is there twice")
+        seen.add(login)
         score = _number(record["score"], f"{place}:{number}")
         if score == 0 and record.get("timestamp") == "":
-            missing.append(login)
             continue
         found[login] = score
         if record.get("max_score"):
             max_score = _number(record["max_score"], f"{place}:{number}")
-    return Scores(found, max_score, tuple(missing))
+    return Scores(found, max_score)
 
 
 def _record(row: list[str], header: list[str]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from grader.show.heatmap_html import heatmap_html
 from grader.show.screen import amount, count
-from grader.show.terminal import VISIBLE_PASS, failures, standing
-from grader.show.trace_html import heatmap_html
+from grader.show.terminal import NOT_YOURS, TOO_SLOW, VISIBLE_PASS, failures, standing
 from grader.types.hints import Hints
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.text import safe
@@ -33,9 +33,7 @@ _WAITING = ("↑", "#b8860b")
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
 # Some themes break lines in the middle of a word.
 _WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
-_NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
 _MORE_RUN = "These are your visible checks; more checks run on submission."
-_TOO_SLOW = "This ran out of time and was stopped."
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         verb = "does" if bad == 1 else "do"
         yield f"<p>{bad} of {count(len(checks))} {verb} not pass yet.</p>"
     elif stage.status is Status.ERROR:
-        yield f"<p>{_NOT_YOURS}</p>"
+        yield f"<p>{NOT_YOURS}</p>"
     if stage.perhaps is not None:
         yield (
             f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet: that may be "
@@ -223,9 +221,9 @@ def _reason(group: Sequence[CheckResult], said: set[str]) -> str:
     body = [f"<p>{'<br>'.join(parts)}</p>"]
     check = group[0]
     if check.outcome is Outcome.ERROR:
-        body.append(f"<p>{_NOT_YOURS}</p>")
+        body.append(f"<p>{NOT_YOURS}</p>")
     elif check.outcome is Outcome.TIMEOUT:
-        body.append(f"<p>{_TOO_SLOW}</p>")
+        body.append(f"<p>{TOO_SLOW}</p>")
     if check.message.strip():
         body.append(_pre(check.message))
     found = check.diagnosis
