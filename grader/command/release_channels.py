@@ -212,7 +212,7 @@ def _github(args: argparse.Namespace) -> int:
     out: Path = args.out or Path(f"{course.name}-github")
     files = bundle_files(course)
     points = [
-        (stage, visible_points(files[_in_course(stage.check_file, course)].decode()))
+        (stage, visible_points(files[stage.place(stage.check_file)].decode()))
         for stage in course.stages
         if stage.visible
     ]
@@ -237,10 +237,6 @@ def _github(args: argparse.Namespace) -> int:
     shown = [WORKFLOW, f"and {len(files) - 1} other files"]
     console(args).print(handed_out(short_path(out), shown, [], steps), end="")
     return 0
-
-
-def _in_course(file: Path, course: Course) -> str:
-    return file.relative_to(course.root).as_posix()
 
 
 def _pinned(constraints: bytes, name: str) -> str:

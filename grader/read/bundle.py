@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
-from grader.read.faults import fault_of
+from grader.read.faults import author_text, fault_of
 from grader.read.progress import memory_folder
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
@@ -140,7 +140,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     constants, fixtures. Nothing else is, no comment between two statements either. Raises
     CourseError for a name in `visible` that is no check, and for a hidden check that is named.
     """
-    place = stage.check_file.relative_to(stage.root).as_posix()
+    place = stage.place(stage.check_file)
     source = source.replace("\r\n", "\n")
     try:
         tree = ast.parse(source)
@@ -488,12 +488,7 @@ def _kit_folder() -> Path:
 
 
 def _read(course: Course, file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CourseError(f"{_place(course, file)}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{_place(course, file)}: is not UTF-8") from None
+    return author_text(file, _place(course, file))
 
 
 def _place(course: Course, file: Path) -> str:
