@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
 _HIDDEN = ("published", "due", "never")
 _MINUTES = 8.0  # Gradescope stops an autograder after 10, unless it is told otherwise
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 _NAMES_SHOWN = 10
 
 
@@ -81,6 +80,7 @@ def _gradescope(args: argparse.Namespace) -> int:
     assignment = find_assignment(course, args.assignment)
     if args.upload is not None:
         return _grade_upload(course, assignment, args)
+    from grader.read.bundle import zipped
     from grader.read.channels import read_constraints, read_course_files, read_engine_files
     from grader.show.gradescope import run_script, setup_script
     from grader.show.workspace import handed_out
@@ -93,7 +93,7 @@ def _gradescope(args: argparse.Namespace) -> int:
         **{f"course/{path}": data for path, data in read_course_files(course)},
     }
     out: Path = args.out or Path(f"{assignment.name}-gradescope.zip")
-    _write(out, _zipped(files, executable=("setup.sh", "run_autograder")))
+    _write(out, zipped(files, executable=("setup.sh", "run_autograder")))
     steps = [
         ("On Gradescope:", "a Programming Assignment, Configure Autograder, this zip"),
         ("Its points:", f"{sum(stage.points for stage in assignment.stages if not stage.bonus):g}"),
@@ -326,26 +326,9 @@ def _points(text: str) -> float | None:
 # --- files -------------------------------------------------------------------------------------
 
 
-def _zipped(files: Mapping[str, bytes], executable: Sequence[str]) -> bytes:
-    """The files as a zip, at its top level."""
-    import io
-    import zipfile
-
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in sorted(files):
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = (0o100755 if name in executable else 0o100644) << 16
-            archive.writestr(info, files[name])
-    return buffer.getvalue()
-
-
 def _write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(data)
-        new.replace(path)
+        write_whole(path, data)
     except OSError as error:
         raise KitError(f"{path}: cannot be written: {error.strerror}") from None

@@ -118,14 +118,14 @@ def student_project(text: str, title: str) -> str:
     return re.sub(r"^description = .*$", lambda _: f"description = {said}", project, flags=re.M)
 
 
-def zipped(files: Mapping[str, bytes], top: str) -> bytes:
-    """The files as a zip, in one folder `top`."""
+def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str] = ()) -> bytes:
+    """The files as a zip, in one folder `top` if that is named; some are `executable`."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):
-            info = zipfile.ZipInfo(f"{top}/{name}", _EPOCH)
+            info = zipfile.ZipInfo(f"{top}/{name}" if top else name, _EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
+            info.external_attr = (0o100755 if name in executable else 0o100644) << 16
             archive.writestr(info, files[name])
     return buffer.getvalue()
 

@@ -552,8 +552,12 @@ def _told(error: dict[str, Any]) -> str:
 
 def _import_error(error: Any, stage: Stage, submission: Submission) -> AnswerError:
     error = error if isinstance(error, dict) else {}
-    where = stage.file_name if submission.is_folder else submission.script
-    return LoadError(f"{where} cannot be imported. {_told(error)}")
+    return LoadError(f"{_where(stage, submission)} cannot be imported. {_told(error)}")
+
+
+def _where(stage: Stage, submission: Submission) -> str:
+    """What holds the stage's code."""
+    return stage.file_name if submission.is_folder else submission.script or "the notebook"
 
 
 def _missing_file(stage: Stage, submission: Submission) -> str:
@@ -569,7 +573,7 @@ def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission:
     for cell in cells:
         if defines.search(str(cell.get("source"))):
             return f"{name} is not defined: a cell of the notebook fails. {_told(cell)}"
-    where = stage.file_name if submission.is_folder else submission.script or "the notebook"
+    where = _where(stage, submission)
     others = [other[:80] for other in _strings(reply.get("others"))[:200]]
     if name in others:
         return f"{name} in {where} is neither a function nor a class"

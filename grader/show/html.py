@@ -6,13 +6,12 @@ only repeats what a word says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from grader.show.heatmap_html import heatmap_html
-from grader.show.screen import amount, count
+from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
 from grader.show.terminal import NOT_YOURS, TOO_SLOW, VISIBLE_PASS, failures, standing
 from grader.types.hints import Hints
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -96,7 +95,7 @@ def markdown_html(text: str) -> str:
 def inline_html(text: str) -> str:
     """One paragraph of it: `code` and **bold** are drawn, nothing else is."""
     parts = []
-    for part in _INLINE.split(safe(text)):
+    for part in INLINE.split(safe(text)):
         if part.startswith("`") and part.endswith("`") and len(part) > 2:
             parts.append(f"<code>{escape(part.strip('`').strip())}</code>")
         elif part.startswith("**") and part.endswith("**") and len(part) > 4:
@@ -289,11 +288,6 @@ def _aftermath(hints: Hints) -> str:
 
 # --- small pieces ------------------------------------------------------------------------------
 
-_INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
-_FENCE = re.compile(r"```|~~~")
-_HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
-_ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
-
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:
     """Paragraphs, headings, lists and code of simple markdown."""
@@ -302,13 +296,13 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     code: list[str] = []
     fence = ""
 
-    def flush(*, also_code: bool = True) -> Iterator[str]:
+    def flush() -> Iterator[str]:
         if paragraph and items:
             items[-1] += " " + " ".join(paragraph)
         elif paragraph:
             yield f"<p>{inline_html(' '.join(paragraph))}</p>"
         paragraph.clear()
-        if also_code and code:
+        if code:
             yield _pre("\n".join(code))
             code.clear()
 
@@ -327,7 +321,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
                 fence = ""
             else:
                 code.append(line)
-        elif (opening := _FENCE.match(body)) is not None:
+        elif (opening := FENCE.match(body)) is not None:
             yield from close()
             fence = opening.group()
         elif not body:
@@ -337,10 +331,10 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
                 yield from close()
         elif line.startswith("|") or (line.startswith("    ") and not paragraph and not items):
             code.append(line.removeprefix("    "))
-        elif (heading := _HEADING.match(line)) is not None:
+        elif (heading := HEADING.match(line)) is not None:
             yield from close()
             yield f"<p><strong>{inline_html(heading.group(1))}</strong></p>"
-        elif (item := _ITEM.match(line)) is not None:
+        elif (item := ITEM.match(line)) is not None:
             yield from flush()
             items.append(item.group(3))
         else:
