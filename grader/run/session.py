@@ -349,7 +349,7 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
         marker = item.get_closest_marker("points")
         points = marker.args[0]
         doc = item.function.__doc__.strip()
-        stand_in = marker.kwargs.get("stand_in") if marker else None
+        stand_in = marker.kwargs.get("stand_in")
         yield PlannedCheck(
             id=check,
             stage=stage.slug,
