@@ -22,6 +22,7 @@ from grader.types.course import Course, Limits, Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
+AT_IMPORT = "(while it was imported)"  # ends the message of a time-out or crash that came then
 _SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks to no less
 # What a lock may report as missing; anything else that a worker says of it is not believed.
 LAYERS = (
@@ -388,10 +389,10 @@ class WorkerAnswers:
             whole = self._course.limits.load_seconds
             reply = self._send(Frame(self._load_header()), self._load_seconds, whole=whole).header
         except Timeout as error:
-            self._load_error = Timeout(f"{error} (while it was imported)")
+            self._load_error = Timeout(f"{error} {AT_IMPORT}")
             raise self._load_error from None
         except Crash as error:
-            self._load_error = Crash(f"{error} (while it was imported)")
+            self._load_error = Crash(f"{error} {AT_IMPORT}")
             raise self._load_error from None
         self._take(reply, self._printed)
 

@@ -14,7 +14,7 @@ from grader.show.heatmap_html import heatmap_html
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
 from grader.show.terminal import NOT_YOURS, TOO_SLOW, VISIBLE_PASS, failures, standing
 from grader.types.hints import Hints
-from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import safe
 from grader.types.trace import TracedHeatmap
 
@@ -78,8 +78,8 @@ def feedback_html(report: Report, stage: StageResult) -> str:
     if stage.printed.strip():
         parts.append(_details("Your code printed", _pre(stage.printed)))
     if stage.status is Status.FAILED and stage.caused_by is None:
-        rung = _advised(stage)
-        which = f", where hint {rung} speaks to this mistake" if rung is not None else ""
+        advised = stage.advised
+        which = f", where hint {advised.hint} speaks to this mistake" if advised else ""
         parts.append(
             f"<p>To go on: <code>grade hint {_text(stage.slug)}</code>{which}. "
             "You can mend it and grade it again for yourself.</p>"
@@ -151,7 +151,7 @@ def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
         if stage.status is Status.PASSED:
             parts.append(_aftermath(aids.hints))
         elif stage.status is not Status.ERROR and stage.caused_by is None:
-            parts.append(_ladder(aids.hints, _advised(stage)))
+            parts.append(_ladder(aids.hints, stage.advised))
     return "".join(parts) + "</section>"
 
 
@@ -245,20 +245,11 @@ def _skipped(report: Report) -> list[str]:
 # --- hints -------------------------------------------------------------------------------------
 
 
-def _advised(stage: StageResult) -> int | None:
-    """The rung that speaks to the first mistake that has a name."""
-    for check in stage.checks:
-        found = check.diagnosis
-        if check.outcome is Outcome.FAILED and found is not None and found.hint is not None:
-            return found.hint
-    return None
-
-
-def _ladder(hints: Hints, advised: int | None) -> str:
+def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
     """Hints inside hints: opening one shows that there is a next. First the one for the mistake."""
-    total = len(hints.rungs)
-    first = advised if advised is not None and 1 <= advised <= total else 1
-    reason = ", for this mistake" if first == advised else ""
+    total, rung = len(hints.rungs), advised.hint if advised else None
+    first = rung if rung is not None and 1 <= rung <= total else 1
+    reason = ", for this mistake" if first == rung else ""
     ladder = _rungs(hints, first, total, f"A hint{reason}")
     if first > 1:
         ladder += _rungs(hints, 1, first - 1, "The hints before it")
