@@ -13,6 +13,7 @@ from grader.command.output import console, short_path
 from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
 from grader.read.workspace import locate_whole_course
+from grader.show.gradescope import WHEN
 from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import CourseError, KitError, SubmissionFileError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # What the engine itself imports when it grades; the course's `preload` comes on top.
 _PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
-_HIDDEN = ("published", "due", "never")
 _MINUTES = 8.0  # Gradescope stops an autograder after 10, unless it is told otherwise
 _NAMES_SHOWN = 10
 
@@ -60,8 +60,8 @@ def _add_gradescope(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
     parser.add_argument(
         "--hidden",
-        choices=_HIDDEN,
-        default=_HIDDEN[0],
+        choices=tuple(WHEN),
+        default=next(iter(WHEN)),
         help="when students see the checks that are not visible: when grades are published "
         "(the default), after the due date, or never",
     )
