@@ -297,15 +297,18 @@ class NbgraderClass:
         return Entry(student, found.when, verdict.cells, penalty), graded
 
     def _stage_files(self, student: str, notebook: Mapping[str, Any]) -> None:
-        """Write what will be the student's autograded folder, aside."""
+        """Write what will be the student's autograded folder, aside. Raises KitError."""
         folder = self._staging / student
-        folder.mkdir(parents=True)
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        write_whole(folder / f"{self._notebook.name}.ipynb", text)
-        for name, data in companions(self._folder("submitted", student)).items():
-            (folder / name).write_bytes(data)
-        for file in folder.iterdir():
-            file.chmod(_READ_ONLY)
+        try:
+            folder.mkdir(parents=True)
+            write_whole(folder / f"{self._notebook.name}.ipynb", text)
+            for name, data in companions(self._folder("submitted", student)).items():
+                (folder / name).write_bytes(data)
+            for file in folder.iterdir():
+                file.chmod(_READ_ONLY)
+        except OSError as error:
+            raise _unwritable(error, folder) from None
 
     def _write(self, entries: Sequence[Entry]) -> None:
         """The gradebook first: a student without the folder is graded again by the next run."""
@@ -317,7 +320,7 @@ class NbgraderClass:
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(self._staging / entry.student, folder)
         except OSError as error:
-            raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+            raise _unwritable(error, self._root) from None
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:
@@ -352,6 +355,11 @@ class NbgraderClass:
         plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
         penalty = plugin.late_submission_penalty(student, points, late)
         return None if penalty is None else min(max(float(penalty), 0.0), points)
+
+
+def _unwritable(error: OSError, folder: Path) -> KitError:
+    # A full disk has no file's name.
+    return KitError(f"{error.filename or folder}: cannot be written: {error.strerror}")
 
 
 def _seconds_late(found: HandedIn, deadlines: Mapping[str | None, datetime]) -> float:

@@ -20,6 +20,7 @@ from grader.command.main import main
 from grader.engine import Engine, with_engine
 from grader.read.course_file import read_course
 from grader.read.handed_in import HandedIn
+from grader.read.progress import make_memory_folder
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.gradebook import Graded
@@ -158,6 +159,14 @@ def test_where_nothing_can_pass_nobody_is_graded(root: Path, tmp_path: Path) -> 
         graded(root, course)
     assert scores(root) == {}
     assert not (root / "autograded").exists()
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_folder_that_cannot_be_written_is_named(root: Path, lanes: int) -> None:
+    hand_in(root, "ann", "bob")
+    (make_memory_folder(root) / "autograded").write_text("in the way")
+    with pytest.raises(KitError, match=r"autograded.*: cannot be written: "):
+        graded(root, lanes=lanes)
 
 
 def test_interrupted_it_writes_what_there_is(root: Path) -> None:
