@@ -13,7 +13,7 @@ from grader.read.class_folder import Found, read_hand_in
 from grader.read.ledger import Ledger
 from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork
-from grader.types.course import Assignment, Course, Stage
+from grader.types.course import Assignment, Stage
 from grader.types.ledger import Difference, Entry, HandIn, Version
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
@@ -39,7 +39,6 @@ Grader = Callable[[Iterable[Job]], Iterator[tuple[Job, Result]]]
 class FolderClass:
     """What is graded, by which version, and the ledger that takes it."""
 
-    course: Course
     assignment: Assignment
     version: Version
     ledger: Ledger
@@ -59,7 +58,7 @@ class FolderClass:
 
         def jobs() -> Iterator[Job]:
             for found in students:
-                hand_in, submission = read_hand_in(found, self.course, self.assignment)
+                hand_in, submission = read_hand_in(found, self.assignment)
                 before = self.ledger.latest_of(found.student)
                 if before is not None and before.hand_in == hand_in and not before.is_lost:
                     tell(False)

@@ -20,7 +20,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.misconceptions import Misconception
-from grader.read.author_files import check_place, place_of
+from grader.read.author_files import check_place
 from grader.read.misconceptions import read_misconceptions
 from grader.read.mutants import no_checks, read_records
 from grader.read.mutations import mutants_of
@@ -351,7 +351,7 @@ class _Trials:
 
     def _passing_problems(self) -> Iterator[str]:
         """Misconceptions that no check finds wrong."""
-        place = place_of(self._stage, self._stage.misconceptions_file)
+        place = self._stage.place(self._stage.misconceptions_file)
         for mistake in self._mistakes:
             told = self._told[mistake.id]
             if not told.cases and told.lost is None:

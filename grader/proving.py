@@ -22,7 +22,6 @@ from grader.read.author_files import (
     check_place,
     file_problems,
     missing_files,
-    place_of,
 )
 from grader.read.faults import fault_of, undefined
 from grader.read.hints import read_hints
@@ -145,7 +144,7 @@ class StageRuns:
         planned = self._checks.planned[stage.slug]
         total = sum(check.points for check in planned)
         if total != stage.points:
-            place = place_of(stage, stage.check_file)
+            place = stage.place(stage.check_file)
             worth = f"its checks are worth {total:g} points"
             draft.problems.append(
                 f"{place}: {worth}, course.toml says {stage.points:g}: change one"
@@ -169,7 +168,7 @@ class StageRuns:
         except _Hangs as error:
             draft.problems.append(f"the solution {error}")
         except Stopped as error:
-            places = {str(stage.check_file): place_of(stage, stage.check_file)}
+            places = {str(stage.check_file): stage.place(stage.check_file)}
             draft.problems.append(fault_of(error, places))
         else:
             self._conclude()
@@ -195,7 +194,7 @@ class StageRuns:
             self._draft.problems.append(str(error))
             return ()
         except Stopped as error:
-            fault = fault_of(error, {str(file): place_of(self._stage, file)})
+            fault = fault_of(error, {str(file): self._stage.place(file)})
             self._draft.problems.append(fault)
             return ()
         try:
@@ -205,7 +204,7 @@ class StageRuns:
         for mistake in known:
             if mistake.hint is not None and not 1 <= mistake.hint <= rungs:
                 said = f"the misconception {mistake.id} points at hint {mistake.hint}"
-                place = place_of(self._stage, file)
+                place = self._stage.place(file)
                 self._draft.problems.append(f"{place}: {said}, but there are {rungs}")
         return known
 
@@ -294,7 +293,7 @@ class StageRuns:
         from grader.run.solutions import at_hand
 
         stage, problems = self._stage, self._draft.problems
-        place = place_of(stage, file)
+        place = stage.place(file)
         files = {**self._files, stage.file_name: file.read_bytes()}
         submission = Submission(place, files)
         calls = SourceReader(Reader(None), submission).calls(self._course, stage)
@@ -336,7 +335,7 @@ class StageRuns:
     ) -> None:
         """Run the checks against each, here: they are the author's own code."""
         found: dict[Misconception, StageFacts] = {}
-        place = place_of(self._stage, self._stage.misconceptions_file)
+        place = self._stage.place(self._stage.misconceptions_file)
         for mistake in known:
             name = f"{place}: the misconception {mistake.id}"
 
@@ -386,7 +385,7 @@ class StageRuns:
         proof = MisconceptionProof(mistake.id, caught_by, name, same)
         self._draft.misconceptions.append(proof)
         if caught_by or not self._failing:  # else a check that would catch it may be broken
-            place = place_of(self._stage, self._stage.misconceptions_file)
+            place = self._stage.place(self._stage.misconceptions_file)
             problems = list(_misconception_problems(proof, failed, place))
             one = frozenset({mistake.id, *same})
             if same and one not in self._equal:
@@ -419,7 +418,7 @@ class StageRuns:
         fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
         there = len(accepted_files(stage))
         if there < fewest:
-            place = place_of(stage, stage.accepted_folder)
+            place = stage.place(stage.accepted_folder)
             draft.problems.append(
                 f"{place}/: holds {there} of {fewest} right answers: write {fewest - there} more"
             )
@@ -441,7 +440,7 @@ class StageRuns:
 
     def _place(self, fact: CaseFact) -> str:
         """The line of the check's file that is at fault, by the file's path in the course."""
-        return f"{place_of(self._stage, self._stage.check_file)}:{fact.faulty_line}"
+        return f"{self._stage.place(self._stage.check_file)}:{fact.faulty_line}"
 
     def _local(self, find: Callable[[str], Any], seed: int) -> StageFacts:
         """The facts of a run in this process. Raises _Hangs, and Stopped where a check hangs."""

@@ -51,7 +51,6 @@ _NAME = "this notebook"
 _WIDTH = 80
 # How the engine calls a cell: by its place among those that it was given.
 _PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", re.MULTILINE)
-_AT_IMPORT = "(while it was imported)"  # ends the message of a time-out or crash that happened then
 
 
 def serve(
@@ -127,6 +126,8 @@ class _Service:
     def _verdict(
         self, engine: Engine, job: _Message, go_on: Callable[[StageResult | None], None]
     ) -> _Message:
+        from grader.run.answers import AT_IMPORT
+
         course, graded = self._course, job["graded"]
         ran = [Cell(*cell) for cell in job["cells"]]
         stages = self._stages(job["stages"], ran)
@@ -134,7 +135,7 @@ class _Service:
         submission = _submission(cells)
         report = engine.grade(Request(submission, stages, secrets.randbelow(1 << 31)), go_on)
         runs = DEADLY_CELL not in report.notes and not any(
-            _AT_IMPORT in check.message for s in report.stages for check in s.checks
+            AT_IMPORT in check.message for s in report.stages for check in s.checks
         )
         notes = (
             [] if runs else ["The cell was graded but not run here, as it does not get to its end."]

@@ -4,9 +4,9 @@ Short tasks have few right answers: of 300 students who each write a stage in on
 thousands of pairs have the same tokens. So whatever more than a few students have written is taken
 for what the task brings about and counts as little as the stub and the solution: of each answer
 only those tokens are compared that no usual run of `_RUN` tokens covers. What is left of two
-independent answers was 0.67 alike at most, where it was long enough to count, and of two usual ones
-nothing is left; tests/kit/test_similarity.py measures both. What half the class has copied from one
-place looks usual too: nobody is listed for it.
+independent answers was less than 0.7 alike, where it was long enough to count, and of two usual
+ones nothing is left; tests/kit/test_similarity.py measures both. What half the class has copied
+from one place looks usual too: nobody is listed for it.
 
 Names that the answer itself gives, comments, docstrings and layout count for nothing.
 """

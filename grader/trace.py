@@ -61,7 +61,7 @@ class _Run:
     ) -> None:
         self._stage = stage
         self._functions = _Functions(course, stage, submission, interpreter)
-        self._place = stage.trace_file.relative_to(stage.root).as_posix()
+        self._place = stage.place(stage.trace_file)
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
 
@@ -246,7 +246,7 @@ class _Functions:
         for stage in self._stages:
             if name in {entry.name for entry in stage.entry_points}:
                 return self._under_check(stage).entry(name)
-        place = self._stages[0].trace_file.relative_to(self._course.root).as_posix()
+        place = self._stages[0].place(self._stages[0].trace_file)
         raise CourseError(f"{place}: neither the stage nor one that it requires has '{name}'")
 
     @property

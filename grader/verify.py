@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grader.proving import Draft, Progress, StageRuns
-from grader.read.author_files import given_away, not_required, place_of, strays
+from grader.read.author_files import given_away, not_required, strays
 from grader.read.faults import fault_of, undefined
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -75,7 +75,7 @@ def _solution_faults(
     from grader.run.answers import stopped_after
     from grader.run.solutions import at_hand
 
-    places = {s.file_name: place_of(s, s.solution_file) for s in course.stages}
+    places = {s.file_name: s.place(s.solution_file) for s in course.stages}
     found: dict[str, str] = {}
     for stage in stages:
         if not _is_there(stage):
@@ -144,6 +144,6 @@ def _collection_fault(course: Course, stage: Stage) -> list[str]:
             with stopped_after(seconds):
                 exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
         except (Exception, Stopped) as own:  # noqa: BLE001 - whatever an author's file does is told
-            return [fault_of(own, {str(file): place_of(stage, file)})]
+            return [fault_of(own, {str(file): stage.place(file)})]
         return [str(error)]
     return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from grader.command.grade import DEVICES
+from grader.command.grade import DEVICES, lanes
 from grader.command.output import console, progress_bar, short_path, status_line
 from grader.read.course_file import find_assignment
 from grader.read.workspace import locate_whole_course
@@ -103,10 +102,6 @@ def run(args: argparse.Namespace) -> int:
     return _grade(args, course)
 
 
-def _lanes(args: argparse.Namespace) -> int:
-    return max(1, args.jobs or len(os.sched_getaffinity(0)))
-
-
 def _grade(args: argparse.Namespace, course: Course) -> int:
     """Grade what is new in a folder."""
     from grader.folder_class import FolderClass
@@ -124,7 +119,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         seed = args.seed if args.seed is not None else int(kept or secrets.randbelow(1 << 31))
         ledger.note(_SEED, str(seed))
         version = read_version(course)
-        work = FolderClass(course, assignment, version, ledger)
+        work = FolderClass(assignment, version, ledger)
         new = 0
         with progress_bar(args, assignment.name, len(students)) as advance:
 
@@ -156,7 +151,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
 
     assignment = find_assignment(course, args.assignment)
     with open_ledger(args.out, create=False) as ledger:
-        work = FolderClass(course, assignment, read_version(course), ledger)
+        work = FolderClass(assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
         if affected:
             with progress_bar(args, assignment.name, affected) as advance:
@@ -198,12 +193,12 @@ def _with_grader(
     if args.dask is not None:
         body(lambda jobs: graded_on_cluster(args.dask, course, stages, args.device, jobs))
         return
-    lanes = _lanes(args)
+    at_once = lanes(args.jobs)
     with_engine(
         course,
         stages,
         args.device,
-        lambda engine: body(lambda jobs: graded_here(engine, jobs, stages, seed, lanes)),
+        lambda engine: body(lambda jobs: graded_here(engine, jobs, stages, seed, at_once)),
     )
 
 
@@ -228,14 +223,20 @@ def _write_results(
             course.title, assignment, entries, alike, anonymous=args.anonymous
         ),
     }
-    if args.junit:
-        (out / "junit").mkdir(exist_ok=True)
-        for entry in ledger.latest():
-            if entry.report is not None:
-                name = f"junit/{_file_name(entry.student)}.xml"
-                write_pieces(out / name, [junit(entry.report)])
-    for name, text in pieces.items():
-        write_pieces(out / name, text)
+    try:
+        if args.junit:
+            (out / "junit").mkdir(exist_ok=True)
+            for entry in ledger.latest():
+                if entry.report is not None:
+                    name = f"junit/{_file_name(entry.student)}.xml"
+                    write_pieces(out / name, [junit(entry.report)])
+        for name, text in pieces.items():
+            write_pieces(out / name, text)
+    except OSError as error:
+        raise KitError(
+            f"{error.filename or out}: cannot be written: {error.strerror}; no verdict is lost: "
+            "mend that and type the same again"
+        ) from None
     return [short_path(out / name) for name in pieces]
 
 
@@ -352,7 +353,7 @@ def _nbgrader(args: argparse.Namespace, course: Course) -> int:
                 course,
                 work.stages,
                 args.device,
-                lambda engine: work.grade(engine, students, seed, _lanes(args), tell),
+                lambda engine: work.grade(engine, students, seed, lanes(args.jobs), tell),
             )
     console(args).print(summary(args.what, results, seed), end="")
     return 1 if any(result.points is None for result in results) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import sys
 from dataclasses import replace
@@ -84,6 +85,14 @@ def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
     """The stages of these slugs in the course's order, all if none is named. Raises KitError."""
     chosen = {find_stage(course, slug) for slug in slugs}
     return tuple(stage for stage in course.stages if not chosen or stage in chosen)
+
+
+def lanes(jobs: int | None) -> int:
+    """How many processes work at a time: so many `jobs`, or one a processor core that is ours."""
+    if jobs:
+        return max(1, jobs)
+    ours = getattr(os, "sched_getaffinity", None)  # Linux alone tells them
+    return len(ours(0)) if ours is not None else os.cpu_count() or 1
 
 
 def _write_junit(file: Path, report: Report) -> None:

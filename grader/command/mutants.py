@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
-from grader.command.grade import chosen_stages
+from grader.command.grade import chosen_stages, lanes
 from grader.command.output import console, stage_bar
 from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
@@ -42,9 +41,10 @@ def run(args: argparse.Namespace) -> int:
 
     course = locate_whole_course(args.course)
     stages = chosen_stages(course, args.stages)
-    lanes = max(1, args.jobs or len(os.sched_getaffinity(0)))
     with stage_bar(args) as progress:
-        report = try_mutants(course, stages, lanes=lanes, needed=args.needed, progress=progress)
+        report = try_mutants(
+            course, stages, lanes=lanes(args.jobs), needed=args.needed, progress=progress
+        )
     if args.json:
         json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
         print()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from grader.command.output import console, short_path
 from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
 from grader.read.workspace import locate_whole_course
+from grader.show.gradescope import WHEN
 from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import CourseError, KitError, SubmissionFileError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 # What the engine itself imports when it grades; the course's `preload` comes on top.
 _PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
-_HIDDEN = ("published", "due", "never")
 _MINUTES = 8.0  # Gradescope stops an autograder after 10, unless it is told otherwise
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 _NAMES_SHOWN = 10
 
 
@@ -61,8 +60,8 @@ def _add_gradescope(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
     parser.add_argument(
         "--hidden",
-        choices=_HIDDEN,
-        default=_HIDDEN[0],
+        choices=tuple(WHEN),
+        default=next(iter(WHEN)),
         help="when students see the checks that are not visible: when grades are published "
         "(the default), after the due date, or never",
     )
@@ -81,6 +80,7 @@ def _gradescope(args: argparse.Namespace) -> int:
     assignment = find_assignment(course, args.assignment)
     if args.upload is not None:
         return _grade_upload(course, assignment, args)
+    from grader.read.bundle import zipped
     from grader.read.channels import read_constraints, read_course_files, read_engine_files
     from grader.show.gradescope import run_script, setup_script
     from grader.show.workspace import handed_out
@@ -93,7 +93,7 @@ def _gradescope(args: argparse.Namespace) -> int:
         **{f"course/{path}": data for path, data in read_course_files(course)},
     }
     out: Path = args.out or Path(f"{assignment.name}-gradescope.zip")
-    _write(out, _zipped(files, executable=("setup.sh", "run_autograder")))
+    _write(out, zipped(files, executable=("setup.sh", "run_autograder")))
     steps = [
         ("On Gradescope:", "a Programming Assignment, Configure Autograder, this zip"),
         ("Its points:", f"{sum(stage.points for stage in assignment.stages if not stage.bonus):g}"),
@@ -112,7 +112,7 @@ def _grade_upload(course: Course, assignment: Assignment, args: argparse.Namespa
     target: Path = args.upload / "results" / "results.json"
     target.unlink(missing_ok=True)  # there is to be none if the grader itself fails
     try:
-        upload = read_upload(args.upload / "submission", course, assignment.stages, assignment.name)
+        upload = read_upload(args.upload / "submission", assignment.stages, assignment.name)
     except SubmissionFileError as error:
         data = refusal(str(error), time.monotonic() - began)
         print(f"refused: {error}")
@@ -212,7 +212,7 @@ def _github(args: argparse.Namespace) -> int:
     out: Path = args.out or Path(f"{course.name}-github")
     files = bundle_files(course)
     points = [
-        (stage, visible_points(files[_in_course(stage.check_file, course)].decode()))
+        (stage, visible_points(files[stage.place(stage.check_file)].decode()))
         for stage in course.stages
         if stage.visible
     ]
@@ -237,10 +237,6 @@ def _github(args: argparse.Namespace) -> int:
     shown = [WORKFLOW, f"and {len(files) - 1} other files"]
     console(args).print(handed_out(short_path(out), shown, [], steps), end="")
     return 0
-
-
-def _in_course(file: Path, course: Course) -> str:
-    return file.relative_to(course.root).as_posix()
 
 
 def _pinned(constraints: bytes, name: str) -> str:
@@ -330,26 +326,9 @@ def _points(text: str) -> float | None:
 # --- files -------------------------------------------------------------------------------------
 
 
-def _zipped(files: Mapping[str, bytes], executable: Sequence[str]) -> bytes:
-    """The files as a zip, at its top level."""
-    import io
-    import zipfile
-
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in sorted(files):
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = (0o100755 if name in executable else 0o100644) << 16
-            archive.writestr(info, files[name])
-    return buffer.getvalue()
-
-
 def _write(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(data)
-        new.replace(path)
+        write_whole(path, data)
     except OSError as error:
         raise KitError(f"{path}: cannot be written: {error.strerror}") from None

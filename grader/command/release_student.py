@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 from pathlib import Path
 
 from grader.command.output import console, short_path
 from grader.read.bundle import bundle_files, zipped
+from grader.read.files import write_whole
 from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
@@ -39,9 +39,7 @@ def run(args: argparse.Namespace) -> int:
         raise KitError(f"{path}: is a folder: name a file, as in {path / top}.zip")
     data = zipped(bundle_files(course), top)
     try:
-        new = path.with_name(f"{path.name}.new")
-        new.write_bytes(data)
-        os.replace(new, path)
+        write_whole(path, data)
     except OSError as error:
         raise KitError(f"{path}: cannot be written: {error.strerror}") from None
     without = [stage.slug for stage in course.stages if not stage.visible]

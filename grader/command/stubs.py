@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     states = stub_states(course) if args.check else write_stubs(course, force=args.force)
     left, begun = 0, []
     for stage, state in states.items():
-        name = stage.exercise_file.relative_to(course.root).as_posix()
+        name = stage.place(stage.exercise_file)
         if state is StubState.IN_STEP:
             continue
         if args.check or (state is StubState.BEGUN and not args.force):

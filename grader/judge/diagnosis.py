@@ -9,8 +9,9 @@ named: an unknown mistake must never get a wrong name.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +124,7 @@ class Explanations:
     """What speaks for each misconception that nothing contradicts.
 
     `found` gives, by the misconception's id and the case's, how many wrong answers it explains;
-    `deviating` the failing cases in which an entry point gave a wrong answer.
+    `deviating`, if there is any, the failing cases in which an entry point gave a wrong answer.
     """
 
     found: Mapping[str, Mapping[str, int]]
@@ -183,28 +184,31 @@ def explanations(
     if not failed or not misconceptions or not all(map(_is_readable, exchanges)):
         return Explanations({}, {})
     replays = replays or Replays()
-    steps = {
-        fact.case.id: list(_against_solution(fact, solution, replays))
-        for fact in facts.cases
-        if fact.ending in _FAILED + _PASSED
-    }
+    passed = [fact for fact in facts.cases if fact.ending in _PASSED]
+    by_id = {fact.case.id: fact for fact in failed + passed}
+
+    @functools.cache
+    def steps(case: str) -> list[_Step]:
+        return list(_against_solution(by_id[case], solution, replays))
+
     found: dict[str, dict[str, int]] = {}
-    held: set[str] = set()
+    settled: set[str] = set()
     for cases in list(_cases_by_check(failed).values())[:_CHECKS_TO_START_FROM]:
         if any(by_case.get(case) for by_case in found.values() for case in cases):
             continue
         for suspect in misconceptions:
-            if suspect.id in held:
+            if suspect.id in settled:
                 continue
-            if not _explained(cases[0], steps[cases[0]], suspect, solution, replays):
+            count = _explained(cases[0], steps(cases[0]), suspect, solution, replays)
+            if count == 0:
                 continue
-            held.add(suspect.id)
-            by_case = _agreement(steps, suspect, solution, replays)
+            settled.add(suspect.id)  # one that is contradicted once is never named
+            by_case = _agreement(by_id, steps, suspect, solution, replays) if count else None
             if by_case is not None:
                 found[suspect.id] = by_case
     deviating: dict[str, set[str]] = {}
-    for fact in failed:
-        for step in steps[fact.case.id]:
+    for fact in failed if found else ():
+        for step in steps(fact.case.id):
             if step.deviates and step.entry is not None:
                 deviating.setdefault(step.entry, set()).add(fact.case.id)
     return Explanations(found, {entry: frozenset(cases) for entry, cases in deviating.items()})
@@ -232,15 +236,16 @@ def _best(cases: Sequence[str], found: Mapping[str, Mapping[str, int]]) -> str |
 
 
 def _agreement(
-    steps: Mapping[str, Sequence[_Step]],
+    cases: Iterable[str],
+    steps: Callable[[str], Sequence[_Step]],
     suspect: Misconception,
     solution: Callable[[str], Any],
     replays: Replays,
 ) -> dict[str, int] | None:
     """How many deviating answers of each case a suspect explains; None if one contradicts it."""
     found = {}
-    for case, recorded in steps.items():
-        count = _explained(case, recorded, suspect, solution, replays)
+    for case in cases:
+        count = _explained(case, steps(case), suspect, solution, replays)
         if count is None:
             return None
         found[case] = count
@@ -259,6 +264,8 @@ def _explained(
     def find(name: str) -> Any:
         return suspect.implementation if name == suspect.replaces else solution(name)
 
+    own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
+    steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     count = 0
     answers = replays.of(suspect.id, case, [step.exchange for step in steps], find)
     for step, suspected in zip(steps, answers, strict=True):

@@ -35,16 +35,11 @@ _NOT_READ = "the grader never reads it: move its fixtures into the check files"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def place_of(stage: Stage, file: Path) -> str:
-    """A file's path in the course."""
-    return file.relative_to(stage.root).as_posix()
-
-
 def check_place(stage: Stage, check: str) -> str:
     """The file and the line of a check, by its id."""
     name = f"test_{check.partition('.')[2]}"
     text = stage.check_file.read_text(encoding="utf-8-sig")
-    place = place_of(stage, stage.check_file)
+    place = stage.place(stage.check_file)
     for number, line in enumerate(text.splitlines(), start=1):
         if re.match(rf"(async )?def {name}\b", line):
             return f"{place}:{number}"
@@ -73,8 +68,8 @@ def _repeated(stage: Stage) -> Iterator[str]:
     for number, file in enumerate(files):
         for earlier, text in zip(files[:number], texts, strict=False):
             if same_but_for_words(text, texts[number]):
-                said = f"is {place_of(stage, earlier)} again: remove it"
-                yield f"{place_of(stage, file)}: {said}"
+                said = f"is {stage.place(earlier)} again: remove it"
+                yield f"{stage.place(file)}: {said}"
                 break
 
 
@@ -87,9 +82,9 @@ def missing_files(stage: Stage) -> Iterator[str]:
         (stage.misconceptions_file, "write the misconceptions"),
     ):
         if not file.is_file():
-            yield f"{place_of(stage, file)}: is not there: {advice}"
+            yield f"{stage.place(file)}: is not there: {advice}"
     if stage.solution_file.is_file() and not stage.exercise_file.is_file():
-        yield f"{place_of(stage, stage.exercise_file)}: there is no stub: run grade stubs"
+        yield f"{stage.place(stage.exercise_file)}: there is no stub: run grade stubs"
 
 
 def file_problems(stage: Stage) -> Iterator[str]:
@@ -124,14 +119,14 @@ def _stub_problems(stage: Stage) -> list[str]:
     if stage.exercise_file.is_file():
         present = stage.exercise_file.read_bytes()
         if present.decode(errors="replace").replace("\r\n", "\n") != stub:
-            place = place_of(stage, stage.exercise_file)
+            place = stage.place(stage.exercise_file)
             begun = not same_but_for_words(present.decode(errors="replace"), stub)
             advice = f"run grade stubs{f' {stage.slug} --force' if begun else ''}"
             problems.append(f"{place}: is not in step with the solution: {advice}")
     secrets = solution_lines(stage)
     words = words_of(stub)
     text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
-    given = {place_of(stage, stage.exercise_file): text.encode()}
+    given = {stage.place(stage.exercise_file): text.encode()}
     return problems + _said(given, secrets, solution_values(stage))
 
 
@@ -147,7 +142,7 @@ def _hint_problems(stage: Stage) -> list[str]:
     earlier = "\n".join(text.splitlines()[:last])
     if not stage.solution_file.is_file():
         return []
-    given = {place_of(stage, stage.hints_file): earlier.encode()}
+    given = {stage.place(stage.hints_file): earlier.encode()}
     return _said(given, solution_lines(stage), solution_values(stage))
 
 
@@ -171,7 +166,7 @@ def _hidden(stage: Stage, file: Path) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, (_Function, ast.ClassDef)) and node.name != "_":
             if node.name in lines and not _is_overloaded(node):
-                at = f"{place_of(stage, file)}:{node.lineno}"
+                at = f"{stage.place(file)}:{node.lineno}"
                 yield f"{at}: {node.name} hides the one of line {lines[node.name]}: rename one"
             if not _is_overloaded(node):
                 lines[node.name] = node.lineno
@@ -187,7 +182,7 @@ def _check_titles(stage: Stage) -> Iterator[str]:
         tree = ast.parse(stage.check_file.read_text(encoding="utf-8-sig"))
     except (SyntaxError, ValueError):
         return
-    place = place_of(stage, stage.check_file)
+    place = stage.place(stage.check_file)
     for node in tree.body:
         if not isinstance(node, _Function) or not node.name.startswith("test_"):
             continue
@@ -262,7 +257,7 @@ def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stag
                 if name in slugs - known:
                     lacks.setdefault(name, getattr(node, "lineno", 0))
         for name, line in lacks.items():
-            place = f"{place_of(stage, stage.solution_file)}:{line}"
+            place = f"{stage.place(stage.solution_file)}:{line}"
             said = f"imports {name}, which the stage's `requires` in course.toml does not name"
             yield stage, f"{place}: {said}"
 

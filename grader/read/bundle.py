@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
-from grader.read.faults import fault_of
+from grader.read.faults import author_text, fault_of
 from grader.read.progress import memory_folder
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.read.workspace import installed_folder
@@ -118,14 +118,14 @@ def student_project(text: str, title: str) -> str:
     return re.sub(r"^description = .*$", lambda _: f"description = {said}", project, flags=re.M)
 
 
-def zipped(files: Mapping[str, bytes], top: str) -> bytes:
-    """The files as a zip, in one folder `top`."""
+def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str] = ()) -> bytes:
+    """The files as a zip, in one folder `top` if that is named; some are `executable`."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(files):
-            info = zipfile.ZipInfo(f"{top}/{name}", _EPOCH)
+            info = zipfile.ZipInfo(f"{top}/{name}" if top else name, _EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
+            info.external_attr = (0o100755 if name in executable else 0o100644) << 16
             archive.writestr(info, files[name])
     return buffer.getvalue()
 
@@ -140,7 +140,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     constants, fixtures. Nothing else is, no comment between two statements either. Raises
     CourseError for a name in `visible` that is no check, and for a hidden check that is named.
     """
-    place = stage.check_file.relative_to(stage.root).as_posix()
+    place = stage.place(stage.check_file)
     source = source.replace("\r\n", "\n")
     try:
         tree = ast.parse(source)
@@ -188,7 +188,7 @@ def _reached(tree: ast.Module, names: set[str]) -> list[ast.stmt]:
     fixtures = {_fixture(node): bound[node] for node in tree.body if _fixture(node)}
     wanted = {*names, "pytestmark"}
     for node in tree.body:
-        if any(keyword.arg == "autouse" for keyword in _options(node, "fixture")):
+        if any(keyword.arg == "autouse" for keyword in _fixture_options(node)):
             wanted |= bound[node]
     kept: list[ast.stmt] = []
     left = list(tree.body)
@@ -243,18 +243,18 @@ def _fixture(node: ast.stmt) -> str:
     """The name of the fixture that a statement defines, "" if it does not."""
     if not isinstance(node, _Function):
         return ""
-    names = [word.value for word in _options(node, "fixture") if word.arg == "name"]
+    names = [word.value for word in _fixture_options(node) if word.arg == "name"]
     if names and isinstance(names[0], ast.Constant):
         return str(names[0].value)
     return node.name if any(_last(each) == "fixture" for each in node.decorator_list) else ""
 
 
-def _options(node: ast.stmt, name: str) -> list[ast.keyword]:
-    """The keywords of the decorators of that name."""
+def _fixture_options(node: ast.stmt) -> list[ast.keyword]:
+    """The keywords of a decorator that makes a fixture."""
     return [
         keyword
         for decorator in (node.decorator_list if isinstance(node, _Function) else ())
-        if isinstance(decorator, ast.Call) and _last(decorator) == name
+        if isinstance(decorator, ast.Call) and _last(decorator) == "fixture"
         for keyword in decorator.keywords
     ]
 
@@ -488,12 +488,7 @@ def _kit_folder() -> Path:
 
 
 def _read(course: Course, file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CourseError(f"{_place(course, file)}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{_place(course, file)}: is not UTF-8") from None
+    return author_text(file, _place(course, file))
 
 
 def _place(course: Course, file: Path) -> str:

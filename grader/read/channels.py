@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.read.course_file import FILE_NAME
 from grader.read.downloads import ARCHIVE, Heap, read_files
-from grader.read.handed_in import choose_notebook, told_of_name
+from grader.read.handed_in import choose_notebook, most_like_it, told_of_name
 from grader.read.notebook import solution_id
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
@@ -53,11 +53,10 @@ _NAMED, _NAME_SHOWN = 3, 60  # files that are no answers, and characters of a na
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one assignment by login; `not_handed_in` are logins that have none."""
+    """Scores of one assignment by login; who has handed nothing in has none."""
 
     by_login: Mapping[str, float]
     max_score: float | None
-    not_handed_in: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,15 +67,14 @@ class Upload:
     notes: tuple[str, ...] = ()
 
 
-def read_upload(folder: Path, course: Course, stages: tuple[Stage, ...], notebook: str) -> Upload:
+def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """The submission in a folder that a student has filled, where `notebook`.ipynb is expected.
 
     The .py files count if there is a stage's among them, whatever folder they are in, unless none
     is begun and there is a notebook. Where there is neither, archives are looked into. Raises
     SubmissionFileError, which says what is wrong.
     """
-    ids = [name for stage in stages for name in (stage.slug, solution_id(stage))]
-    found, others = choose_notebook(folder, notebook, ids)
+    found, others = choose_notebook(folder, notebook, _grade_ids(stages))
     try:
         files: Mapping[str, bytes] = read_submission(folder).files
     except SubmissionFileError as error:
@@ -107,12 +105,18 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """What counts of a heap of files, by the rules of `read_upload`. Raises SubmissionFileError."""
     upload = chosen(heap.files, stages)
     if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
-        right = f"{notebook}.ipynb"
-        shown, *others = sorted(heap.notebooks, key=lambda name: (name != right, name))
+        shown, others = f"{notebook}.ipynb", []
+        if shown not in heap.notebooks:
+            shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
         return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
     return upload
+
+
+def _grade_ids(stages: Iterable[Stage]) -> list[str]:
+    """The cells that a notebook of these stages has been handed out with."""
+    return [name for stage in stages for name in (stage.slug, solution_id(stage))]
 
 
 def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
@@ -231,22 +235,22 @@ def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
     if assignment is not None and assignment not in names:
         raise KitError(f"{place}: has no assignment '{assignment}', but {', '.join(names)}")
     found: dict[str, float] = {}
-    missing: list[str] = []
+    seen: set[str] = set()
     max_score: float | None = None
     for number, record in records:
         if assignment is not None and record.get("assignment") != assignment:
             continue
         login = record["student_id"].strip()
-        if login in found or login in missing:
+        if login in seen:
             raise KitError(f"{place}:{number}: '{login}' is there twice")
+        seen.add(login)
         score = _number(record["score"], f"{place}:{number}")
         if score == 0 and record.get("timestamp") == "":
-            missing.append(login)
             continue
         found[login] = score
         if record.get("max_score"):
             max_score = _number(record["max_score"], f"{place}:{number}")
-    return Scores(found, max_score, tuple(missing))
+    return Scores(found, max_score)
 
 
 def _record(row: list[str], header: list[str]) -> dict[str, str]:

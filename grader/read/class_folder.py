@@ -21,7 +21,7 @@ from grader.read.submission import (
     regular_bytes,
 )
 from grader.read.versions import content_of
-from grader.types.course import Assignment, Course
+from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.ledger import HandIn
 from grader.types.submission import Submission
@@ -100,9 +100,7 @@ def _free(taken: Container[str], name: str, whole: str) -> str:
     return free
 
 
-def read_hand_in(
-    found: Found, course: Course, assignment: Assignment
-) -> tuple[HandIn, Submission | None]:
+def read_hand_in(found: Found, assignment: Assignment) -> tuple[HandIn, Submission | None]:
     """What a student has handed in; no submission where there is nothing that can be graded.
 
     Nothing that is there can make this fail.
@@ -110,7 +108,7 @@ def read_hand_in(
     notes: tuple[str, ...] = ()
     try:
         if found.path.is_dir():
-            upload = read_upload(found.path, course, assignment.stages, assignment.name)
+            upload = read_upload(found.path, assignment.stages, assignment.name)
             submission, notes = upload.submission, upload.notes
         elif found.files or found.path.suffix.lower() == ARCHIVE:
             files = found.files or ((found.path.name, found.path),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import keyword
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -195,7 +196,7 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     if slug in {stage.slug for stage in before}:
         raise CourseError(f"{place}: the slug is used twice")
     points = _get(table, "points", (int, float), place)
-    if isinstance(points, bool) or not points > 0:
+    if isinstance(points, bool) or not 0 < points < math.inf:
         raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
     requires = _strings(table, "requires", place)
     for required in requires:
@@ -271,11 +272,14 @@ def _entry(name: str, text: Any, place: str) -> EntryPoint:
 def _limits(table: Any, place: str) -> Limits:
     if not isinstance(table, dict):
         raise CourseError(f"{place}: 'limits' is not a table")
-    names = frozenset(field.name for field in fields(Limits))
-    _only(table, names, f"{place}: limits")
+    known = {field.name: type(field.default) for field in fields(Limits)}
+    _only(table, frozenset(known), f"{place}: limits")
     for name, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not 0 < value < math.inf:
             raise CourseError(f"{place}: limits: '{name}' must be more than 0, not {value!r}")
+        if known[name] is int and not isinstance(value, int):
+            raise CourseError(f"{place}: limits: '{name}' must be a whole number, not {value!r}")
     return Limits(**table)
 
 

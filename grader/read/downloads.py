@@ -86,6 +86,8 @@ def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
     """
     heap = Heap()
     for name, path in files:
+        if is_left_out(name):
+            continue
         if name.lower().endswith(ARCHIVE):
             _unpack(path, name, heap)
         elif _is_notebook(name) or name.lower().endswith(".py"):

@@ -1,14 +1,25 @@
-"""An error of an author's own file in a line: where, and what."""
+"""What is wrong with an author's own file, in a line: where, and what."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
-from grader.types.errors import close_to
+from grader.types.errors import CourseError, close_to
 
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+
+
+def author_text(file: Path, place: str) -> str:
+    """The text of an author's file, which an error calls `place`. Raises CourseError."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CourseError(f"{place}: is not UTF-8: have your editor save it so") from None
 
 
 def fault_of(error: BaseException, places: Mapping[str, str]) -> str:

@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step: whoever reads it finds the old file or the new. OSError.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write `path` in one step: whoever reads it finds the old file or the new. OSError.
 
     Killed at any moment it leaves the old file as it was, and perhaps a `.new` beside it, which
     the next time writes over.
     """
-    write_pieces(path, [text])
+    write_pieces(path, [content])
 
 
-def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+def write_pieces(path: Path, pieces: Iterable[str | bytes]) -> None:
     """Write the pieces to `path`, one after the other, in one step like `write_whole`. OSError."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)  # it may be a link that somebody has put there
-    with open(new, "x", encoding="utf-8", newline="\n") as file:
+    with open(new, "xb") as file:
         for piece in pieces:
-            file.write(piece)
+            file.write(piece.encode() if isinstance(piece, str) else piece)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, path)

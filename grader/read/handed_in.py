@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -77,10 +77,19 @@ def choose_notebook(
     right = folder / f"{name}{_SUFFIX}"
     if os.path.lexists(right):
         return right, []
-    found = islice(_notebooks(folder), _LOOKED_AT)
-    ranked = [path for _, path in sorted((_rank(path, grade_ids), path) for path in found)]
-    others = [path.relative_to(folder).as_posix() for path in ranked[1:]]
-    return (ranked[0], others) if ranked else (None, [])
+    found = ((path.relative_to(folder).as_posix(), path) for path in _notebooks(folder))
+    ranked = most_like_it(((shown, _bytes_of(path)) for shown, path in found), grade_ids)
+    return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
+
+
+def most_like_it(notebooks: Iterable[tuple[str, bytes]], grade_ids: Collection[str]) -> list[str]:
+    """The names of these notebooks, first of the one that looks most like what was handed out.
+
+    That is the one with most of the cells `grade_ids`, and of several such the one with the fewest
+    stubs. A stranger chose how many there are: only the first are looked at.
+    """
+    looked_at = islice(notebooks, _LOOKED_AT)
+    return [name for _, name in sorted((_rank(data, grade_ids), name) for name, data in looked_at)]
 
 
 def told_of_name(shown: str, name: str, others: Sequence[str]) -> list[str]:
@@ -115,10 +124,18 @@ def _notebooks(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _rank(path: Path, grade_ids: Collection[str]) -> tuple[int, int]:
+def _bytes_of(path: Path) -> bytes:
+    """A notebook's bytes; none, as if it were empty, where they cannot be read."""
+    try:
+        return regular_bytes(path, NOTEBOOK_CAP)
+    except SubmissionFileError:
+        return b""
+
+
+def _rank(data: bytes, grade_ids: Collection[str]) -> tuple[int, int]:
     """The less, the more of the cells are in the notebook and the fewer of them are stubs."""
     try:
-        cells = notebook_cells(regular_bytes(path, NOTEBOOK_CAP))
+        cells = notebook_cells(data)
     except SubmissionFileError:
         return 1, 0
     shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))

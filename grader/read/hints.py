@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 from grader.types.hints import Hints, Rung
@@ -20,14 +21,8 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 def read_hints(stage: Stage) -> Hints:
     """The hints of `stage`. Raises CourseError naming the file and the fault."""
-    place = stage.hints_file.relative_to(stage.root).as_posix()
-    try:
-        text = stage.hints_file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{place}: is not UTF-8") from None
-    return parse_hints(text, place)
+    place = stage.place(stage.hints_file)
+    return parse_hints(author_text(stage.hints_file, place), place)
 
 
 def parse_hints(text: str, place: str) -> Hints:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.read.notebook import TAG
+from grader.read.notebook import TAG, notebook_file
 from grader.read.submission import cell_source, notebook_cells
 from grader.types.errors import SubmissionFileError
 from grader.types.gradebook import ReleasedCell
@@ -77,18 +77,7 @@ def mended(data: bytes, released: Sequence[ReleasedCell]) -> Mended:
         notes += _told(changed, known, "changed and put back as released")
         notes += _told(missing, known, "missing and put back")
     _number(cells)
-    return Mended(
-        {
-            "cells": cells,
-            "metadata": {
-                "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-                "language_info": {"name": "python"},
-            },
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        },
-        tuple(notes),
-    )
+    return Mended(notebook_file(cells), tuple(notes))
 
 
 def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:

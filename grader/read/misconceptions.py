@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 import re
@@ -12,7 +11,7 @@ from typing import Any
 from grader.misconceptions import MARK, Misconception, misconception
 from grader.read.faults import fault_of
 from grader.types.course import Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, close_to
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -26,7 +25,7 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
     file = stage.misconceptions_file
     if not file.is_file():
         return ()
-    place = file.relative_to(stage.root).as_posix()
+    place = stage.place(file)
     spec = importlib.util.spec_from_file_location(f"misconceptions_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -54,10 +53,9 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
 def _meant(error: Exception) -> str:
     """What comes close to a keyword of `misconception` that there is not."""
     words = re.search(r"misconception\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    known = list(inspect.signature(misconception).parameters)
-    close = difflib.get_close_matches(words[1], known, n=1) if words else []
-    # Python's own advice, from 3.13 on, says the same
-    return f" (did you mean '{close[0]}'?)" if close and "mean" not in str(error) else ""
+    if words is None or "Did you mean" in str(error):  # Python's own advice, from 3.13 on
+        return ""
+    return close_to(words[1], inspect.signature(misconception).parameters)
 
 
 def other_call(mistake: Misconception, right: Callable[..., Any]) -> str:

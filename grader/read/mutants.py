@@ -21,6 +21,7 @@ import sys
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError, close_to
 from grader.types.mutants import Equivalent, Overlap, Records
@@ -37,13 +38,10 @@ _OVERLAP_KEYS = ("reason", "catches")
 def read_records(stage: Stage) -> Records:
     """What is recorded of the stage's mutants, nothing without a file. Raises CourseError."""
     file = stage.mutants_file
-    place = file.relative_to(stage.root).as_posix()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    place = stage.place(file)
+    if not file.exists():
         return Records(place)
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{place}: cannot be read: {error}") from None
+    text = author_text(file, place)
     try:
         return parse_records(tomllib.loads(text), place)
     except tomllib.TOMLDecodeError as error:

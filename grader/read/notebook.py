@@ -35,7 +35,7 @@ def notebook(
         cells.append(_code(f"{stage.slug}-try", "", stage))
     cells.append(_markdown("total-text", "## Where you stand\n\nAll stages that you have run:"))
     cells.append(_code("total", "grade_here()"))
-    return _file(cells)
+    return notebook_file(cells)
 
 
 def assignment_notebook(
@@ -61,7 +61,7 @@ def assignment_notebook(
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
         check = _code(f"{stage.slug}-check", _check(stage), stage)
         cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
-    return _file(cells)
+    return notebook_file(cells)
 
 
 def solution_id(stage: Stage) -> str:
@@ -109,7 +109,8 @@ def _nbgrader(
     return {**cell, "metadata": {**cell["metadata"], "nbgrader": known}}
 
 
-def _file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def notebook_file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A notebook of format 4.5 with these cells."""
     return {
         "cells": cells,
         "metadata": {

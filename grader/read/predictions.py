@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 from grader.types.predictions import (
@@ -49,16 +50,10 @@ _BECAUSE = "Because:"
 def read_predictions(stage: Stage) -> Predictions | None:
     """The questions of `stage`, None if there is no file. Raises CourseError naming the fault."""
     file = stage.predictions_file
-    place = file.relative_to(stage.root).as_posix()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not file.exists():
         return None
-    except OSError as error:
-        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{place}: is not UTF-8") from None
-    return parse_predictions(text, place)
+    place = stage.place(file)
+    return parse_predictions(author_text(file, place), place)
 
 
 # --- the author's file -------------------------------------------------------------------------

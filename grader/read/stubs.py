@@ -14,6 +14,7 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
+from grader.read.faults import author_text
 from grader.read.files import free_name, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
@@ -151,13 +152,8 @@ def keep_copy(file: Path, root: Path) -> Path:
 
 def read_source(stage: Stage) -> tuple[str, str]:
     """The text of the stage's solution file, and what an error calls the file. CourseError."""
-    place = stage.solution_file.relative_to(stage.root).as_posix()
-    try:
-        return stage.solution_file.read_text(encoding="utf-8-sig"), place
-    except OSError as error:
-        raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{place}: is not UTF-8") from None
+    place = stage.place(stage.solution_file)
+    return author_text(stage.solution_file, place), place
 
 
 def _given_stub(stage: Stage) -> str:
@@ -166,7 +162,7 @@ def _given_stub(stage: Stage) -> str:
     for file in (kept, stage.exercise_file):
         with suppress(OSError, UnicodeDecodeError):
             return file.read_text(encoding="utf-8-sig")
-    place = stage.exercise_file.relative_to(stage.root).as_posix()
+    place = stage.place(stage.exercise_file)
     raise CourseError(f"{place}: cannot be read: unzip the course anew")
 
 

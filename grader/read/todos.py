@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from grader.read.author_files import files_of, place_of
+from grader.read.author_files import files_of
 from grader.read.course_file import FILE_NAME
 from grader.types.course import Stage
 from grader.types.proof import Todo
@@ -22,7 +22,7 @@ def stage_todos(stage: Stage) -> tuple[Todo, ...]:
     found += [todo for todo in _todos(FILE_NAME, toml.read_bytes()) if todo.line in own]
     for file in files_of(stage):
         if file != stage.exercise_file:
-            found += _todos(place_of(stage, file), file.read_bytes())
+            found += _todos(stage.place(file), file.read_bytes())
     return tuple(found)
 
 

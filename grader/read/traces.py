@@ -21,7 +21,7 @@ def traced_stages(course: Course) -> tuple[Stage, ...]:
 def read_trace(stage: Stage) -> TraceFunction:
     """The function `trace` of the stage's file. Raises CourseError."""
     file = stage.trace_file
-    place = file.relative_to(stage.root).as_posix()
+    place = stage.place(file)
     spec = importlib.util.spec_from_file_location(f"trace_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

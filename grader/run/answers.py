@@ -22,6 +22,7 @@ from grader.types.course import Course, Limits, Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
+AT_IMPORT = "(while it was imported)"  # ends the message of a time-out or crash that came then
 _SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks to no less
 # What a lock may report as missing; anything else that a worker says of it is not believed.
 LAYERS = (
@@ -388,10 +389,10 @@ class WorkerAnswers:
             whole = self._course.limits.load_seconds
             reply = self._send(Frame(self._load_header()), self._load_seconds, whole=whole).header
         except Timeout as error:
-            self._load_error = Timeout(f"{error} (while it was imported)")
+            self._load_error = Timeout(f"{error} {AT_IMPORT}")
             raise self._load_error from None
         except Crash as error:
-            self._load_error = Crash(f"{error} (while it was imported)")
+            self._load_error = Crash(f"{error} {AT_IMPORT}")
             raise self._load_error from None
         self._take(reply, self._printed)
 
@@ -552,8 +553,12 @@ def _told(error: dict[str, Any]) -> str:
 
 def _import_error(error: Any, stage: Stage, submission: Submission) -> AnswerError:
     error = error if isinstance(error, dict) else {}
-    where = stage.file_name if submission.is_folder else submission.script
-    return LoadError(f"{where} cannot be imported. {_told(error)}")
+    return LoadError(f"{_where(stage, submission)} cannot be imported. {_told(error)}")
+
+
+def _where(stage: Stage, submission: Submission) -> str:
+    """What holds the stage's code."""
+    return stage.file_name if submission.is_folder else submission.script or "the notebook"
 
 
 def _missing_file(stage: Stage, submission: Submission) -> str:
@@ -569,7 +574,7 @@ def _missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission:
     for cell in cells:
         if defines.search(str(cell.get("source"))):
             return f"{name} is not defined: a cell of the notebook fails. {_told(cell)}"
-    where = stage.file_name if submission.is_folder else submission.script or "the notebook"
+    where = _where(stage, submission)
     others = [other[:80] for other in _strings(reply.get("others"))[:200]]
     if name in others:
         return f"{name} in {where} is neither a function nor a class"

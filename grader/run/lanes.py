@@ -22,6 +22,7 @@ _Asked = TypeVar("_Asked", contravariant=True)
 _Given = TypeVar("_Given", covariant=True)
 
 _FAREWELL = 2.0  # seconds
+_MOST = 1000  # jobs of one process: Python gives back little of what a thousand have left in it
 
 
 class Work(Protocol[_Asked, _Given]):
@@ -51,13 +52,16 @@ class LaneLost(Exception):
 
 
 def in_lanes(
-    count: int, jobs: Iterable[Job], prepare: Callable[[], Work[Job, Result]]
+    count: int,
+    jobs: Iterable[Job],
+    prepare: Callable[[], Work[Job, Result]],
+    most: int = _MOST,
 ) -> Iterator[tuple[Job, Result | Exception]]:
     """Each job with its result, or with the exception that it ended with, as they come.
 
     `prepare` is called here, before each of `count` processes is forked to do what it gives. A
-    process that is lost is replaced, and its job ends as LaneLost. Only one thread may be running:
-    no other lives on in a forked process.
+    process that is lost is replaced, and its job ends as LaneLost; one that has done `most` jobs is
+    replaced too. Only one thread may be running: no other lives on in a forked process.
     """
     left = iter(jobs)
     lanes: dict[Connection, _Lane[Job]] = {}
@@ -81,8 +85,12 @@ def in_lanes(
                     result = LaneLost(f"the process that was at it has ended: {lane.end()}")
                     open_one()
                 else:
-                    if lane.take(left):
+                    lane.done += 1
+                    if lane.done < most and lane.take(left):
                         lanes[connection] = lane
+                    else:
+                        lane.end()
+                        open_one()
                 yield job, result
     finally:
         for lane in lanes.values():
@@ -90,9 +98,10 @@ def in_lanes(
 
 
 class _Lane(Generic[Job]):
-    """One process and the job that it has."""
+    """One process, the job that it has, and how many it has done."""
 
     def __init__(self, job: Job, work: Work[Job, Any], others: Sequence[Connection]) -> None:
+        self.done = 0
         self._work = work
         self.connection, theirs = multiprocessing.Pipe()
         fork = multiprocessing.get_context("fork")
@@ -103,11 +112,10 @@ class _Lane(Generic[Job]):
         self._give(job)
 
     def take(self, jobs: Iterator[Job]) -> bool:
-        """Take the next job; without one, end."""
+        """Take the next job, if there is one."""
         for job in jobs:
             self._give(job)
             return True
-        self.end()
         return False
 
     def _give(self, job: Job) -> None:

@@ -67,7 +67,7 @@ class Checks:
             stage = by_file[item.path.resolve()]
             case, cases = _case(stage, item), self._items[stage.slug]
             if case in cases:
-                file = stage.check_file.relative_to(stage.root).as_posix()
+                file = stage.place(stage.check_file)
                 raise CourseError(f"{file}: two classes have a check {item.name}: rename one")
             cases[case] = item
         for stage in self._stages:
@@ -345,13 +345,11 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
         fault = _fault(item)
         if fault:
             line = item.function.__code__.co_firstlineno
-            raise CourseError(
-                f"{stage.check_file.relative_to(stage.root).as_posix()}:{line}: {fault}"
-            )
+            raise CourseError(f"{stage.place(stage.check_file)}:{line}: {fault}")
         marker = item.get_closest_marker("points")
         points = marker.args[0]
         doc = item.function.__doc__.strip()
-        stand_in = marker.kwargs.get("stand_in") if marker else None
+        stand_in = marker.kwargs.get("stand_in")
         yield PlannedCheck(
             id=check,
             stage=stage.slug,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from grader.run.frames import frames_told
@@ -13,7 +14,7 @@ from grader.run.worker.trying import ENDED_CAP, NAME_CAP, OUTCOMES, TESTS_CAP, O
 from grader.types.text import safe
 
 _WIDTH = 200  # of what a test says
-_MOST = 3  # statements that are put into a function, and names in each
+_MOST = 3  # statements that are put into a function
 
 
 @dataclass(frozen=True)
@@ -87,31 +88,39 @@ def neutral(source: str, vocabulary: Collection[str], chance: random.Random) -> 
     """The same program with other looks each time: what its code is like tells nothing.
 
     Docstrings are left out, and every function has a few statements more, which do nothing and
-    speak of names out of the `vocabulary`.
+    speak of all names of the `vocabulary`, some of them twice: none is in one program alone.
     """
     tree = ast.parse(source)
-    words = sorted(vocabulary) or ["real"]
     for node in ast.walk(tree):
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         if ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
         if isinstance(node, ast.FunctionDef):
-            for _ in range(chance.randint(1, _MOST)):
+            for statements in _idle(vocabulary, chance):
                 place = chance.randint(0, len(node.body) - 1)  # not behind what returns
-                node.body[place:place] = _idle(words, chance)
+                node.body[place:place] = statements
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _idle(words: list[str], chance: random.Random) -> list[ast.stmt]:
+def _idle(vocabulary: Collection[str], chance: random.Random) -> Iterator[list[ast.stmt]]:
     """Statements that do nothing, unlike any that were there before."""
-    name = f"n{chance.randrange(1 << 32):x}"
-    speaks = "".join(f".{chance.choice(words)}" for _ in range(chance.randint(1, _MOST)))
-    number = chance.randrange(1 << 32)
-    return ast.parse(f"{name} = {number}\nif {name} < 0:\n    {name}{speaks}\n").body
+    words = [*vocabulary, *chance.sample(sorted(vocabulary), chance.randint(0, len(vocabulary)))]
+    chance.shuffle(words)
+    count = chance.randint(1, _MOST)
+    for start in range(count):
+        name = f"n{chance.randrange(1 << 32):x}"
+        number = chance.randrange(1 << 32)
+        speaks = "; ".join(f"{name}.{word}" for word in words[start::count])
+        yield ast.parse(f"{name} = {number}\nif {name} < 0:\n    {speaks or name}\n").body
 
 
 def vocabulary_of(sources: Iterable[str]) -> set[str]:
-    """The names of all attributes in these programs."""
-    nodes = (node for source in sources for node in ast.walk(ast.parse(source)))
-    return {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    """The names that the code of these programs speaks of: attributes and globals."""
+    found: set[str] = set()
+    pending = [compile(source, "<given>", "exec") for source in sources]
+    while pending:
+        code = pending.pop()
+        found |= set(code.co_names)
+        pending += [const for const in code.co_consts if isinstance(const, CodeType)]
+    return found

@@ -50,9 +50,9 @@ def canvas_import(
 
     A name that is no login may end in the student's ID: so are those called whose files were
     downloaded from Canvas. `assignment` is the column's header, with or without the number in
-    brackets. No other assignment
-    is in the result, so that none is set back to what it was when the table was exported. Raises
-    KitError for a table that is not Canvas', and for no or several such columns.
+    brackets. No other assignment is in the result, so that none is set back to what it was when the
+    table was exported. Raises KitError for a table that is not Canvas', and for no or several such
+    columns.
     """
     header = [cell.removeprefix("\ufeff") for cell in roster[0]] if roster else []
     if _LOGIN not in header or _LAST not in header or "ID" not in header:

@@ -263,9 +263,8 @@ def _summary(tally: _Tally, assignment: Assignment) -> Iterator[str]:
         if listed.students:
             yield f'<p><a href="#notes">{count(listed.students, "submission")} {words}.</a></p>\n'
     if tally.seconds:
-        same = f" {count(tally.copies, 'submission')} like another's cost none." * (
-            tally.copies > 0
-        )
+        copies = count(tally.copies, "submission")
+        same = f" {copies} like another's cost none." if tally.copies else ""
         yield (
             f"<p>Grading took {_span(sum(tally.seconds))}, added up: median "
             f"{_span(median(tally.seconds))}, most {_span(tally.longest)} "

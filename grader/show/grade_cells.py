@@ -55,7 +55,7 @@ def notebook_verdict(
                 points=stage.score if known else None,
                 max_points=stage.max_score,
                 reason=feedback_html(report, stage),
-                comment=comment(report, stage),
+                comment=comment(stage),
             )
         )
     remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
@@ -97,7 +97,7 @@ def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> Notebo
     return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
 
 
-def comment(report: Report, stage: StageResult) -> str:
+def comment(stage: StageResult) -> str:
     """A stage's verdict in a few lines of text, which is shown as it is and as markdown."""
     points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
     if stage.status is Status.PASSED:

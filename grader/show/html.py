@@ -6,16 +6,15 @@ only repeats what a word says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from grader.show.screen import amount, count
-from grader.show.terminal import VISIBLE_PASS, failures, standing
-from grader.show.trace_html import heatmap_html
+from grader.show.heatmap_html import heatmap_html
+from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
+from grader.show.terminal import NOT_YOURS, TOO_SLOW, VISIBLE_PASS, failures, standing
 from grader.types.hints import Hints
-from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import safe
 from grader.types.trace import TracedHeatmap
 
@@ -33,9 +32,7 @@ _WAITING = ("↑", "#b8860b")
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
 # Some themes break lines in the middle of a word.
 _WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
-_NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
 _MORE_RUN = "These are your visible checks; more checks run on submission."
-_TOO_SLOW = "This ran out of time and was stopped."
 
 
 @dataclass(frozen=True)
@@ -81,8 +78,8 @@ def feedback_html(report: Report, stage: StageResult) -> str:
     if stage.printed.strip():
         parts.append(_details("Your code printed", _pre(stage.printed)))
     if stage.status is Status.FAILED and stage.caused_by is None:
-        rung = _advised(stage)
-        which = f", where hint {rung} speaks to this mistake" if rung is not None else ""
+        advised = stage.advised
+        which = f", where hint {advised.hint} speaks to this mistake" if advised else ""
         parts.append(
             f"<p>To go on: <code>grade hint {_text(stage.slug)}</code>{which}. "
             "You can mend it and grade it again for yourself.</p>"
@@ -98,7 +95,7 @@ def markdown_html(text: str) -> str:
 def inline_html(text: str) -> str:
     """One paragraph of it: `code` and **bold** are drawn, nothing else is."""
     parts = []
-    for part in _INLINE.split(safe(text)):
+    for part in INLINE.split(safe(text)):
         if part.startswith("`") and part.endswith("`") and len(part) > 2:
             parts.append(f"<code>{escape(part.strip('`').strip())}</code>")
         elif part.startswith("**") and part.endswith("**") and len(part) > 4:
@@ -154,7 +151,7 @@ def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
         if stage.status is Status.PASSED:
             parts.append(_aftermath(aids.hints))
         elif stage.status is not Status.ERROR and stage.caused_by is None:
-            parts.append(_ladder(aids.hints, _advised(stage)))
+            parts.append(_ladder(aids.hints, stage.advised))
     return "".join(parts) + "</section>"
 
 
@@ -199,7 +196,7 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         verb = "does" if bad == 1 else "do"
         yield f"<p>{bad} of {count(len(checks))} {verb} not pass yet.</p>"
     elif stage.status is Status.ERROR:
-        yield f"<p>{_NOT_YOURS}</p>"
+        yield f"<p>{NOT_YOURS}</p>"
     if stage.perhaps is not None:
         yield (
             f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet: that may be "
@@ -223,9 +220,9 @@ def _reason(group: Sequence[CheckResult], said: set[str]) -> str:
     body = [f"<p>{'<br>'.join(parts)}</p>"]
     check = group[0]
     if check.outcome is Outcome.ERROR:
-        body.append(f"<p>{_NOT_YOURS}</p>")
+        body.append(f"<p>{NOT_YOURS}</p>")
     elif check.outcome is Outcome.TIMEOUT:
-        body.append(f"<p>{_TOO_SLOW}</p>")
+        body.append(f"<p>{TOO_SLOW}</p>")
     if check.message.strip():
         body.append(_pre(check.message))
     found = check.diagnosis
@@ -248,20 +245,11 @@ def _skipped(report: Report) -> list[str]:
 # --- hints -------------------------------------------------------------------------------------
 
 
-def _advised(stage: StageResult) -> int | None:
-    """The rung that speaks to the first mistake that has a name."""
-    for check in stage.checks:
-        found = check.diagnosis
-        if check.outcome is Outcome.FAILED and found is not None and found.hint is not None:
-            return found.hint
-    return None
-
-
-def _ladder(hints: Hints, advised: int | None) -> str:
+def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
     """Hints inside hints: opening one shows that there is a next. First the one for the mistake."""
-    total = len(hints.rungs)
-    first = advised if advised is not None and 1 <= advised <= total else 1
-    reason = ", for this mistake" if first == advised else ""
+    total, rung = len(hints.rungs), advised.hint if advised else None
+    first = rung if rung is not None and 1 <= rung <= total else 1
+    reason = ", for this mistake" if first == rung else ""
     ladder = _rungs(hints, first, total, f"A hint{reason}")
     if first > 1:
         ladder += _rungs(hints, 1, first - 1, "The hints before it")
@@ -291,11 +279,6 @@ def _aftermath(hints: Hints) -> str:
 
 # --- small pieces ------------------------------------------------------------------------------
 
-_INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
-_FENCE = re.compile(r"```|~~~")
-_HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
-_ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
-
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:
     """Paragraphs, headings, lists and code of simple markdown."""
@@ -304,13 +287,13 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     code: list[str] = []
     fence = ""
 
-    def flush(*, also_code: bool = True) -> Iterator[str]:
+    def flush() -> Iterator[str]:
         if paragraph and items:
             items[-1] += " " + " ".join(paragraph)
         elif paragraph:
             yield f"<p>{inline_html(' '.join(paragraph))}</p>"
         paragraph.clear()
-        if also_code and code:
+        if code:
             yield _pre("\n".join(code))
             code.clear()
 
@@ -329,7 +312,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
                 fence = ""
             else:
                 code.append(line)
-        elif (opening := _FENCE.match(body)) is not None:
+        elif (opening := FENCE.match(body)) is not None:
             yield from close()
             fence = opening.group()
         elif not body:
@@ -339,10 +322,10 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
                 yield from close()
         elif line.startswith("|") or (line.startswith("    ") and not paragraph and not items):
             code.append(line.removeprefix("    "))
-        elif (heading := _HEADING.match(line)) is not None:
+        elif (heading := HEADING.match(line)) is not None:
             yield from close()
             yield f"<p><strong>{inline_html(heading.group(1))}</strong></p>"
-        elif (item := _ITEM.match(line)) is not None:
+        elif (item := ITEM.match(line)) is not None:
             yield from flush()
             items.append(item.group(3))
         else:

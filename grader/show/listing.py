@@ -38,7 +38,8 @@ def _listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
     heading = Text().append(page.word(course.title), "bold")
     yield from page.sentence(heading.append(f"   {count(len(core), 'stage')}, {total}", "dim"))
     width = max(cell_len(page.word(stage.slug)) for stage in course.stages)
-    for number, stage in enumerate([*core, *bonus], start=1):
+    for stage in (*core, *bonus):
+        number = course.stages.index(stage) + 1  # by which `grade` knows it too
         if bonus and stage is bonus[0]:
             yield Text()
             yield from page.sentence(Text("Bonus", "bold"))

@@ -148,7 +148,7 @@ class Page:
     def inline(self, text: str, style: str = "") -> Text:
         """One paragraph of an author's text: `code` and **bold** are styled, nothing else is."""
         drawn = Text(style=style)
-        for part in _INLINE.split(self.clean(text)):
+        for part in INLINE.split(self.clean(text)):
             if _CODE.fullmatch(part):
                 drawn.append(part.strip("`").strip() if self.colour else part, "cyan")
             elif _BOLD.fullmatch(part):
@@ -175,7 +175,7 @@ class Page:
                     fence = ""
                 else:
                     yield Text(" " * (indent + 4)).append(self.clean(line), "cyan")
-            elif (opening := _FENCE.match(body)) is not None:
+            elif (opening := FENCE.match(body)) is not None:
                 yield from flush()
                 fence = opening.group()
             elif not body:
@@ -185,10 +185,10 @@ class Page:
             elif line.startswith("|") or (line.startswith("    ") and not paragraph and not sign):
                 yield from flush()
                 yield Text(" " * indent).append(self.clean(line), "cyan")
-            elif (heading := _HEADING.match(line)) is not None:
+            elif (heading := HEADING.match(line)) is not None:
                 yield from flush()
                 yield from self.wrap(self.inline(heading.group(1), "bold"), indent)
-            elif (item := _ITEM.match(line)) is not None:
+            elif (item := ITEM.match(line)) is not None:
                 yield from flush()
                 sign = self.glyphs.bullet if item.group(2) in "-*+" else item.group(2)
                 lead = len(item.group(1))
@@ -200,12 +200,13 @@ class Page:
 
 _INDENT = re.compile(r" +")
 _LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  ", whose value stays to its right
-_INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
+# The simple markdown of an author's text.
+INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
-_FENCE = re.compile(r"```|~~~")
-_HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
-_ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
+FENCE = re.compile(r"```|~~~")
+HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
+ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
 
 
 class PlainConsole(Console):

@@ -28,6 +28,8 @@ SHOWN_IN_FULL = 4  # failing checks explained without --all
 MESSAGE_LINES = 20
 PRINTED_LINES = 8
 LINES_WITH_ALL = 400
+NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
+TOO_SLOW = "This ran out of time and was stopped."
 VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 
 _BODY = MARGIN + 4  # where a check's message stands
@@ -244,10 +246,7 @@ def _heading(page: Page, report: Report) -> Text:
 def _stage_line(page: Page, stage: StageResult, columns: _Columns) -> Text:
     look = _look(stage)
     plain = "dim" if look.quiet else ""
-    line = Text(" " * MARGIN)
-    line.append(
-        getattr(page.glyphs, look.glyph), look.colour if look.quiet else f"bold {look.colour}"
-    )
+    line = Text(" " * MARGIN).append_text(mark(page, stage))
     if columns.title:
         line.append(" " * GAP + page.column(stage.title, columns.title), plain)
     slug_style = "dim" if columns.title else plain
@@ -311,7 +310,7 @@ def _explanation(page: Page, report: Report, every: bool, next_file: str | None)
     if every:
         for stage in report.stages:
             if stage.status is Status.PASSED and stage.printed.strip():
-                yield from _printed(page, stage, LINES_WITH_ALL if every else PRINTED_LINES)
+                yield from _printed(page, stage, LINES_WITH_ALL)
                 yield Text()
 
 
@@ -388,16 +387,12 @@ def _stage_heading(page: Page, stage: StageResult) -> Text:
     name = Text(page.word(stage.slug))
     if not bad:
         if stage.status is Status.ERROR:
-            return name.append(": ").append(_NOT_YOURS)
+            return name.append(": ").append(NOT_YOURS)
         return name.append(" does not pass yet")
     if all(check.outcome is Outcome.ERROR for check in bad):
         return name.append(f": the grader could not finish {len(bad)} of {count(len(checks))}")
     verb = "does" if len(bad) == 1 else "do"
     return name.append(f": {len(bad)} of {count(len(checks))} {verb} not pass yet")
-
-
-_NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
-_TOO_SLOW = "This ran out of time and was stopped."
 
 
 def failures(stage: StageResult) -> list[list[CheckResult]]:
@@ -422,9 +417,9 @@ def _group_explained(
     yield from _titles(page, stage, group, every)
     check = group[0]
     if check.outcome is Outcome.ERROR:
-        yield from page.wrap(Text(_NOT_YOURS, "magenta"), _BODY)
+        yield from page.wrap(Text(NOT_YOURS, "magenta"), _BODY)
     elif check.outcome is Outcome.TIMEOUT:
-        yield from page.wrap(Text(_TOO_SLOW, "yellow"), _BODY)
+        yield from page.wrap(Text(TOO_SLOW, "yellow"), _BODY)
     if check.message.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""
         lines, left_out = page.verbatim(check.message, _BODY, style, limit=limit)

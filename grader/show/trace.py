@@ -39,7 +39,7 @@ def stop_screen(trace: Trace) -> Screen:
     return Screen(lambda page: _ending(page, trace))
 
 
-def sentences(step: TracedStep) -> Iterator[str]:
+def _sentences(step: TracedStep) -> Iterator[str]:
     """What is said of a step besides its numbers, in simple markdown."""
     if step.misfit:
         yield step.misfit
@@ -49,7 +49,7 @@ def sentences(step: TracedStep) -> Iterator[str]:
         yield step.says
 
 
-def left_out(step: TracedStep) -> str | None:
+def _left_out(step: TracedStep) -> str | None:
     """A sentence about numbers that are not shown; None if all are."""
     if not step.blocks:
         return "There are no numbers in it."
@@ -58,7 +58,7 @@ def left_out(step: TracedStep) -> str | None:
     return f"Only {shown} of its {whole} numbers are shown." if shown < whole else None
 
 
-def place_of(axes: Sequence[Axis], block: Block) -> str:
+def _place_of(axes: Sequence[Axis], block: Block) -> str:
     """Which of the tables of a step this is: "B=0 H=1"; an axis of one place says nothing."""
     return " ".join(
         f"{axis.name}={place}" if axis.name else f"[{place}]"
@@ -67,12 +67,12 @@ def place_of(axes: Sequence[Axis], block: Block) -> str:
     )
 
 
-def last_axes(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
+def _last_axes(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
     """The axes of a table's rows and columns, as far as there are any."""
     return (axes[-2] if len(axes) > 1 else None, axes[-1] if axes else None)
 
 
-def stopped(stop: Stop) -> tuple[str, str]:
+def _stopped(stop: Stop) -> tuple[str, str]:
     """What ended a trace: the function's name and the rest of the sentence."""
     name = stop.function or "The example"
     return name, "is not written yet." if stop.not_written else "gave no answer to go on with."
@@ -105,7 +105,7 @@ def _trace(page: Page, trace: Trace) -> Iterator[Text]:
 def _ending(page: Page, trace: Trace) -> Iterator[Text]:
     yield Text()
     if trace.stop is not None:
-        name, why = stopped(trace.stop)
+        name, why = _stopped(trace.stop)
         yield from page.sentence(
             Text("The trace ends here: ").append(page.word(name), "bold").append(f" {why}")
         )
@@ -122,14 +122,14 @@ def _step(page: Page, step: TracedStep) -> Iterator[Text]:
     sizes = (", " if page.plain else "  ").join(_size(page, axis) for axis in step.axes)
     line = Text().append(page.word(step.name), "bold cyan")
     yield from page.sentence(line.append(f"   {sizes}" if sizes else ""))
-    for sentence in sentences(step):
+    for sentence in _sentences(step):
         yield from page.wrap(page.inline(sentence), _BODY)
     if page.plain:
         for fact in _facts(step):
             yield from page.wrap(Text(page.clean(fact)), _BODY)
     else:
         yield from _tables(page, step)
-    if (more := left_out(step)) is not None:
+    if (more := _left_out(step)) is not None:
         yield from page.wrap(Text(more), _BODY)
 
 
@@ -143,7 +143,7 @@ def _size(page: Page, axis: Axis) -> str:
 def _facts(step: TracedStep) -> Iterator[str]:
     """The numbers one by one, each with its place: `weights, H 0, the to cat: 0.25`."""
     show = number_format(every(block.rows for block in step.blocks))
-    rows, columns = last_axes(step.axes)
+    rows, columns = _last_axes(step.axes)
     for block in step.blocks:
         leading = [
             _named(axis, place)
@@ -198,7 +198,7 @@ def _table(
     page: Page, axes: Sequence[Axis], block: Block, show: Callable[[Number], str]
 ) -> list[Text]:
     """The lines of one table: its place, the columns' names if they have any, then the rows."""
-    rows, columns = last_axes(axes)
+    rows, columns = _last_axes(axes)
     row_labels = [page.word(word, _LONGEST_LABEL) for word in (rows.labels if rows else ())]
     label = max((cell_len(word) for word in row_labels), default=0)
     numbers = [[show(number) for number in row] for row in block.rows]
@@ -208,7 +208,7 @@ def _table(
         cell = max(cell, *(min(cell_len(page.word(name)), _LONGEST_LABEL // 2) for name in names))
     room = max(1, (page.width - _BODY - label) // (cell + 2))
     lines = []
-    if (place := page.word(place_of(axes, block))) != "":
+    if (place := page.word(_place_of(axes, block))) != "":
         lines.append(Text(place, "dim"))
     if names:
         words = [page.word(name, cell) for name in names[:room]]

@@ -70,6 +70,10 @@ class Stage:
         """The fixture of the tests that the learner writes; "" if it is something else."""
         return next((entry.name for entry in self.entry_points if entry.is_fixture), "")
 
+    def place(self, file: Path) -> str:
+        """What an error calls one of the course's files: its path from `root` on."""
+        return file.relative_to(self.root).as_posix()
+
     @property
     def file_name(self) -> str:
         """The name of the learner's file."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grader.types.report import Outcome, StageResult, Status
+from grader.types.report import StageResult, Status
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,8 @@ class Progress:
 
 def _advice(result: StageResult, before: Advice | None) -> Advice | None:
     """The hint for the first mistake that has a name; the one from before if it is the same."""
-    for check in result.checks:
-        found = check.diagnosis
-        if check.outcome is Outcome.FAILED and found is not None and found.hint is not None:
-            same = before is not None and (before.id, before.rung) == (found.id, found.hint)
-            return before if same else Advice(found.hint, found.id, found.text)
-    return None
+    found = result.advised
+    if found is None or found.hint is None:
+        return None
+    same = before is not None and (before.id, before.rung) == (found.id, found.hint)
+    return before if same else Advice(found.hint, found.id, found.text)

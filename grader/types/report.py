@@ -74,6 +74,12 @@ class StageResult:
     is_partial: bool = False
     perhaps: str | None = None
 
+    @property
+    def advised(self) -> Diagnosis | None:
+        """The first mistake that has a name, and a hint that speaks to it."""
+        named = (check.diagnosis for check in self.checks if check.outcome is Outcome.FAILED)
+        return next((found for found in named if found and found.hint is not None), None)
+
 
 @dataclass(frozen=True)
 class Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from grader.command import classroom
 from grader.command.classroom import _write_results
+from grader.command.grade import lanes
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.ledger import open_ledger
+from grader.types.errors import KitError
 from grader.types.ledger import Entry, HandIn, Version
 from grader.types.report import Report
 from grader.types.submission import Submission
@@ -54,6 +57,22 @@ def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     assert len(list((tmp_path / "junit").iterdir())) == len(names)
     # Where a table is split at semicolons, this name is no formula.
     assert '\n"n;=1+1",' in (tmp_path / "scores.csv").read_text("utf-8")
+
+
+def test_what_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").mkdir()
+    with pytest.raises(
+        KitError, match=r"results\.jsonl.*: cannot be written: .*; no verdict is lost"
+    ):
+        written(tmp_path)
+
+
+def test_as_many_work_at_a_time_as_are_asked_for_or_there_are_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert lanes(3) == 3
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on a Mac
+    assert lanes(None) == os.cpu_count()
 
 
 def test_the_report_has_everybody_by_name(tmp_path: Path) -> None:

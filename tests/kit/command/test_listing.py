@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from grader.command.main import main
+from grader.read.course_file import find_stage, read_course
 from grader.read.progress import memory_folder, update_progress
 from grader.types.report import StageResult, Status
 
@@ -27,6 +29,19 @@ def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> N
         "Check one: grade STAGE",
         "For a hint: grade hint STAGE",
     ]
+
+
+def test_a_stages_number_is_the_one_that_grade_knows_it_by(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = birds / "course.toml"
+    text = toml.read_text("utf-8").replace("points = 60", "points = 60\nbonus = true")
+    toml.write_text(text.replace("points = 5\nbonus = true", "points = 5"), encoding="utf-8")
+    course = read_course(toml)
+    assert main(["list"]) == 0
+    shown = re.findall(r"^ +(\d+)  (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert [slug for _, slug in shown] == ["fold", "nest", "wings"]
+    assert all(find_stage(course, number).slug == slug for number, slug in shown)
 
 
 def test_from_a_folder_below_and_by_name(

@@ -18,9 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from grader.command import release_channels
 from grader.command.main import main
-from grader.show.gradescope import WHEN
 
 ROOT = Path(__file__).parents[3]
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -243,10 +241,6 @@ def test_each_assignment_has_a_zip_of_its_own(
     assert main([*words, "--assignment", "y", "--hidden", "due"]) == 0
     with zipfile.ZipFile(out) as file:
         assert b"--assignment y --hidden due " in file.read("run_autograder")
-
-
-def test_when_hidden_checks_are_shown_has_the_words_of_the_command() -> None:
-    assert tuple(WHEN) == release_channels._HIDDEN
 
 
 # --- a submission on Gradescope ----------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_nor_can_a_files_name_end_the_run(tmp_path: Path, name: bytes) -> None:
             file.write(json.dumps({"cells": []}))
     except OSError:
         pytest.skip("this file system takes text alone")
-    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), ASSIGNMENT)
     assert submission is not None
     for text in (*submission.files, submission.script or "", *hand_in.notes):
         text.encode()
@@ -101,7 +101,7 @@ def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
         except OSError:
             pytest.skip("this file system takes text alone")
     for one in read_students(tmp_path, ASSIGNMENT)[0]:
-        hand_in, _ = read_hand_in(one, COURSE, ASSIGNMENT)
+        hand_in, _ = read_hand_in(one, ASSIGNMENT)
         assert "".join((one.student, *hand_in.notes)).encode().isascii()
         assert "\x1b" not in "".join(hand_in.notes)
 
@@ -126,7 +126,7 @@ def test_several_files_of_one_student_are_one_submission(tmp_path: Path) -> None
     (tmp_path / f"lovelaceada_LATE_13_36_{stage.slug}-1.py").write_text("z = 3")
     found, odd = read_students(tmp_path, ASSIGNMENT)
     assert [one.student for one in found] == ["lovelaceada_12", "lovelaceada_13"] and odd == []
-    (_, first), (hand_in, second) = (read_hand_in(one, COURSE, ASSIGNMENT) for one in found)
+    (_, first), (hand_in, second) = (read_hand_in(one, ASSIGNMENT) for one in found)
     assert first is not None and first.files == {stage.file_name: b"x = 1", "helper.py": b"y = 2"}
     assert second is not None and second.files == {stage.file_name: b"z = 3"}
     assert hand_in.notes == (f"{stage.slug}-1.py was taken for {stage.file_name}.",)
@@ -140,7 +140,7 @@ def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
     (tmp_path / "Bob_8_assignsubmission_onlinetext_").mkdir()
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert [one.student for one in found] == ["Ada Lovelace_7", "Bob_8"]
-    read = [read_hand_in(one, COURSE, ASSIGNMENT) for one in found]
+    read = [read_hand_in(one, ASSIGNMENT) for one in found]
     assert read[0][1] is not None and read[0][1].cells == ("x",)
     assert read[1][1] is None and "nothing to grade" in read[1][0].notes[0]
 
@@ -161,19 +161,32 @@ def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) 
         archive.writestr(f"__MACOSX/ann/._{NAME}.ipynb", "\0")
     ((one,), odd) = read_students(tmp_path, ASSIGNMENT)
     assert one.student == "ann" and odd == []
-    hand_in, submission = read_hand_in(one, COURSE, ASSIGNMENT)
+    hand_in, submission = read_hand_in(one, ASSIGNMENT)
     assert submission is not None and submission.cells == ("x = 1",)
     assert hand_in.notes == (f"There is no {NAME}.ipynb, so ann/{NAME}.ipynb was graded.",)
 
 
-def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lies", ["in a folder", "in an archive", "in a download of Canvas"])
+def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path, lies: str) -> None:
     slug = ASSIGNMENT.stages[0].slug
     cell = {"cell_type": "code", "source": "right", "metadata": {"nbgrader": {"grade_id": slug}}}
-    (tmp_path / "ann").mkdir()
-    (tmp_path / "ann" / "a scratch pad.ipynb").write_text(notebook("wrong"))
-    (tmp_path / "ann" / "hand in.ipynb").write_text(json.dumps({"cells": [cell]}))
-    (tmp_path / "ann" / "._a.ipynb").write_bytes(b"\0\5\x16\7")
-    hand_in, submission = read_hand_in(Found("ann", tmp_path / "ann"), COURSE, ASSIGNMENT)
+    files = {
+        "a scratch pad.ipynb": notebook("wrong"),
+        "hand in.ipynb": json.dumps({"cells": [cell]}),
+        "._a.ipynb": "\0\5\x16\7",
+    }
+    folder = tmp_path / "ann"
+    if lies == "in an archive":
+        with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+    else:
+        folder.mkdir()
+        for number, (name, text) in enumerate(files.items()):
+            before = "" if lies == "in a folder" else f"ann_1_{number}_"
+            (folder / f"{before}{name}").write_text(text)
+    (one,), _ = read_students(folder if lies.endswith("Canvas") else tmp_path, ASSIGNMENT)
+    hand_in, submission = read_hand_in(one, ASSIGNMENT)
     assert submission is not None and submission.cells == ("right",)
     said = f"There is no {NAME}.ipynb, so hand in.ipynb was graded, and a scratch pad.ipynb was not"
     assert hand_in.notes == (f"{said}.",)
@@ -182,7 +195,7 @@ def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path) -
 def test_of_two_notebooks_with_all_cells_the_one_that_is_written_counts(tmp_path: Path) -> None:
     for name, source in (("a", "def f(): raise NotImplementedError"), ("b", "def f(): return 1")):
         (tmp_path / f"{name}.ipynb").write_text(notebook(source))
-    hand_in, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    hand_in, submission = read_hand_in(Found("ann", tmp_path), ASSIGNMENT)
     assert submission is not None and submission.cells == ("def f(): return 1",)
     assert hand_in.notes == (
         f"There is no {NAME}.ipynb, so b.ipynb was graded, and a.ipynb was not.",
@@ -195,7 +208,7 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     cell = {"cell_type": "markdown", "source": f"def {name}(values): ..."}
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
-    hand_in, _ = read_hand_in(Found("ann", tmp_path / path), COURSE, ASSIGNMENT)
+    hand_in, _ = read_hand_in(Found("ann", tmp_path / path), ASSIGNMENT)
     assert hand_in.notes == (f"{name} stands in a text cell, which is not run.",)
 
 
@@ -208,7 +221,7 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
     (tmp_path / "ann" / f"{NAME}.ipynb").write_text(notebook("x = 1"))
     (tmp_path / "bob.ipynb").write_text(notebook("x = 1"))
     (ann, _), (bob, submission) = (
-        read_hand_in(Found(name, tmp_path / path), COURSE, ASSIGNMENT)
+        read_hand_in(Found(name, tmp_path / path), ASSIGNMENT)
         for name, path in (("ann", "ann"), ("bob", "bob.ipynb"))
     )
     assert ann.content == bob.content and ann.notes == ()
@@ -221,7 +234,7 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
 def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
     (tmp_path / ASSIGNMENT.stages[0].file_name).write_text(trap)
     (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
-    _, submission = read_hand_in(Found("ann", tmp_path), COURSE, ASSIGNMENT)
+    _, submission = read_hand_in(Found("ann", tmp_path), ASSIGNMENT)
     assert submission is not None and submission.is_folder
 
 
@@ -240,6 +253,6 @@ def test_what_cannot_be_graded_says_why(tmp_path: Path, files: dict[str, str], s
     folder.mkdir()
     for name, text in files.items():
         (folder / name).write_text(text)
-    hand_in, submission = read_hand_in(Found("ann", folder), COURSE, ASSIGNMENT)
+    hand_in, submission = read_hand_in(Found("ann", folder), ASSIGNMENT)
     assert submission is None and hand_in.content == ""
     assert said in hand_in.notes[0] and str(tmp_path) not in hand_in.notes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,8 @@ def test_what_is_released_to_a_class() -> None:
         ),
         (top(limits={"memory_mb": 0}), "course.toml: limits: 'memory_mb' must be more than 0"),
         (top(limits={"file_mb": True}), "course.toml: limits: 'file_mb' must be more than 0"),
+        (top(limits={"file_mb": math.inf}), "course.toml: limits: 'file_mb' must be more than 0"),
+        (top(limits={"file_mb": 0.5}), "course.toml: limits: 'file_mb' must be a whole number"),
         (no_fold("slug"), "course.toml: stage 1: 'slug' is missing"),
         (
             fold(pionts=3),
@@ -194,6 +197,7 @@ def test_what_is_released_to_a_class() -> None:
         (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
         (no_fold("points"), "course.toml: stage 'fold': 'points' is missing"),
         (fold(points=0), "course.toml: stage 'fold': 'points' must be more than 0, not 0"),
+        (fold(points=math.inf), "course.toml: stage 'fold': 'points' must be more than 0"),
         (fold(points=True), "course.toml: stage 'fold': 'points' must be more than 0"),
         (fold(points="3"), "course.toml: stage 'fold': 'points' must be int or float, not '3'"),
         (fold(bonus=1), "course.toml: stage 'fold': 'bonus' must be bool, not 1"),

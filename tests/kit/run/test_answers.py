@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.run.answers import Stopped, _missing_name, stopped_after
+from grader.run.answers import Stopped, _import_error, _missing_name, stopped_after
 from grader.types.course import Stage
 from grader.types.submission import Submission
 
@@ -50,3 +50,9 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
         "the notebook does not define fold; did you mean fald?\n  And a cell of it fails: Module"
     )
     assert said_of_missing(cells=[]) == "the notebook does not define fold"
+
+
+def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    said = str(_import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
+    assert said == "the notebook cannot be imported. MemoryError"

@@ -65,6 +65,24 @@ def test_fewer_jobs_than_lanes() -> None:
     assert done(4, range(0), lambda job: job) == {}
 
 
+def test_after_so_many_jobs_another_process_takes_over() -> None:
+    made: list[Work] = []
+
+    def prepare() -> Work:
+        made.append(Work(lambda job: job))
+        return made[-1]
+
+    results = dict(in_lanes(2, range(20), prepare, most=3))
+    assert set(results) == set(range(20))
+    assert {len(work.closed) for work in made} == {1}
+    by_process: dict[int, int] = {}
+    for result in results.values():
+        assert isinstance(result, tuple)
+        by_process[result[1]] = by_process.get(result[1], 0) + 1
+    assert max(by_process.values()) == 3 and len(by_process) == len(made)
+    assert multiprocessing.active_children() == []
+
+
 def test_an_exception_is_the_jobs_end_and_no_others() -> None:
     def fail(job: int) -> int:
         if job == 3:

@@ -357,8 +357,8 @@ def test_nothing_above_a_test_tells_what_it_is_given(interpreter: Interpreter) -
 
 
 def test_what_was_seen_before_is_not_seen_again() -> None:
-    words = vocabulary_of([RIGHT, "a.wing.song = b.flight()"])
-    assert words == {"size", "wing", "song", "flight"}
+    words = vocabulary_of([RIGHT, "def of(a): a.wing.song = b.flight()"])
+    assert {"wing", "song", "b", "flight"} < words and "a" not in words
     seen = set()
     for number in range(20):
         source = neutral(RIGHT, words, random.Random(number))
@@ -367,6 +367,7 @@ def test_what_was_seen_before_is_not_seen_again() -> None:
         exec(source, space)
         legs = space["Egg"].legs
         assert legs(None) == 2
+        assert words <= set(legs.__code__.co_names)  # nobody is known by a word
         seen.add((legs.__code__.co_code, legs.__code__.co_names))
     assert len(seen) == 20
 

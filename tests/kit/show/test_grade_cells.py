@@ -112,7 +112,7 @@ def test_no_name_of_a_students_file_is_markup_in_a_comment(name: str) -> None:
 
 
 def test_a_comment_is_a_list_in_markdown_too() -> None:
-    html = markdown2html(comment(report(FAILED), FAILED))
+    html = markdown2html(comment(FAILED))
     assert "<li>It folds (-2)</li>" in html and "<p>Likely: You turn it." in html
 
 
@@ -144,7 +144,7 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
     ],
 )
 def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
-    assert words in comment(report(result), result)
+    assert words in comment(result)
 
 
 def test_a_file_that_is_no_notebook_has_no_points_and_a_reason() -> None:
