@@ -683,6 +683,22 @@ class MaskAfterSoftmax(_Base):
 
 
 @misconception(
+    "mha_mask_renormalised",
+    replaces="MultiHeadAttention",
+    says="You mask the weights after the softmax and divide by what is left. Where a blocked key "
+    "has a far larger score, next to nothing is left of the allowed ones. Mask the scores, before.",
+    hint=5,
+)
+class MaskRenormalised(_Base):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        weights = torch.softmax(scores, dim=-1)
+        if mask is None:
+            return weights
+        weights = weights * (mask != 0)
+        return weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@misconception(
     "mha_minus_1e9",
     replaces="MultiHeadAttention",
     says="A query that may look at nothing looks at all keys equally: so it is where one blocks "

@@ -7,6 +7,7 @@ are all different; each check builds its own module and gives it weights and bia
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -219,15 +220,31 @@ def test_shape(
     ("B", "T", "d_in", "d_out", "C", "H"),
     [(2, 2, 3, 4, 2, 2), (2, 5, 7, 12, 5, 3), (3, 6, 10, 8, 6, 4)],
 )
+@pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
 def test_full_length(
-    submission: Any, rand: Rand, B: int, T: int, d_in: int, d_out: int, C: int, H: int
+    submission: Any,
+    rand: Rand,
+    B: int,
+    T: int,
+    d_in: int,
+    d_out: int,
+    C: int,
+    H: int,
+    spread: float,
 ) -> None:
     """A text of context_size tokens gives the output of the formula"""
     state = random_state(rand, d_in, d_out)
+    for name in ("w_q.weight", "w_q.bias"):
+        state[name] = state[name] * spread
     x = rand(B=B, T=T, d_in=d_in)
     expected = reference(state, H, x)
-    expect_output(module(submission, state, C, H)(x), expected)
+    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
+    when = " for large scores" if spread > 1 else ""
+    expect_output(
+        module(submission, state, C, H)(x), expected, when, rtol=tolerance, atol=tolerance
+    )
 
 
 @pytest.mark.points(2)
@@ -460,10 +477,13 @@ def test_state_dict(submission: Any, rand: Rand) -> None:
 @pytest.mark.parametrize(("d_in", "d_out"), [(64, 192), (320, 128)])
 def test_start(submission: Any, d_in: int, d_out: int) -> None:
     """Weights start as Xavier says for each layer's sizes, biases at zero"""
-    start = dict(
-        submission.CausalSelfAttention(
-            d_in=d_in, d_out=d_out, context_size=4, num_heads=4, qkv_bias=True
-        ).named_parameters()
+    start, other = (
+        dict(
+            submission.CausalSelfAttention(
+                d_in=d_in, d_out=d_out, context_size=4, num_heads=4, qkv_bias=True
+            ).named_parameters()
+        )
+        for _ in range(2)
     )
     expect_parameters(start, shapes(d_in, d_out, qkv_bias=True), others=True)
     for layer in LAYERS:
@@ -482,6 +502,15 @@ def test_start(submission: Any, d_in: int, d_out: int) -> None:
             f"The weights of {layer} are not centred at zero\n"
             f"  expected  a mean of 0, give or take {0.055 * spread:.4f}\n"
             f"  got       {weight.mean().item():.4f}"
+        )
+    drawn = {
+        f"{layer}{of}": each[f"{layer}.weight"]
+        for of, each in (("", start), (" of another module", other))
+        for layer in LAYERS
+    }
+    for (one, first), (two, second) in combinations(drawn.items(), 2):
+        assert not torch.equal(first, second), (
+            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
         )
 
 

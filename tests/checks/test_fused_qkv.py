@@ -298,11 +298,25 @@ def test_without_biases(submission: Any, rand: Rand) -> None:
     ],
     ids=str,
 )
+@pytest.mark.parametrize(("B", "spread"), [(2, 1.0), (5, 1.0), (2, 30.0)])
 @torch.no_grad()
-def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.dtype) -> None:
+def test_masks(
+    submission: Any,
+    rand: Rand,
+    seed: int,
+    axes: str,
+    dtype: torch.dtype,
+    B: int,
+    spread: float,
+) -> None:
     """Masks of every shape, bool or zeros and ones, hide what they block"""
-    sizes = {"B": 2, "H": 3, "T": 5, "1": 1}
+    sizes = {"B": B, "H": 3, "T": 5, "1": 1}
     state = random_state(rand, 12)
+    for kind in ("weight", "bias"):  # the queries' third
+        third = state[f"w_qkv.{kind}"].chunk(3)[0]
+        state[f"w_qkv.{kind}"] = torch.cat([third * spread, state[f"w_qkv.{kind}"][12:]])
+    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
     x = rand(B=sizes["B"], T=sizes["T"], D=12)
     mask = scattered(rand, seed, *(sizes[axis] for axis in axes.split())).to(dtype)
     expected = reference(state, sizes["H"], x, mask)
@@ -310,7 +324,8 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.d
     for tokens in (x, x.mT.contiguous().mT):
         with expect_unchanged(x=tokens, mask=mask):
             results = fused(tokens, mask=mask)
-        expect_results(results, expected, f" for a mask [{', '.join(axes.split())}]")
+        when = f" for a mask [{', '.join(axes.split())}]"
+        expect_results(results, expected, when, tolerance)
         fused.train()  # in which nothing is dropped either
 
 
@@ -340,6 +355,9 @@ def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None
         results = fused(x, mask)
     expect_results(results, expected)
     expect_gradients(results[0], expected[0], {"x": x, **own})
+    for tokens in (x, x[:, :1]):
+        nothing = torch.zeros(B, 1, 1, tokens.shape[1], dtype=torch.bool, device=device)
+        expect_results(fused(tokens, nothing), reference(own, H, tokens, nothing))
 
 
 @pytest.mark.points(1)
@@ -377,6 +395,11 @@ def test_start(submission: Any) -> None:
             f"Not all rows of {name} start as Xavier says, for D={D}\n"
             f"  expected  in each row some weights beyond {D**-0.5:.4f}\n"
             f"  got       none in {len(left)} of the rows, such as row {left[0]}"
+        )
+    second = submission.FusedMultiHeadAttention(d_model=D, num_heads=H).state_dict()
+    for name in ("w_qkv.weight", "w_o.weight"):
+        assert not torch.equal(start[name].float(), second[name].float()), (
+            f"Two modules start with the same weights\n  in both  {name}"
         )
     for one, other in ("qk", "kv", "qv"):
         assert not torch.equal(parts[one], parts[other]), (
@@ -424,6 +447,13 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) ->
         "Dropout falls on something else than the attention weights\n"
         "  expected  a weight that is dropped for all features of its value\n"
         "  got       a weight that is dropped for some features and kept for others"
+    )
+    axes = ("sequences", "heads", "queries", "keys")
+    alike = [name for axis, name in enumerate(axes) if bool((off == off.narrow(axis, 0, 1)).all())]
+    assert not alike, (
+        f"Dropout treats all {alike[0]} alike\n"
+        f"  expected  a draw for each weight\n"
+        f"  got       the same draw for all {alike[0]}"
     )
 
 
@@ -505,8 +535,9 @@ def test_fuse_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
     fused.eval()
     x = rand(B=2, T=5, D=D, dtype=dtype)
     with expect_unchanged(x=x):
-        output, _ = fused(x)
+        output, weights = fused(x)
     expect_dtype(output, dtype)
+    expect_dtype(weights, dtype)
 
 
 @pytest.mark.points(2)

@@ -334,12 +334,21 @@ def test_builtin_gpu(submission: Any, rand: Rand, seed: int) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "B 1 Tq Tk"])
+@pytest.mark.parametrize(
+    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)]
+)
 @torch.no_grad()
-def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
+def test_masks(
+    submission: Any, rand: Rand, seed: int, axes: str, B: int, Tq: int, spread: float
+) -> None:
     """A mask holds for all query heads, whatever its shape and dtype"""
-    B, Tq, Tk = 2, 5, 7
+    Tk = 7
     place = {"B": B, "Tq": Tq, "Tk": Tk}
     state = random_state(rand, GROUPED)
+    for name in ("w_q.weight", "w_q.bias"):
+        state[name] = state[name] * spread
+    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
     inputs = tokens(rand, B, Tq, Tk, GROUPED[0])
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
     mask = scattered(rand, seed, **shape)
@@ -349,7 +358,8 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
         given = mask.to(dtype)
         with expect_unchanged(mask=given):
             results = gqa(*inputs, mask=given)
-        expect_results(results, expected, f" for a mask [{', '.join(axes.split())}] of {dtype}")
+        when = f" for a mask [{', '.join(axes.split())}] of {dtype}"
+        expect_results(results, expected, when, tolerance)
 
 
 @pytest.mark.points(1)
@@ -380,6 +390,10 @@ def test_blocked_rows(submission: Any, rand: Rand, seed: int) -> None:
     with expect_unchanged(mask=mask):
         results = gqa(*inputs, mask=mask)
     expect_results(results, expected)
+    nothing = torch.zeros_like(mask)
+    expect_results(
+        gqa(*inputs, mask=nothing), reference(trained, GROUPED, *inputs, nothing), " of zeros"
+    )
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
     expect_gradients(results[0], expected[0], leaves)
 
@@ -444,6 +458,10 @@ def test_start(submission: Any) -> None:
             f"  expected  {len(weight)} different rows\n"
             f"  got       {len(weight.unique(dim=0))} different rows"
         )
+    second = made(submission, sizes).state_dict()
+    assert not torch.equal(start["w_q.weight"], second["w_q.weight"]), (
+        "Two modules start with the same weights\n  in both  w_q.weight"
+    )
     for one, other in (("w_k", "w_v"), ("w_q", "w_o")):
         assert not torch.equal(start[f"{one}.weight"], start[f"{other}.weight"]), (
             f"Two layers start with the same weights\n  the layers  {one}, {other}"

@@ -198,6 +198,11 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.d
         with expect_unchanged(mask=given):
             expect_result(submission, drawn(rand, dtype, 5, 7, 8), given, f"{when} of {kind}")
     expect_result(submission, alike(rand, dtype), mask, when)
+    spread = drawn(rand, dtype, 5, 7, 8, scale=6.0)
+    expect_result(submission, spread, mask, f"{when} and scores of some tens")
+    for Tq in (1, 2):  # two, as there are sequences
+        few = drawn(rand, dtype, Tq, 7, 8)
+        expect_result(submission, few, mask[..., :Tq, :], f"{when} and Tq={Tq}")
 
 
 @pytest.mark.points(1)

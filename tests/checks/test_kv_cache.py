@@ -7,6 +7,7 @@ check builds its own module and gives it a state with biases that are not zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -239,14 +240,23 @@ def test_shapes(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 1, 6, 2), (2, 5, 12, 3), (3, 6, 20, 4)])
+@pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
-def test_without_cache(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+def test_without_cache(
+    submission: Any, rand: Rand, B: int, T: int, D: int, H: int, spread: float
+) -> None:
     """Without a cache it is causal self-attention"""
     state = random_state(rand, D)
+    for name in ("w_q.weight", "w_q.bias"):
+        state[name] = state[name] * spread
     x = rand(B=B, T=T, D=D)
     expected, _ = reference(state, H, x)
     output, _ = module(submission, state, H)(x)
-    expect_output(output, expected)
+    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
+    expect_output(
+        output, expected, " for large scores" if spread > 1 else "", rtol=tolerance, atol=tolerance
+    )
 
 
 @pytest.mark.points(1)
@@ -546,6 +556,16 @@ def test_start(submission: Any) -> None:
             f"The weights of {layer} are not centred at zero\n"
             f"  expected  a mean of 0, give or take {0.05 * spread:.4f}\n"
             f"  got       {weight.mean().item():.4f}"
+        )
+    other = submission.CachedSelfAttention(d_model=D, num_heads=H).state_dict()
+    drawn = {
+        f"{layer}{of}": each[f"{layer}.weight"]
+        for of, each in (("", start), (" of another module", other))
+        for layer in LAYERS
+    }
+    for (one, first), (two, second) in combinations(drawn.items(), 2):
+        assert not torch.equal(first, second), (
+            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
         )
 
 

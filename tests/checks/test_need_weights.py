@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -168,13 +169,19 @@ def expect_none(weights: Any, when: str = " with need_weights=False") -> None:
         raise CheckFailed(f"The second result is wrong{when}\n  expected  None\n  got       {got}")
 
 
-def expect_results(actual: tuple[Tensor, Any], expected: tuple[Tensor, Tensor], when: str) -> None:
+def expect_results(
+    actual: tuple[Tensor, Any],
+    expected: tuple[Tensor, Tensor],
+    when: str,
+    room: float | None = None,
+) -> None:
     """Expect this output and, unless they are None, these weights."""
     output, weights = actual
-    expect_close(output, expected[0], axes=OUTPUT, what=f"the output{when}")
+    expect_close(output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room)
     if weights is not None:
         weights = expect_weights(weights, when)
-        expect_close(weights, expected[1], axes=WEIGHTS, what=f"the weight{when}")
+        what = f"the weight{when}"
+        expect_close(weights, expected[1], axes=WEIGHTS, what=what, rtol=room, atol=room)
 
 
 def expect_nothing_left(submission: Any, mha: Any, Tq: int, Tk: int, when: str) -> None:
@@ -240,6 +247,16 @@ def test_start(submission: Any) -> None:
         )
         name = f"{layer}.bias"
         expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
+    other = submission.OptionalWeightsAttention(d_model=D, num_heads=H).state_dict()
+    drawn = {
+        f"{layer}{of}": each[f"{layer}.weight"]
+        for of, each in (("", start), (" of another module", other))
+        for layer in LAYERS
+    }
+    for (one, first), (two, second) in combinations(drawn.items(), 2):
+        assert not torch.equal(first, second), (
+            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
+        )
 
 
 # --- without ---------------------------------------------------------------------------------
@@ -260,17 +277,41 @@ def test_none(submission: Any, rand: Rand, device: torch.device, kind: str) -> N
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
     "kind",
-    ["no mask", "mask", "numbers", "without biases", "other layout", "padding", "self-attention"],
+    [
+        "no mask",
+        "mask",
+        "numbers",
+        "without biases",
+        "other layout",
+        "padding",
+        "self-attention",
+        "large scores",
+        "one query",
+        "a mask for each head",
+        "nothing allowed",
+        "as many queries as sequences",
+    ],
 )
 @torch.no_grad()
 def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: str) -> None:
     """Whether or not the weights are asked for, the output is the right one"""
     state = random_state(rand, bias=kind != "without biases")
+    if kind == "large scores":
+        for name in ("w_q.weight", "w_q.bias"):
+            state[name] = state[name] * 30
     mha = module(submission, state, bias=kind != "without biases")
-    query, key, value = inputs(rand)
+    query, key, value = inputs(rand, TQ if kind.endswith("sequences") else B)
     mask = None
-    if kind in ("mask", "numbers"):
-        mask = partly_blocked(rand, device).to(torch.bool if kind == "mask" else torch.float32)
+    if kind in ("mask", "numbers", "large scores"):
+        mask = partly_blocked(rand, device).to(torch.float32 if kind == "numbers" else torch.bool)
+    if kind == "as many queries as sequences":
+        mask = partly_blocked(rand, device)[1, 0]
+    if kind == "one query":
+        query, mask = query[:, :1], torch.arange(TK, device=device)[None] % 3 == 1
+    if kind == "a mask for each head":
+        mask = rand(B=B, H=H, Tq=TQ, Tk=TK) > 0
+    if kind == "nothing allowed":
+        mask = torch.zeros(TQ, TK, dtype=torch.bool, device=device)
     if kind == "other layout":
         query, key, value = (x.mT.contiguous().mT for x in (query, key, value))
         mask = partly_blocked(rand, device)[0, 0].long()
@@ -286,7 +327,8 @@ def test_same_output(submission: Any, rand: Rand, device: torch.device, kind: st
         when = f" with need_weights={need}"
         with expect_unchanged(**given):
             results = mha(query, key, value, mask, need)
-        expect_results(results, expected, when)
+        # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+        expect_results(results, expected, when, 5e-3 if kind == "large scores" else None)
         (expect_weights if need else expect_none)(results[1], when)
 
 
@@ -383,6 +425,13 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, need: bool) 
         "  expected  a weight that is dropped for all features of its value\n"
         "  got       a weight that is dropped for some features and kept for others"
     )
+    axes = ("sequences", "heads", "queries", "keys")
+    alike = [name for axis, name in enumerate(axes) if bool((off == off.narrow(axis, 0, 1)).all())]
+    assert not alike, (
+        f"Dropout treats all {alike[0]} alike\n"
+        f"  expected  a draw for each weight\n"
+        f"  got       the same draw for all {alike[0]}"
+    )
 
 
 @pytest.mark.points(1)
@@ -442,6 +491,8 @@ def test_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.
             output, weights = mha(query, key, value, mask, need)
         expect_dtype(output, dtype)
         when = f" in {dtype} with need_weights={need}"
+        if need:
+            expect_dtype(expect_weights(weights, when), dtype)
         expect_close(
             output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room
         )

@@ -7,6 +7,7 @@ one result keeps to one of them: a score then tells the distance n - m or m - n,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -414,12 +415,21 @@ def test_long(submission: Any, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
+@pytest.mark.parametrize(
+    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)]
+)
 @torch.no_grad()
-def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
+def test_masks(
+    submission: Any, rand: Rand, seed: int, axes: str, B: int, Tq: int, spread: float
+) -> None:
     """Masks of every shape and dtype hold, True is allowed"""
-    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    Tk, D, H = 7, 12, 3
     place = {"B": B, "H": H, "Tq": Tq, "Tk": Tk}
     state = random_state(rand, D)
+    for name in ("w_q.weight", "w_q.bias"):
+        state[name] = state[name] * spread
+    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    tolerance = 5e-3 if spread > 1 else None
     inputs = tokens(rand, B, Tq, Tk, D)
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
     mask = scattered(rand, seed, **shape)
@@ -432,7 +442,8 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str) -> None:
             answers.append(mha(*inputs, mask=given))
     expected = nearer_results(answers[0], state, H, *inputs, mask)
     for dtype, results in zip(dtypes, answers, strict=True):
-        expect_results(results, expected, f" for a mask [{', '.join(axes.split())}] of {dtype}")
+        when = f" for a mask [{', '.join(axes.split())}] of {dtype}"
+        expect_results(results, expected, when, tolerance)
 
 
 @pytest.mark.points(1)
@@ -449,6 +460,9 @@ def test_gradients(submission: Any, rand: Rand, seed: int, blocked: bool) -> Non
         mask = scattered(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk)
         mask[:, :, 1] = False
         mask[-1] = False
+        nothing = torch.zeros_like(mask)
+        results = mha(*inputs, mask=nothing)
+        expect_results(results, nearer_results(results, trained, H, *inputs, nothing))
     with expect_unchanged(**({} if mask is None else {"mask": mask})):
         results = mha(*inputs, mask=mask)
     expected = nearer_results(results, trained, H, *inputs, mask)
@@ -480,6 +494,16 @@ def test_layers(submission: Any, bias: bool) -> None:
         if bias:
             name = f"{layer}.bias"
             expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
+    other = submission.RotaryMultiHeadAttention(d_model=D, num_heads=H, bias=bias).state_dict()
+    drawn = {
+        f"{layer}{of}": each[f"{layer}.weight"]
+        for of, each in (("", start), (" of another module", other))
+        for layer in LAYERS
+    }
+    for (one, first), (two, second) in combinations(drawn.items(), 2):
+        assert not torch.equal(first, second), (
+            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
+        )
 
 
 @pytest.mark.points(1)
@@ -575,6 +599,13 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device) -> None:
         f"dropout={p} drops the wrong share of the weights\n"
         f"  expected  {p:.0%}, give or take 9 %\n"
         f"  got       {share:.0%}"
+    )
+    axes = ("sequences", "heads", "queries", "keys")
+    alike = [name for axis, name in enumerate(axes) if bool((off == off.narrow(axis, 0, 1)).all())]
+    assert not alike, (
+        f"Dropout treats all {alike[0]} alike\n"
+        f"  expected  a draw for each weight\n"
+        f"  got       the same draw for all {alike[0]}"
     )
 
 

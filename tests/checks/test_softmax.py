@@ -55,7 +55,7 @@ def partly_blocked(scores: Tensor) -> Tensor:
     blocked = scores.detach().clone()
     blocked[0, :, 0, 1:] = BLOCKED  # only the first key is left
     blocked[0, :, 1, :-1] = BLOCKED  # only the last one
-    blocked[1, 0, :, 0] = BLOCKED
+    blocked[1, 0, :, 0] = blocked[1, 0, :, -1] = BLOCKED
     blocked[-1, -1, :, 1] = BLOCKED
     blocked[-1, -1, -1, 2:] = BLOCKED
     return blocked.requires_grad_(scores.requires_grad)
@@ -168,6 +168,7 @@ def test_blocked_keys(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: 
     [
         ("all rows", torch.float32),
         ("one row", torch.float32),
+        ("one key", torch.float32),
         ("mixed batch", torch.float32),
         ("mixed batch", torch.float64),
         ("mixed batch", torch.float16),
@@ -184,6 +185,9 @@ def test_blocked_rows(
         scores[:] = BLOCKED
     elif case == "one row":
         scores[1, 2, 0] = BLOCKED
+    elif case == "one key":
+        scores = scores[..., :1]
+        scores[1, :, 2] = BLOCKED
     else:
         scores = mixed(scores)
     expected = reference(scores)

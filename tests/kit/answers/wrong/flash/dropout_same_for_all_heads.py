@@ -1,0 +1,24 @@
+# all heads drop the same weights
+import torch
+import torch.nn.functional as F
+def _join(mask, causal, q, k):
+    if mask is not None: mask = mask.bool()
+    if causal:
+        c = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
+        mask = c if mask is None else mask & c
+    return mask
+def _full(q, k, v, mask, p=0.0):
+    s = q @ k.mT / q.shape[-1] ** .5
+    if mask is not None: s = s.masked_fill(~mask, -torch.inf)
+    return F.dropout(torch._safe_softmax(s, -1), p) @ v
+
+
+def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
+    if not dropout_p:
+        if mask is None: return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=_join(mask, causal, q, k))
+    s = q @ k.mT / q.shape[-1] ** .5
+    m = _join(mask, causal, q, k)
+    if m is not None: s = s.masked_fill(~m, -torch.inf)
+    w = torch._safe_softmax(s, -1)
+    return (w * F.dropout(torch.ones_like(w[:, :1]), dropout_p)) @ v
