@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -85,6 +86,17 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
     """Expect two plain values to be equal; `what` names the value to the learner."""
     if actual != expected:
         raise CheckFailed(_contrast(f"{_capital(what)} is wrong", repr(expected), repr(actual)))
+
+
+def expect_all_different(arrays: Mapping[str, Array], otherwise: str) -> None:
+    """Expect that no two of these arrays are equal; `otherwise` is the first line if two are.
+
+    The learner is told the two by the names that they have here.
+    """
+    for (one, first), (two, second) in combinations(arrays.items(), 2):
+        equal: Any = first == second if first.shape == second.shape else None
+        if equal is not None and equal.all():
+            raise CheckFailed(f"{otherwise}\n  first   {one}\n  second  {two}")
 
 
 def expect_close(

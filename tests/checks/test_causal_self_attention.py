@@ -7,7 +7,6 @@ are all different; each check builds its own module and gives it weights and bia
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from torch import Tensor
 from grader.checking import (
     CheckFailed,
     are_close,
+    expect_all_different,
     expect_close,
     expect_device,
     expect_dtype,
@@ -508,10 +508,7 @@ def test_start(submission: Any, d_in: int, d_out: int) -> None:
         for of, each in (("", start), (" of another module", other))
         for layer in LAYERS
     }
-    for (one, first), (two, second) in combinations(drawn.items(), 2):
-        assert not torch.equal(first, second), (
-            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
-        )
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 @pytest.mark.points(1)

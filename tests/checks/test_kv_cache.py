@@ -7,7 +7,6 @@ check builds its own module and gives it a state with biases that are not zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from grader.checking import (
     CheckFailed,
+    expect_all_different,
     expect_close,
     expect_device,
     expect_dtype,
@@ -563,10 +563,7 @@ def test_start(submission: Any) -> None:
         for of, each in (("", start), (" of another module", other))
         for layer in LAYERS
     }
-    for (one, first), (two, second) in combinations(drawn.items(), 2):
-        assert not torch.equal(first, second), (
-            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
-        )
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 @pytest.mark.points(1)

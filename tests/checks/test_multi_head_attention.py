@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from grader.checking import (
     CheckFailed,
     are_close,
+    expect_all_different,
     expect_close,
     expect_device,
     expect_dtype,
@@ -613,7 +614,7 @@ def test_xavier(submission: Any, d_model: int, num_heads: int, bias: bool) -> No
 def test_fresh_weights(submission: Any) -> None:
     """Every layer of every module draws starting weights of its own"""
     D, H = 12, 3
-    seen: dict[str, Tensor] = {}
+    drawn: dict[str, Tensor] = {}
     for which in ("one module", "another module"):
         start = submission.MultiHeadAttention(d_model=D, num_heads=H).state_dict()
         expect_layers(start, D, bias=True, others=True)
@@ -624,13 +625,8 @@ def test_fresh_weights(submission: Any) -> None:
                 f"  expected  {D} different rows\n"
                 f"  got       {len(weight.unique(dim=0))} different rows"
             )
-            for other, known in seen.items():
-                assert not torch.equal(weight, known), (
-                    f"Two layers start with the same weights\n"
-                    f"  first   {other}\n"
-                    f"  second  {layer} of {which}"
-                )
-            seen[f"{layer} of {which}"] = weight
+            drawn[f"{layer} of {which}"] = weight
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 @pytest.mark.points(1)

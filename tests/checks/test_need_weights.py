@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from torch import Tensor
 from grader.checking import (
     CheckFailed,
     are_close,
+    expect_all_different,
     expect_close,
     expect_device,
     expect_dtype,
@@ -253,10 +253,7 @@ def test_start(submission: Any) -> None:
         for of, each in (("", start), (" of another module", other))
         for layer in LAYERS
     }
-    for (one, first), (two, second) in combinations(drawn.items(), 2):
-        assert not torch.equal(first, second), (
-            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
-        )
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 # --- without ---------------------------------------------------------------------------------

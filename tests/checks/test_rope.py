@@ -7,7 +7,6 @@ one result keeps to one of them: a score then tells the distance n - m or m - n,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from grader.checking import (
     CheckFailed,
+    expect_all_different,
     expect_close,
     expect_device,
     expect_dtype,
@@ -500,10 +500,7 @@ def test_layers(submission: Any, bias: bool) -> None:
         for of, each in (("", start), (" of another module", other))
         for layer in LAYERS
     }
-    for (one, first), (two, second) in combinations(drawn.items(), 2):
-        assert not torch.equal(first, second), (
-            f"Two layers start with the same weights\n  first   {one}\n  second  {two}"
-        )
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 @pytest.mark.points(1)

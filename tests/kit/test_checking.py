@@ -14,6 +14,7 @@ from grader.checking import (
     are_close,
     comparisons,
     draw_array,
+    expect_all_different,
     expect_close,
     expect_dtype,
     expect_gradients_close,
@@ -115,6 +116,14 @@ def test_a_change_in_place_is_told_by_its_place(make: Make) -> None:
         expect_unchanged(values=values),
     ):
         values[0, 1] = 7.0
+
+
+def test_two_equal_ones_are_told_by_their_names(make: Make) -> None:
+    arrays = {"a": make([1.0, 2.0]), "b": make([1.0, 3.0]), "c": make([1.0]), "d": make([1.0, 3.0])}
+    expect_all_different({name: arrays[name] for name in "abc"}, "Two rows are equal")
+    with pytest.raises(CheckFailed) as failed:
+        expect_all_different(arrays, "Two rows are equal")
+    assert str(failed.value) == "Two rows are equal\n  first   b\n  second  d"
 
 
 def test_the_dtype_is_told_by_its_name() -> None:
