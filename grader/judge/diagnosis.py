@@ -192,20 +192,24 @@ def explanations(
         return list(_against_solution(by_id[case], solution, replays))
 
     found: dict[str, dict[str, int]] = {}
-    settled: set[str] = set()
+    settled: set[str] = set()  # suspects that are found, or contradicted
+    unknown: set[str | None] = set()  # entry points with a mistake that is none of these
     for cases in list(_cases_by_check(failed).values())[:_CHECKS_TO_START_FROM]:
         if any(by_case.get(case) for by_case in found.values() for case in cases):
             continue
+        case, explained = cases[0], set()
         for suspect in misconceptions:
-            if suspect.id in settled:
+            if suspect.id in settled or suspect.replaces in unknown:
                 continue
-            count = _explained(cases[0], steps(cases[0]), suspect, solution, replays)
+            count = _explained(case, steps(case), suspect, solution, replays)
             if count == 0:
                 continue
-            settled.add(suspect.id)  # one that is contradicted once is never named
+            settled.add(suspect.id)
             by_case = _agreement(by_id, steps, suspect, solution, replays) if count else None
             if by_case is not None:
                 found[suspect.id] = by_case
+                explained.add(suspect.replaces)
+        unknown |= {step.entry for step in steps(case) if step.deviates} - explained
     deviating: dict[str, set[str]] = {}
     for fact in failed if found else ():
         for step in steps(fact.case.id):
