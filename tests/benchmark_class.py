@@ -150,14 +150,20 @@ def tell_size(there: Path, course: Path, size: int) -> None:
     memory = with_memory(there)
     seconds = time.perf_counter() - start
     cpu = seconds_used() - before
-    most = {kind: max(max(now[kind], default=0.0) for now in memory) for kind in memory[0]}
     print(
         f"{size:6} submissions {seconds:8.1f} s, {3600 * size / seconds:7.0f} an hour, "
-        f"{cpu / size:6.3f} s of processor time each; private memory at most: "
-        f"{most['command']:.0f} MiB the command, {most['lane']:.0f} MiB each that grades, "
-        f"{most['worker']:.0f} MiB each that runs a submission",
+        f"{cpu / size:6.3f} s of processor time each",
         flush=True,
     )
+    kinds = {
+        "command": "of the command",
+        "lane": "of each process that grades",
+        "worker": "of each that runs a submission",
+    }
+    for kind, what in kinds.items():
+        seen = [mebibytes for now in memory for mebibytes in now[kind]]
+        usual, most = statistics.median(seen), max(seen)
+        print(f"       private memory {what}: {usual:.0f} MiB, at most {most:.0f} MiB", flush=True)
     shutil.rmtree(there)
 
 
