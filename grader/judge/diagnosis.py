@@ -32,6 +32,7 @@ _SPREAD_ROOM = 0.05
 _PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
 _CHECKS_TO_START_FROM = 4
 _REPLAYS = 1000  # that are kept
+_LARGE = 1 << 16  # bytes of arrays: what has more is not kept
 
 
 @dataclass(frozen=True)
@@ -96,14 +97,24 @@ class _Replay:
         self.marks = marks
         # They stay, so that the marks of others cannot be theirs.
         self._requests = [exchange.request for exchange in exchanges]
+        self._size = sum(len(request.data) for request in self._requests)
         self._answers = answers
         self._read: list[_Read] = []
 
     def first(self, count: int) -> Iterator[_Read]:
-        for number in range(count):
-            if number == len(self._read):
-                self._read.append(_read(next(self._answers)))
-            yield self._read[number]
+        try:
+            for number in range(count):
+                if number == len(self._read):
+                    answer = next(self._answers)
+                    self._size += len(answer.data)
+                    self._read.append(_read(answer))
+                yield self._read[number]
+        finally:
+            if self._size > _LARGE:
+                self._forget()
+
+    def _forget(self) -> None:
+        self.marks, self._requests, self._read, self._answers = [], [], [], iter(())
 
 
 def _mark(exchange: Exchange) -> object:

@@ -254,6 +254,26 @@ def test_the_order_of_the_known_does_not_matter() -> None:
         assert names({"share": ignores}, CHECKS, *order)["values"] == "ignores"
 
 
+@pytest.mark.parametrize("size, is_kept", [(100, True), (100_000, False)])
+def test_what_was_answered_is_kept_for_others_unless_it_is_large(size: int, is_kept: bool) -> None:
+    asked = []
+
+    def forgets(x: Tensor, n: int) -> Tensor:
+        asked.append(n)
+        return x.clone()
+
+    def check(submission: Any) -> None:
+        assert torch.equal(submission.share(x_of(size), 2), x_of(size) / 2)
+
+    facts = interned(recorded({"share": forgets}, {"values": [check]}))
+    asked.clear()
+    replays = Replays()
+    for _ in range(3):
+        found = diagnose(facts, [known(forgets)], SOLUTION.__getitem__, replays)
+        assert found["one.values"].id == "forgets"
+    assert (len(asked) == 1) == is_kept
+
+
 # --- not named -------------------------------------------------------------------------------
 
 UNKNOWN: dict[str, Function] = {
