@@ -1,0 +1,17 @@
+import math
+import torch
+import torch.nn.functional as F
+
+
+def causal_mask(seq_len):
+    return torch.ones(1, 1, seq_len, seq_len).tril().bool()
+
+
+def padding_mask(valid_lens, seq_len):
+    return (torch.arange(seq_len, device=valid_lens.device) < valid_lens[:, None])[:, None, None]
+
+
+def apply_mask(scores, mask):
+    if mask is None:
+        return scores
+    return scores.masked_fill(mask == 0, -math.inf)

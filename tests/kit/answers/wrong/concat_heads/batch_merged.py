@@ -1,4 +1,0 @@
-# Wrong: [B*T, D].
-def concat_heads(x):
-    B, H, T, d_k = x.shape
-    return x.transpose(1, 2).reshape(-1, H * d_k)

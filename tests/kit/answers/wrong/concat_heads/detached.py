@@ -1,4 +1,0 @@
-# Wrong: no gradient.
-def concat_heads(x):
-    B, H, T, d_k = x.shape
-    return x.detach().transpose(1, 2).reshape(B, T, H * d_k)

@@ -1,5 +1,0 @@
-# Wrong: the last head comes first.
-import torch
-
-def concat_heads(x):
-    return torch.cat(x.unbind(1)[::-1], dim=-1)

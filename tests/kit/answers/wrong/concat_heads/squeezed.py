@@ -1,4 +1,0 @@
-# Wrong: squeeze() loses axes of size 1.
-def concat_heads(x):
-    B, H, T, d_k = x.shape
-    return x.transpose(1, 2).reshape(B, T, H * d_k).squeeze()

@@ -1,3 +1,0 @@
-# Wrong: d_k instead of its square root.
-def scaled_scores(q, k):
-    return q @ k.transpose(-2, -1) / q.shape[-1]

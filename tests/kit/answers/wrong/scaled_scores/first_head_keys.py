@@ -1,3 +1,0 @@
-# Wrong: all heads share the keys of head 0.
-def scaled_scores(q, k):
-    return q @ k[:, :1].transpose(-2, -1) / q.shape[-1] ** 0.5

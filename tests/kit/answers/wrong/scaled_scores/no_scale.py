@@ -1,3 +1,0 @@
-# Wrong: the scale is missing.
-def scaled_scores(q, k):
-    return q @ k.transpose(-2, -1)

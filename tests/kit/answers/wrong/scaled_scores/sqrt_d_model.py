@@ -1,5 +1,0 @@
-# Wrong: sqrt(H * d_k).
-import math
-
-def scaled_scores(q, k):
-    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[1] * q.shape[-1])

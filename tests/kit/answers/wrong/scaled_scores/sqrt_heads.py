@@ -1,3 +1,0 @@
-# Wrong: the root of the number of heads.
-def scaled_scores(q, k):
-    return q @ k.transpose(-2, -1) / q.shape[1] ** 0.5

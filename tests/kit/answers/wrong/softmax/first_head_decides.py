@@ -1,7 +1,0 @@
-# Wrong: looks for blocked rows in head 0 only.
-import torch
-
-
-def attention_weights(scores):
-    blocked = torch.isneginf(scores[:, :1]).all(-1, keepdim=True)
-    return torch.softmax(scores.masked_fill(blocked, 0), -1).masked_fill(blocked, 0)

@@ -1,6 +1,0 @@
-# Wrong: the result is cut off from the graph.
-def split_heads(x, num_heads):
-    B, T, D = x.shape
-    if D % num_heads:
-        raise ValueError("uneven")
-    return x.data.view(B, T, num_heads, D // num_heads).transpose(1, 2)

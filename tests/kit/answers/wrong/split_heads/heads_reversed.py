@@ -1,6 +1,0 @@
-# Wrong: the heads come out in reverse order.
-def split_heads(x, num_heads):
-    B, T, D = x.shape
-    if D % num_heads:
-        raise ValueError("uneven")
-    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2).flip(1)

@@ -1,7 +1,0 @@
-# Wrong: torch.split takes the size of a piece; num_heads pieces were meant.
-import torch
-
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError("uneven")
-    return torch.stack(x.split(num_heads, dim=-1), dim=1)
