@@ -35,13 +35,15 @@ from split_heads import split_heads
 class GroupedQueryAttention(nn.Module):
     """Multi-head attention in which neighbouring query heads share a key head.
 
-    Four nn.Linear layers, and no other parameters:
+    Four nn.Linear layers, and nothing else in its state_dict:
 
         w_q, w_o   D -> D              d_k = D / H
         w_k, w_v   D -> Hkv * d_k
 
     That makes 2 D^2 + 2 D Hkv d_k weights, and with biases 2 D + 2 Hkv d_k
-    numbers more. All else is as in stage 6, dropout and masks included.
+    numbers more. All else is as in MultiHeadAttention: the masks, queries
+    that may see no key, dropout, the dtype and device of the results, inputs
+    that may be strided views and are not changed.
 
     >>> gqa = GroupedQueryAttention(d_model=512, num_heads=8, num_kv_heads=2)
     >>> x = torch.randn(2, 10, 512)

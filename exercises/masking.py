@@ -47,7 +47,7 @@ def padding_mask(valid_lens: torch.Tensor, seq_len: int) -> torch.Tensor:
         mask[b, 0, 0, j] is True exactly when j < valid_lens[b]
 
     Lengths lie between 0 and T, both included. The mask is on the same device
-    as valid_lens. Two sequences in a batch of length 4, one real token
+    as valid_lens, which is not changed. Two sequences in a batch of length 4, one real token
     in the first and three in the second:
 
     >>> mask = padding_mask(torch.tensor([1, 3]), seq_len=4)
@@ -74,7 +74,11 @@ def apply_mask(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
 
     The mask may be bool or hold the numbers 0 and 1 in any dtype. A mask with
     two axes is (Tq, Tk), the same for all heads and sequences. None means
-    that everything is allowed.
+    that everything is allowed. Both tensors may be strided views.
+
+    The result has the dtype and the device of `scores`: float16, bfloat16
+    and float64 stay what they are. Gradients flow back to every allowed
+    score. Neither `scores` nor `mask` is changed.
 
     >>> scores = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> mask = torch.tensor([[1, 0, 0], [1, 1, 0]])
@@ -95,6 +99,8 @@ def apply_mask(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     - A large negative number is not -inf. -1e6 does not fit into float16 and
       in a row with nothing allowed it makes all keys equal, not absent.
     - 0 * -inf is NaN, so a mask of numbers cannot simply be multiplied.
+    - A score may be exactly 0 and still be allowed: only the mask says what
+      is blocked.
     - `scores` belongs to the caller: it must not change.
     """
     raise NotImplementedError("apply_mask is not written yet")

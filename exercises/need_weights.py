@@ -24,8 +24,10 @@ from split_heads import split_heads
 class OptionalWeightsAttention(nn.Module):
     """Multi-head attention that returns its weights only on request.
 
-    The layers w_q, w_k, w_v and w_o, their start, the masks and dropout are
-    those of MultiHeadAttention.
+    All else is as in MultiHeadAttention: the layers w_q, w_k, w_v and w_o and
+    their start, the masks, queries that may see no key, dropout, the dtype
+    and device of the results, inputs that may be strided views and are not
+    changed.
 
     >>> mha = OptionalWeightsAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(4, 3, 8)

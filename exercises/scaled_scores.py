@@ -22,6 +22,10 @@ def scaled_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         scores[b, h, i, j] = (sum over f of q[b, h, i, f] * k[b, h, j, f])
                              / sqrt(d_k)
 
+    The scores have the dtype and the device of q and k. Gradients flow back
+    to both. Neither is changed, either may be a strided view, and both may be
+    the same tensor.
+
     One query and three keys of four features, so sqrt(d_k) = 2. The dot
     products are 4, 2 and -4:
 

@@ -25,6 +25,10 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 
         result[b, h, t, j] = x[b, t, h * d_k + j]
 
+    The numbers, their dtype and the device are those of x, bit for bit, for
+    integers too. x may be a strided view and is not changed; gradients flow
+    back to it.
+
     Three tokens of four features, for two heads (B = 1, T = 3, D = 4, so
     d_k = 2). Head 0 holds the first two features of each token, head 1 the
     last two:

@@ -34,6 +34,9 @@ def transpose_qkv(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     >>> transpose_qkv(x, 3).tolist()
     [[[0, 1]], [[2, 3]], [[4, 5]], [[6, 7]], [[8, 9]], [[10, 11]]]
 
+    The dtype, the device and the numbers are those of x, which may be a
+    strided view and is not changed. Gradients flow back to x.
+
     Trap: all heads of the first sequence come first, then those of the second.
     What is repeated for every head later on has to keep to that order.
     """
@@ -44,6 +47,8 @@ def transpose_output(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     """Undo transpose_qkv: lay the heads of each sequence side by side.
 
         x (B * H, T, d_k)  ->  result (B, T, D)     H = num_heads, D = H * d_k
+
+    For dtype, device, strided views and gradients the same holds.
 
     >>> x = torch.arange(12).reshape(2, 1, 6)
     >>> transpose_output(transpose_qkv(x, 3), 3).tolist()
@@ -107,7 +112,10 @@ class ValidLensAttention(nn.Module):
         valid_lens[b, i]. None means that all keys are valid. A query without
         a valid key gets zeros from every head, and so w_o(0) as its output.
 
-        Dropout falls on the weights, in training mode only.
+        Dropout falls on the weights, in training mode only, with a new draw
+        for each weight in each call. The result has the dtype and device of
+        the inputs and of the layers. Inputs may be strided views, and neither
+        they nor the lengths are changed; lengths come in any integer dtype.
 
         Traps:
         - After transpose_qkv there are B * H sequences, but lengths for B.

@@ -18,15 +18,27 @@ make_attention, which makes a module, and asserts what must be so:
 A module is what the stage multi_head_attention asks for, and you may rely on
 no more than it says there: four nn.Linear layers w_q, w_k, w_v and w_o, the
 sizes, Xavier weights and zero biases, `forward(query, key, value, mask=None)`
-with a mask in which True or 1 is allowed, two results, a ValueError for sizes
-that don't fit. All else may differ from module to module.
+with a mask in which True or 1 is allowed, two results, dropout on the weights
+in training mode, a ValueError for sizes that don't fit. All else may differ
+from module to module:
+
+- the two results may be a tuple or a NamedTuple;
+- in training mode the returned weights may be those from before dropout or
+  those from after it, so their rows need not sum to 1;
+- the starting weights may be Xavier uniform or Xavier normal;
+- a module may have any other attributes, or none.
 
 Two things count:
 
-- On each right module all your tests pass. A test that cries wolf there is
-  worth nothing, and as long as there is one, no catch counts.
-- On each wrong module at least one fails. A test that is skipped catches
+- On each right module all your tests pass. As long as a test of yours fails
+  on a right module, no catch counts.
+- On each wrong module at least one test fails. A test that is skipped catches
   nothing.
+
+The wrong modules break one rule each: shapes, scale, weights that are shares,
+masks, queries that may see nothing, heads, sequences and layers that must not
+mix, equal heads, the layers and their starting values, sizes, dropout and its
+average, gradients.
 
 Below are the tests that courses and blogs usually have, with their names and
 what they are after. They are yours: change, delete and add what you like. You

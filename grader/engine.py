@@ -5,26 +5,30 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from grader.judge.blame import find_blame
 from grader.judge.places import is_begun, is_written
-from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
+from grader.judge.status import status
+from grader.judge.verdict import judge, judge_refused, judge_stage, judge_untouched
 from grader.read.stubs import read_stub
+from grader.run.budget import Budget, Spent
 from grader.run.earned import Earned
-from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
-from grader.run.reader import Reader, Same, SourceReader
+from grader.run.facts import StageFacts
+from grader.run.reader import Reader, Same
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
+from grader.types.report import UNLOCKED, Diagnosis, Kind, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.misconceptions import Misconception
-    from grader.run.answers import Loaded, WorkerAnswers
+    from grader.diagnosis.repair.candidates import Candidates
+    from grader.misconceptions import Known
     from grader.run.session import Checks
+    from grader.run.submission_runs import SubmissionRuns
 
 # The modules that import torch or pytest are imported inside the functions, after the isolated
 # interpreter was started: the two then load torch at the same time.
@@ -32,12 +36,10 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
-_CELLS_CAP = 500  # of a notebook from which those are chosen that a stage needs
-DEADLY_CELL = (
-    "a cell does not come to its end or ends its process, so each stage was run with the cells "
-    "that it needs alone"
+PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
+_NO_PLACE = (
+    "{slug}: no single change that makes it pass was found in {seconds:g} s; there may be one"
 )
-_DEADLY_ANSWER = "of such a cell that a stage needs, only the definitions were run"
 
 
 @dataclass(frozen=True)
@@ -54,22 +56,49 @@ def grade(
     request: Request,
     device: str = "auto",
     progress: Callable[[StageResult], None] = lambda result: None,
+    verdict: Callable[[Report], None] | None = None,
 ) -> Report:
-    """The report on one submission; `progress` is told of each stage when it has its verdict.
+    """The report on one submission; `progress` is called with each stage's verdict.
 
-    Raises KitError for a device that is not there, an environment that cannot run the checks or a
-    course that is wrong. Whatever the submission does is part of the report.
+    `verdict` is called with the whole report; the place of an unnamed mistake is looked for after
+    that.
+
+    Raises KitError for a missing device, an environment that cannot run the checks or a faulty
+    course. Whatever the submission does is part of the report.
     """
+
+    def run(awake: Request, whole: Callable[[Report], Report]) -> Report:
+        def body(engine: Engine) -> Report:
+            report = engine.grade(awake, progress)
+            if verdict is None or not engine.may_place(report):
+                return report
+            verdict(whole(report))
+            return engine.with_place(awake, report)
+
+        return with_engine(course, awake.stages, device, body)
+
+    return _report(course, request, run)
+
+
+def _report(
+    course: Course,
+    request: Request,
+    run: Callable[[Request, Callable[[Report], Report]], Report],
+) -> Report:
+    """The report on one submission, of which no bonus stage is `run` that nobody has begun."""
+    refused = request.submission.refused
+    if refused:
+        return judge_refused(course, request.submission.name, request.stages, refused)
     asleep = {s.slug: judge_untouched(s) for s in request.stages if _is_asleep(course, request, s)}
     awake = replace(request, stages=tuple(s for s in request.stages if s.slug not in asleep))
+
+    def whole(report: Report) -> Report:
+        found = asleep | {result.slug: result for result in report.stages}
+        return replace(report, stages=tuple(found[stage.slug] for stage in request.stages))
+
     if awake.stages:
-        report = with_engine(
-            course, awake.stages, device, lambda engine: engine.grade(awake, progress)
-        )
-    else:
-        report = judge(course, request.submission.name, "cpu", (), [f"seed {request.seed}"])
-    found = asleep | {result.slug: result for result in report.stages}
-    return replace(report, stages=tuple(found[stage.slug] for stage in request.stages))
+        return whole(run(awake, whole))
+    return whole(judge(course, request.submission.name, "cpu", (), [f"seed {request.seed}"]))
 
 
 def _is_asleep(course: Course, request: Request, stage: Stage) -> bool:
@@ -118,13 +147,15 @@ class Engine:
         self.device = device
         self.interpreter = interpreter
         self._checks = checks
-        from grader.judge.diagnosis import Replays
+        from grader.diagnosis.replay import Replays
 
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
         self._replays = Replays()
-        self._known: dict[str, tuple[tuple[Misconception, ...], Callable[[str], Any]]] = {}
+        self._known: dict[str, tuple[Known, Callable[[str], Any]]] = {}
         self._reader = Reader(interpreter)
-        self._run: _Run | None = None
+        self._runs: SubmissionRuns | None = None
+        self._unnamed: dict[str, StageFacts] = {}
+        self._candidates: Candidates | None = None
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
@@ -142,45 +173,72 @@ class Engine:
         progress: Callable[[StageResult], None] = lambda result: None,
         earned: Earned | None = None,
     ) -> Report:
-        """The report on one submission; code of which it is known what it has `earned` is not run.
+        """The report on one submission; code with a known result in `earned` is not rerun.
 
-        Raises grader.run.answers.Cancelled after `cancel`, and KitError as `grade` does.
+        Raises grader.run.failures.Cancelled after `cancel`, and KitError as `grade` does.
         """
-        run = self._run = _Run(
-            request,
+        refused = request.submission.refused
+        if refused:
+            return judge_refused(self.course, request.submission.name, request.stages, refused)
+        from grader.run.submission_runs import SubmissionRuns
+
+        self.interpreter.drop_used()
+        runs = self._runs = SubmissionRuns(
             self.course,
+            request.submission,
+            request.seed,
             self.device,
             self.interpreter,
             self._checks,
-            SourceReader(self._reader, request.submission),
-            self._diagnosed,
-            earned,
+            self._reader,
         )
+        self._unnamed = {}
+        results = []
         try:
-            return run.report(progress)
+            grading = _Grading(self.course, request, self.device, runs, self._diagnosed, earned)
+            self._unnamed = grading.unnamed
+            for result in grading.results():
+                progress(result)
+                results.append(result)
         finally:
-            self._run = None
+            self._runs = None
+            runs.close()
+        notes = [f"seed {request.seed}", *runs.notes]
+        if self.interpreter.missing_layers:
+            notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
+        report = judge(self.course, request.submission.name, self.device, results, notes)
+        return replace(report, seconds=runs.budget.used)
+
+    def grade_begun(self, request: Request) -> Report:
+        """As `grade`, but as the function of that name it runs no bonus stage that is not begun."""
+        return _report(self.course, request, lambda awake, whole: self.grade(awake))
 
     def read_misconceptions(self, stages: Sequence[Stage]) -> None:
         """Have at hand what failing checks of these stages are held against."""
-        from grader.read.misconceptions import read_misconceptions
+        from grader.read.misconceptions import read_known
         from grader.run.solutions import local_solutions
 
         for stage in stages:
             if stage.slug not in self._known:
                 solutions = local_solutions(self.course, stage)
-                self._known[stage.slug] = read_misconceptions(stage), solutions
+                self._known[stage.slug] = read_known(stage), solutions
 
-    def _diagnosed(self, stage: Stage, facts: StageFacts) -> dict[str, Diagnosis]:
-        """The diagnoses of a stage's failing checks, thought out once for the same facts."""
-        from grader.judge.diagnosis import diagnose
+    def _diagnosed(
+        self, stage: Stage, facts: StageFacts, go_on: Callable[[], None]
+    ) -> dict[str, Diagnosis]:
+        """The diagnoses of a stage's failing checks, thought out once for the same facts.
+
+        `go_on` is called before each step. Raises what it does.
+        """
+        from grader.diagnosis.diagnose import diagnose
 
         numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
         if numbers in self._diagnoses:
             return self._diagnoses[numbers]
         self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
-        found = diagnose(facts, known, solution, self._replays) if known else {}
+        self._replays.go_on = go_on
+        found = diagnose(facts, known, solution, self._replays)
         is_known = all(number is not None for number, _ in numbers)
         if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
             self._diagnoses[numbers] = found
@@ -188,9 +246,65 @@ class Engine:
 
     def cancel(self) -> None:
         """Have the `grade` that is under way in another thread, if any, raise Cancelled soon."""
-        run = self._run
-        if run is not None:
-            run.cancel()
+        runs = self._runs
+        if runs is not None:
+            runs.cancel()
+        candidates = self._candidates
+        if candidates is not None:
+            candidates.cancel()
+
+    def may_place(self, report: Report) -> bool:
+        """Whether the place of a mistake can be looked for: the report's first failure has no name.
+
+        It must be the report that `grade` has returned last.
+        """
+        return _first_failing(report) in self._unnamed and self.interpreter.forks
+
+    def with_place(
+        self, request: Request, report: Report, seconds: float = PLACE_SECONDS
+    ) -> Report:
+        """The report with the place of its first failing stage's mistake, if it `may_place` one.
+
+        That is looked for so long, or as long as the submission has time left. If it gives up, a
+        note says so. Raises Cancelled after `cancel`.
+        """
+        if not self.may_place(report):
+            return report
+        from grader.diagnosis.repair.candidates import Candidates
+        from grader.diagnosis.repair.places import find_place, with_diagnosis
+
+        slug = _first_failing(report)
+        stage = self.course.stage(slug)
+        left = self.course.limits.submission_seconds - report.seconds
+        self._candidates = Candidates(
+            self.interpreter,
+            self.course,
+            stage,
+            request.submission,
+            self._checks,
+            self._reader,
+            self._unnamed[slug],
+            request.seed,
+            self.device,
+            Budget(min(seconds, left)),
+        )
+        try:
+            looked = find_place(self._candidates)
+        finally:
+            self._candidates = None
+        if looked.place is None:
+            said = _NO_PLACE.format(slug=slug, seconds=seconds)
+            return replace(report, notes=(*report.notes, said)) if looked.gave_up else report
+        stages = (
+            with_diagnosis(result, looked.place) if result.slug == slug else result
+            for result in report.stages
+        )
+        return replace(report, stages=tuple(stages))
+
+
+def _first_failing(report: Report) -> str:
+    """The slug of the first stage that fails, "" if none does."""
+    return next((r.slug for r in report.stages if r.status is Status.FAILED), "")
 
 
 def _device(course: Course, wanted: str) -> str:
@@ -233,283 +347,77 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
             gc.enable()
 
 
-def _passed(facts: StageFacts) -> set[Case]:
-    return {fact.case for fact in facts.cases if fact.ending is Ending.PASSED}
-
-
-def with_calls(facts: StageFacts, found: Sequence[ForbiddenCall]) -> StageFacts:
-    """The facts with the forbidden calls in the source that no check has reached."""
-    seen = {call.name for call in facts.forbidden}
-    more = tuple(call for call in found if call.name not in seen)
-    return replace(facts, forbidden=facts.forbidden + more)
-
-
 def _may_use_gpu(device: str) -> bool:
     """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
     return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
 
 
-class _Run:
-    """One submission's way through its stages."""
+class _Grading:
+    """The verdicts on one submission's stages."""
 
     def __init__(
         self,
-        request: Request,
         course: Course,
+        request: Request,
         device: str,
-        interpreter: Interpreter,
-        checks: Checks,
-        source: SourceReader,
-        diagnosed: Callable[[Stage, StageFacts], dict[str, Diagnosis]],
+        runs: SubmissionRuns,
+        diagnosed: Callable[[Stage, StageFacts, Callable[[], None]], dict[str, Diagnosis]],
         earned: Earned | None,
     ) -> None:
-        self._request = request
         self._course = course
+        self._request = request
         self._device = device
-        self._interpreter = interpreter
-        self._checks = checks
-        self._source = source
+        self._runs = runs
         self._diagnosed = diagnosed
         self._earned = earned
         self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
-        self._facts: dict[str, StageFacts] = {}
-        self._missing_layers: tuple[str, ...] = ()
-        self._has_deadly_cell = False
-        self._has_deadly_answer = False
-        self._load_seconds = course.limits.load_seconds
-        self._loaded: Loaded | None = None
-        self._answers: WorkerAnswers | None = None
-        self._cancelled = False
+        self.unnamed: dict[str, StageFacts] = {}  # of stages whose own mistake has no name
 
-    def report(self, progress: Callable[[StageResult], None]) -> Report:
-        """Grade every requested stage."""
-        results = []
-        earned = self._earned
-        try:
-            for stage in self._request.stages:
-                result = self._result(stage) if earned is None else self._known(stage, earned)
-                progress(result)
-                results.append(result)
-        finally:
-            if self._loaded is not None:
-                self._loaded.worker.release()
-        notes = [f"seed {self._request.seed}"]
-        if self._has_deadly_cell:
-            notes.append(DEADLY_CELL)
-        if self._has_deadly_answer:
-            notes.append(_DEADLY_ANSWER)
-        if self._missing_layers:
-            notes.append(UNLOCKED + ", ".join(self._missing_layers))
-        name = self._request.submission.name
-        return judge(self._course, name, self._device, results, notes)
-
-    def cancel(self) -> None:
-        """End the call that is under way and begin no other case."""
-        self._cancelled = True
-        answers = self._answers
-        if answers is not None:
-            answers.abort()
+    def results(self) -> Iterator[StageResult]:
+        """The verdict on each stage that is asked for."""
+        for stage in self._request.stages:
+            earned = self._earned
+            yield self._result(stage) if earned is None else self._known(stage, earned)
+            self._runs.forget_exchanges(stage)
 
     def _known(self, stage: Stage, earned: Earned) -> StageResult:
         """The verdict on a stage, which need not be run if its code is known."""
+        submission = self._request.submission
         if self._same is None:
-            self._same = self._source.same(self._course, self._request.stages)
+            self._same = self._runs.source.same(self._course, self._request.stages)
         same = self._same.get(stage.slug)
         if same is None or self._course.is_partial:
             return self._result(stage)
         key = f"{stage.slug} {same.digest} {self._request.seed} {self._device}"
         known = earned.result(key, stage.slug)
         if known is None and earned.asks_for_proof(key):
-            facts = self._run(stage, (), same.alone(self._request.submission))
+            facts = self._runs.facts_of_part(stage, same.alone(submission))
             known = earned.take(key, judge_stage(stage, facts), alone=True)
         if known is not None and known.status is Status.PASSED:
             self._is_right.add(stage.slug)
-        elif known is not None and is_written(self._request.submission, stage):
+        elif known is not None and is_written(submission, stage):
             known = None  # whatever others hand in takes no points from what is written
         if known is not None:
-            self._missing_layers = self._missing_layers or earned.missing_layers
             return known
         result = self._result(stage)
         earned.take(key, result, alone=False)
-        # Code that dies while it is imported does not tell.
-        earned.missing_layers = self._missing_layers or earned.missing_layers
         return result
 
     def _result(self, stage: Stage) -> StageResult:
+        runs, submission = self._runs, self._request.submission
+        facts, blame = find_blame(self._course, stage, submission, runs.facts, self._is_right)
+        diagnoses: dict[str, Diagnosis] = {}
+        if blame.is_own:
+            with suppress(Spent):
+                diagnoses = self._diagnosed(stage, facts, runs.go_on)
+
+        fails = status(facts) is Status.FAILED and not facts.forbidden and not stage.fixture
+        is_own = blame.is_own or (blame.is_partial and blame.perhaps is None)
+        if fails and is_own and all(each.kind is not Kind.NAME for each in diagnoses.values()):
+            self.unnamed[stage.slug] = facts.without_exchanges()
+
         def place(target: str) -> str:
-            return self._source.place(stage, target)
+            return runs.source.place(stage, target)
 
-        if self._course.is_partial:
-            return self._partial_result(stage, place)
-        facts = self._facts_of(stage)
-        if status(facts) is not Status.FAILED:
-            return judge_stage(stage, facts, place=place)
-        unfinished = [
-            earlier
-            for earlier in self._course.required(stage)
-            if earlier.slug not in self._is_right
-            and status(self._facts_of(earlier)) is not Status.PASSED
-        ]
-        if unfinished:
-            found = self._source.calls(self._course, stage)
-            alone = with_calls(self._run(stage, unfinished), found)
-            if status(alone) is Status.NOT_STARTED:  # a stub whose imports fail
-                return judge_stage(stage, alone)
-            if status(alone) is Status.PASSED:
-                cause = self._cause(stage, unfinished)
-                credited = self._course.follow_through
-                return judge_stage(stage, facts, caused_by=cause.slug, is_credited=credited)
-        return judge_stage(stage, facts, diagnoses=self._diagnosed(stage, facts), place=place)
-
-    def _partial_result(self, stage: Stage, place: Callable[[str], str]) -> StageResult:
-        """The verdict where there are no solutions: nothing to answer for an earlier stage."""
-        if not self._checks.planned[stage.slug]:
-            written = is_written(self._request.submission, stage)
-            return judge_unchecked(stage, is_written=written)
-        facts = self._facts_of(stage)
-        perhaps = None
-        if status(facts) is Status.FAILED:
-            perhaps = next(
-                (
-                    earlier.slug
-                    for earlier in self._course.required(stage)
-                    if not self._may_be_right(earlier)
-                ),
-                None,
-            )
-        return judge_stage(stage, facts, place=place, is_partial=True, perhaps=perhaps)
-
-    def _may_be_right(self, stage: Stage) -> bool:
-        """Whether the visible checks, if there are any, find nothing wrong with a stage."""
-        if not self._checks.planned[stage.slug]:
-            return is_written(self._request.submission, stage)
-        return status(self._facts_of(stage)) is Status.PASSED
-
-    def _facts_of(self, stage: Stage) -> StageFacts:
-        if stage.slug not in self._facts:
-            facts = self._run(stage, ())
-            if facts.forbidden and self._earns_it_without(stage, facts):
-                facts = replace(facts, forbidden=())
-            self._facts[stage.slug] = with_calls(facts, self._source.calls(self._course, stage))
-        return self._facts[stage.slug]
-
-    def _earns_it_without(self, stage: Stage, facts: StageFacts) -> bool:
-        """Whether a forbidden call is an earlier stage's, which is judged by its own rules.
-
-        Then with the course's own earlier stages there is none, and what passed passes.
-        """
-        earlier = self._course.required(stage)
-        if not earlier or self._course.is_partial:
-            return False
-        alone = self._run(stage, earlier)
-        return not alone.forbidden and _passed(facts) <= _passed(alone)
-
-    def _run(
-        self, stage: Stage, answered: Sequence[Stage], part: Submission | None = None
-    ) -> StageFacts:
-        """Run a stage's checks, with the functions of the `answered` stages being the course's.
-
-        They are run on a `part` of the submission, if there is one. Of a notebook with a cell that
-        never ends, or ends its process, other stages keep their points: from then on each is run
-        with the cells that it needs alone. Where that cell is one of these, what it defines counts.
-        """
-        facts, answers = self._attempt(stage, answered, part)
-        is_notebook = self._request.submission.cells is not None
-        if not answers.died_at_import or part is not None or not is_notebook:
-            return facts
-        if not self._has_deadly_cell:
-            self._has_deadly_cell = True
-            if self._submission(stage) != self._request.submission:
-                return self._run(stage, answered)
-        defined, answers = self._attempt(stage, answered, only_definitions=True)
-        is_somewhere = self._submission(stage) != self._request.submission
-        if answers.died_at_import or (answers.lacks and is_somewhere):
-            return facts
-        self._has_deadly_answer |= not answers.lacks
-        return defined
-
-    def _attempt(
-        self,
-        stage: Stage,
-        answered: Sequence[Stage],
-        part: Submission | None = None,
-        *,
-        only_definitions: bool = False,
-    ) -> tuple[StageFacts, WorkerAnswers]:
-        """What came of one run of a stage's checks; of cells perhaps `only_definitions` are run."""
-        from grader.run.answers import WorkerAnswers
-        from grader.run.remote import StageUnderCheck
-        from grader.run.solutions import References
-
-        references = References(self._interpreter, self._course, answered) if answered else None
-        submission = part or self._submission(stage)
-        is_whole = submission is self._request.submission and submission.cells is not None
-        keeps = is_whole and not answered and not only_definitions
-        loaded = None
-        if keeps:
-            loaded, self._loaded = self._loaded, None
-        try:
-            answers = WorkerAnswers(
-                self._interpreter,
-                self._course,
-                stage,
-                submission,
-                answered=answered,
-                references=references,
-                keeps=keeps,
-                loaded=loaded,
-                load_seconds=self._load_seconds,
-                only_definitions=only_definitions,
-            )
-            self._answers = answers
-            if self._cancelled:
-                answers.abort()
-            under_check = StageUnderCheck(stage, answers)
-            facts = self._checks.run(stage, under_check, self._request.seed, self._device)
-        finally:
-            self._answers = None
-            if keeps:
-                self._loaded = answers.loaded
-            if references is not None:
-                references.close()
-        self._missing_layers = answers.missing_layers or self._missing_layers
-        if answers.has_no_end:
-            # Other stages, or other cells, may import it once more: they need not wait so long.
-            shortest = self._course.limits.call_seconds
-            self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
-        return facts, answers
-
-    def _submission(self, stage: Stage) -> Submission:
-        """What is run for a stage; all of it where what the stage asks for is nowhere in it.
-
-        Of a notebook with tests it is only the cells that these need: it is run again and again.
-        """
-        submission = self._request.submission
-        if submission.cells is None or not (self._has_deadly_cell or stage.fixture):
-            return submission
-        from grader.run.cells import needed
-
-        names = None
-        if len(submission.cells) <= _CELLS_CAP:
-            names = self._source.names(submission.cells)
-        if names is None:
-            return submission
-        known = dict(zip(submission.cells, names, strict=True))
-        cells = needed(self._course, stage, submission.cells, known.__getitem__)
-        return replace(submission, cells=cells or submission.cells)
-
-    def _cause(self, stage: Stage, unfinished: Sequence[Stage]) -> Stage:
-        """The earlier stage to mend first, for a stage that passes with all `unfinished` answered.
-
-        It is the first of those without whose answers the stage would not pass.
-        """
-        if len(unfinished) > 1:
-            for earlier in unfinished:
-                others = [other for other in unfinished if other is not earlier]
-                if not self._passes(stage, others):
-                    return earlier
-        return unfinished[0]
-
-    def _passes(self, stage: Stage, answered: Sequence[Stage]) -> bool:
-        return status(self._run(stage, answered)) is Status.PASSED
+        return judge_stage(stage, facts, blame, diagnoses=diagnoses, place=place)

@@ -7,11 +7,9 @@ of a student's runs with the rights of whoever grades.
 
 from __future__ import annotations
 
-import secrets
 import threading
 import weakref
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -21,14 +19,17 @@ from nbformat import NotebookNode, from_dict
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_solution
+from traitlets import Bool
 
-from grader.classroom import expect_sound, mend, verdict_on
-from grader.engine import Engine, with_engine
-from grader.read.handed_in import HandedIn, companions, read_handed_in, time_of
+from grader.classes.grading import expect_sound, restore_notebook, verdict_on, with_locked_engine
+from grader.classes.nbgrader.feedback import put_verdict
+from grader.classes.nbgrader.gradebook import FILE, keep_seed
+from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted, time_of
+from grader.classes.nbgrader.types import NotebookVerdict, ReleasedCell
+from grader.engine import Engine
 from grader.read.workspace import locate_whole_course
-from grader.show.grade_cells import put_verdict
 from grader.types.course import Course
-from grader.types.gradebook import NotebookVerdict, ReleasedCell
+from grader.types.seed import fresh_seed
 
 
 def find_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
@@ -45,11 +46,16 @@ def find_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
 class AnyNotebook(NotebookExporter):
     """Reads what was handed in, however broken it is, and holds the engine that grades it."""
 
+    unlocked = Bool(
+        False, help="Grade even where this machine cannot lock submissions in completely."
+    ).tag(config=True)
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
         self._released: dict[tuple[str, str], list[ReleasedCell]] = {}
         self._notes: tuple[str, ...] = ()
-        self.handed_in: HandedIn | None = None
+        self.submitted: Submitted | None = None
+        self._engine: _EngineThread | None = None
         converter: Any = self.parent
         if converter is not None:  # one timestamp.txt that is none would end the run for all
             converter.coursedir.get_existing_timestamp = lambda folder: time_of(Path(folder))
@@ -65,14 +71,14 @@ class AnyNotebook(NotebookExporter):
             return super().from_filename(filename, resources, **options)
         released = self.released(known)
         ids = [cell.grade_id for cell in released]
-        found = read_handed_in(path.parent, known["student"], known["notebook"], ids)
-        self.handed_in = found
+        found = read_submitted(path.parent, known["student"], known["notebook"], ids)
+        self.submitted = found
         graded = Path(converter._format_dest(known["assignment"], known["student"]))
         graded.mkdir(parents=True, exist_ok=True)  # not there yet for a notebook alone
         for name, data in companions(path.parent).items():
             (graded / name).unlink(missing_ok=True)
             (graded / name).write_bytes(data)
-        result = mend(found, released)
+        result = restore_notebook(found, released)
         self._notes = result.notes
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         notebook = from_dict(result.notebook)  # type: ignore[no-untyped-call]
@@ -103,14 +109,11 @@ class AnyNotebook(NotebookExporter):
 
     def verdict(self, known: Mapping[str, str]) -> NotebookVerdict:
         """The verdict on what was read last. Raises KitError."""
-        assert self.handed_in is not None
-        return self._engine.ask(self.handed_in, self.released(known), self._notes)
-
-    @cached_property
-    def _engine(self) -> _EngineThread:
-        engine = _EngineThread()
-        weakref.finalize(self, engine.close)
-        return engine
+        assert self.submitted is not None
+        if self._engine is None:
+            self._engine = _EngineThread(_seed(known), unlocked=self.unlocked)
+            weakref.finalize(self, self._engine.close)
+        return self._engine.ask(self.submitted, self.released(known), self._notes)
 
 
 class GradeWithEngine(NbGraderPreprocessor):  # type: ignore[misc]
@@ -151,6 +154,14 @@ class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
         return nb, resources
 
 
+def _seed(known: Mapping[str, str]) -> int:
+    """The seed that `grade class` uses for this class; a random one for a gradebook elsewhere."""
+    file = Path(known["db_url"].removeprefix("sqlite:///"))
+    if file.name == FILE and file.is_file():
+        return keep_seed(file.parent, known["assignment"], None)
+    return fresh_seed()
+
+
 def _is_known(cell: NotebookNode) -> bool:
     return "grade_id" in cell.metadata.get("nbgrader", {})
 
@@ -158,10 +169,11 @@ def _is_known(cell: NotebookNode) -> bool:
 class _EngineThread:
     """The engine, warm, in a thread of its own: whoever asks waits for the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int, *, unlocked: bool) -> None:
+        self._unlocked = unlocked
         self._questions: SimpleQueue[Any] = SimpleQueue()
         self._answers: SimpleQueue[NotebookVerdict | BaseException] = SimpleQueue()
-        self._seed = secrets.randbelow(1 << 31)
+        self._seed = seed
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -181,7 +193,14 @@ class _EngineThread:
     def _work(self) -> None:
         try:
             course = locate_whole_course(None)
-            with_engine(course, course.stages, "cpu", lambda engine: self._serve(engine, course))
+            with_locked_engine(
+                course,
+                course.stages,
+                "cpu",
+                lambda engine: self._serve(engine, course),
+                unlocked=self._unlocked,
+                option="--AnyNotebook.unlocked=True",
+            )
         except BaseException as error:  # noqa: BLE001 - raised where somebody waits for an answer
             while self._questions.get() is not None:
                 self._answers.put(error)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from html import escape
@@ -22,6 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+_Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, its seconds
 _TICK = 0.1  # seconds; on Windows an interrupt is only noticed between two waits
 _FAREWELL = 5.0
 _GRADING = "grade_here"
@@ -83,8 +85,11 @@ class Session:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._cells = dict(enumerate(shell.history_manager.input_hist_raw))
-        self._source = self._cells.get(shell.execution_count, "")
+        before = enumerate(shell.history_manager.input_hist_raw)
+        self._cells: dict[int, _Ran] = {number: (source, None, 0.0) for number, source in before}
+        self._source = self._cells.get(shell.execution_count, ("", None, 0.0))[0]
+        self._id: str | None = None
+        self._began = time.monotonic()
         self._is_left_out = False
         self._folder = os.getcwd()
         self._helper = Helper(self._folder)
@@ -98,6 +103,7 @@ class Session:
         """IPython tells of a cell that is about to run."""
         if info.store_history:
             self._source, self._is_left_out = info.raw_cell, False
+            self._id, self._began = _id_of(info), time.monotonic()
 
     def cell_ended(self, result: Any) -> None:
         """IPython tells of a cell that has run; one that never came to its end is forgotten."""
@@ -106,7 +112,8 @@ class Session:
             return
         error = result.error_in_exec
         if isinstance(error, Stopped) or not isinstance(error, KeyboardInterrupt):
-            self._cells[number] = result.info.raw_cell
+            seconds = time.monotonic() - self._began
+            self._cells[number] = (result.info.raw_cell, _id_of(result.info), seconds)
 
     def grade_cell(self, line: str, cell: str) -> None:
         """`%%grade STAGE`: grade the cell for the stage, then run it."""
@@ -144,14 +151,15 @@ class Session:
         if not self._helper.is_ready:
             told = f"Starting the grader, which takes a few seconds; then grading {what} ..."
         shown = _display(_line(told), display_id=True)
-        number = self._shell.execution_count
-        cells = [[key, source] for key, source in self._cells.items() if key < number]
-        request = {"stages": slugs, "cells": [*cells, [number, self._source]], "graded": graded}
+        number, start = self._shell.execution_count, time.monotonic()
+        cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
+        cells.append([number, self._source, self._id, 0.0])
         try:
-            answer = self._helper.ask(request)
+            answer = self._helper.ask({"stages": slugs, "cells": cells, "graded": graded})
         except KeyboardInterrupt:
             shown.update(_line("Stopped: nothing was graded."))
             raise Stopped from None
+        self._began += time.monotonic() - start  # a verdict is no part of what a cell takes
         if "html" in answer:
             self.report = answer["report"]
             shown.update(Shown(answer["html"], answer["text"]))
@@ -159,6 +167,11 @@ class Session:
             problem = answer.get("error") or answer["ended"]
             shown.update(_line(f"grade: {problem}"))
         return answer
+
+
+def _id_of(info: Any) -> str | None:
+    """What the notebook calls a cell by, where it tells the kernel."""
+    return getattr(info, "cell_id", None) or None
 
 
 def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:

@@ -122,7 +122,10 @@ class CausalSelfAttention(nn.Module):
                             1  1  1  0
                             1  1  1  1
 
-        Dropout falls on the weights, in training mode only.
+        Dropout falls on the weights, in training mode only, with a new draw
+        for each weight in each call. The output has the dtype and device of
+        x and of the layers. x may be a strided view and is not changed, and
+        no call leaves anything behind that the next one would notice.
 
         Traps:
         - A mask that is not cut fits only texts of exactly context_size

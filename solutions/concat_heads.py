@@ -31,7 +31,9 @@ def concat_heads(x: torch.Tensor) -> torch.Tensor:
     [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 
     It is the exact inverse of the first stage: concat_heads(split_heads(x, H))
-    equals x, number for number.
+    equals x, number for number. The dtype and the device are those of x, for
+    integers too. x is not changed, and gradients flow back to it. It may be a
+    strided view: what comes out of split_heads is one.
 
     Traps:
     - Again the right shape is easy and the right order is not. A test with

@@ -34,8 +34,8 @@ from split_heads import split_heads
 class FusedMultiHeadAttention(nn.Module):
     """Multi-head self-attention with one input projection.
 
-    Two nn.Linear layers and no other parameters, 4 D^2 + 4 D numbers as
-    before:
+    Two nn.Linear layers, and nothing else in its state_dict, 4 D^2 + 4 D
+    numbers as before:
 
         w_qkv   D -> 3 D, its rows (outputs) 0 to D - 1 for the queries,
                 D to 2 D - 1 for the keys, 2 D to 3 D - 1 for the values
@@ -58,7 +58,7 @@ class FusedMultiHeadAttention(nn.Module):
         are any, at 0. Xavier looks at the sizes of a matrix: for the whole
         (3 D, D) matrix it gives a standard deviation of 0.71 / sqrt(D), for
         each third by itself 1 / sqrt(D), as the separate layers had. You may
-        choose.
+        choose. Each layer of each module draws its own.
 
         Raises:
             ValueError: d_model is not a multiple of num_heads.
@@ -90,7 +90,10 @@ class FusedMultiHeadAttention(nn.Module):
             allowed, or None
             ->  output (B, T, D), weights (B, H, T, T)
 
-        Dropout falls on the weights, in training mode only.
+        All else is as in MultiHeadAttention: the masks, queries that may see
+        no key, dropout on the weights in training mode and the weights
+        returned then, the dtype and device of the results, inputs that may be
+        strided views and are not changed.
 
         Traps:
         - Two cuts are made along the same axis, into three parts and into
@@ -125,7 +128,7 @@ def fuse(mha: MultiHeadAttention, num_heads: int) -> FusedMultiHeadAttention:
     not be a module of yours.
 
     The two modules share no memory: train one, and the other stays as it is.
-    And mha itself is not changed, in no way.
+    mha itself is not changed: not its numbers, its mode or its gradients.
 
     With D = 1 you can see the order: the first row is the query's.
 

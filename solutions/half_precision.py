@@ -34,9 +34,14 @@ def stable_attention(
         result = softmax(q k^T / sqrt(d_k)) v, blocked keys left out
 
     All three inputs have the same dtype: float16, bfloat16, float32 or
-    float64. The result is as good as its dtype can hold: what was rounded is
-    the weights, perhaps, and the result, each about once. A query that may
-    see no key gets zeros.
+    float64. The result has it too, and is as precise as it allows: you may
+    round the weights to it, and the result, once each, but not the scores.
+    float64 inputs are computed in float64. A query that may see no key gets
+    zeros.
+
+    The result is on the inputs' device. Gradients flow back to q, k and v, as
+    precise as their dtype and never inf or NaN. The inputs may be strided
+    views, and neither they nor the mask are changed.
 
     The dot products here are 90000 and 89700. In float16 both would be inf.
     Scaled they differ by 150, so the second key gets nothing:
@@ -52,8 +57,10 @@ def stable_attention(
     Traps:
     - Once a product is inf, a later conversion doesn't bring it back.
     - Scaling q first postpones the overflow, and still rounds the scores.
-    - Sums over thousands of keys overflow too, though their average fits.
-    - Somebody may pass float64. Don't make that worse than it was.
+    - Sums over thousands of keys overflow too, though their average fits. So
+      may the sum in the softmax: 70000 powers of nearly 1 are beyond 65504.
+    - Somebody may pass float64. Going through float32 would lose half of its
+      digits.
     """
     ### BEGIN SOLUTION
     # At least float32 for all that lies between the inputs and the result.

@@ -28,8 +28,8 @@ class CachedSelfAttention(nn.Module):
     """Causal self-attention that can go on where an earlier call stopped.
 
     The layers w_q, w_k, w_v and w_o are those of MultiHeadAttention: the same
-    names, sizes and starting values, and no other parameters. There is no
-    dropout. Without a cache it is MultiHeadAttention with a causal mask.
+    names, sizes and starting values, and nothing else in the state_dict. There
+    is no dropout. Without a cache it is MultiHeadAttention with a causal mask.
 
     Five tokens at once, or three and then the other two, give the same:
 
@@ -85,6 +85,10 @@ class CachedSelfAttention(nn.Module):
         and w_v and then split_heads give them, the oldest token first. Any
         pair of that kind may come, also one that the caller has cut or joined,
         so take it apart by position: k, v = cache.
+
+        Output and cache have the dtype and device of x and of the layers, and
+        gradients flow back to x and the layers. x and the cache may be strided
+        views, and neither is changed.
 
         The tokens are causal: with P = 3 and N = 2, the first new token sees
         four tokens and the second sees all five.

@@ -50,9 +50,9 @@ class MultiHeadAttention(nn.Module):
         head_i = Attention(query W_i^Q, key W_i^K, value W_i^V)
         output = Concat(head_1, ..., head_H) W^O
 
-    Four nn.Linear layers from D to D, named w_q, w_k, w_v and w_o, and no
-    other parameters: 4 D^2 + 4 D numbers, or 4 D^2 without biases. For D = 512
-    that is 1,050,624, whatever the number of heads.
+    Four nn.Linear layers from D to D, named w_q, w_k, w_v and w_o. Nothing
+    else is in its state_dict: 4 D^2 + 4 D numbers, or 4 D^2 without biases.
+    For D = 512 that is 1,050,624, whatever the number of heads.
 
     >>> mha = MultiHeadAttention(d_model=512, num_heads=8)
     >>> x = torch.randn(2, 10, 512)
@@ -106,10 +106,11 @@ class MultiHeadAttention(nn.Module):
             dropout: probability with which a weight is dropped in training.
             bias: whether the four layers have a bias.
 
-        The weights of all four layers start with Xavier (Glorot) values, gain
-        1: for a D x D layer a standard deviation of 1 / sqrt(D), so that
-        signals neither grow nor fade on the way through. nn.Linear's own
-        default is smaller, 0.58 / sqrt(D). Biases, if any, start at 0.
+        Each layer of each module draws starting weights of its own:
+        independent Xavier (Glorot) values, uniform or normal, gain 1. For a
+        D x D layer their standard deviation is 1 / sqrt(D), so that signals
+        neither grow nor fade on the way through. nn.Linear's own default is
+        smaller, 0.58 / sqrt(D). Biases, if any, start at 0.
 
         Traps:
         - nn.Module must be set up before you assign layers to it.
@@ -155,13 +156,22 @@ class MultiHeadAttention(nn.Module):
             ->  output (B, Tq, D), weights (B, H, Tq, Tk)
 
         Typical masks: (1, 1, T, T) from causal_mask, (B, 1, 1, Tk) from
-        padding_mask, and both joined with `&`.
+        padding_mask, and both joined with `&`. As in apply_mask, a mask is
+        bool or holds 0 and 1 in any dtype, and one with two axes is (Tq, Tk).
+        A query with no allowed key gets zero weights, so its output is the
+        bias of w_o, and no gradient is NaN.
 
-        Dropout falls on the weights, once, in training mode only: weights
-        that stay are divided by 1 - dropout (for 0.2 they grow by 1.25), so
-        that the sum is right on average. The weights are returned as they
-        were used. Their rows need not sum to 1 while training; call
+        Dropout falls on the weights, once, in training mode only, with a new
+        draw for each weight in each call: weights that stay are divided by
+        1 - dropout (for 0.2 they grow by 1.25), so that the sum is right on
+        average. In training mode you may return the weights from before
+        dropout or from after it. After it their rows need not sum to 1; call
         mha.eval() before you look at them.
+
+        After mha.to(torch.bfloat16) or mha.to("cuda") everything happens in
+        that dtype or on that device, and both results are in it. Inputs and
+        mask may be strided views and are not changed. No call leaves anything
+        behind that the next one would notice.
 
         The last layer w_o is not decoration. Up to there every head writes
         only into its own d_k features of the output; w_o is where what the
@@ -174,7 +184,7 @@ class MultiHeadAttention(nn.Module):
           three are the same tensor.
         - Take the number of query tokens from query and the number of key
           tokens from key. A self-attention test never shows a mix-up.
-        - Two things are returned, as a tuple.
+        - Two things are returned, as a tuple or a NamedTuple.
         """
         ### BEGIN SOLUTION
         # Project each input with its own layer, then deal the features out to the heads.

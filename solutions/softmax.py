@@ -22,10 +22,11 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
         weights[..., i, j] = exp(scores[..., i, j])
                              / sum over j' of exp(scores[..., i, j'])
 
-    Every row of the last axis sums to 1, with one exception: a row that is
-    -inf throughout has nothing to share, and its weights are all 0. The
-    result has the dtype of `scores`, float16 and bfloat16 too, and `scores`
-    is not changed.
+    Every row of the last axis sums to 1, also for large scores and in
+    float16 and bfloat16. The one exception is a row that is -inf throughout:
+    it has nothing to share, and its weights are all 0. The result has the
+    dtype and the device of `scores`. Gradients flow back to `scores` and
+    never hold NaN. `scores` itself is not changed, and may be a strided view.
 
     An ordinary row, one with a blocked key, one with large scores and one
     that is fully blocked:
@@ -49,9 +50,12 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
     Traps:
     - The keys compete, not the queries and not the heads. If columns sum
       to 1 instead of rows, the wrong axis was used.
-    - A fully blocked row is 0 / 0, which is NaN. Repairing the NaN afterwards
-      mends the values but not the gradients: 0 times NaN is still NaN on the
-      way back. Look for a way in which the NaN never comes into being.
+    - A fully blocked row is 0 / 0, which is NaN. Replacing the NaN afterwards
+      fixes the values but not the gradients: 0 times NaN is still NaN on the
+      way back. Find a way in which the NaN never comes into being.
+    - Near 300 float16 holds only every quarter and bfloat16 every second
+      number. What you subtract from such scores must be one of them, or the
+      weights are wrong by a quarter or more.
     - A row with some keys blocked is an ordinary row. Only rows without any
       allowed key are special, and they must not disturb their neighbours.
     """

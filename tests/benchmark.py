@@ -23,18 +23,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.learning.watch.loop import Watch
+from grader.learning.watch.state import Watching
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
-from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
+from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.report import Report, StageResult
 from grader.types.submission import Submission
-from grader.types.watching import Watching
 from grader.types.workspace import Workspace
-from grader.watch import Watch
 
 ROOT = Path(__file__).parents[1]
 COURSE = read_course(ROOT / "course.toml")
@@ -106,9 +106,12 @@ def watched(runs: int) -> None:
     verdicts: queue.SimpleQueue[tuple[float, StageResult]] = queue.SimpleQueue()
 
     told: list[Report | None] = [None]
+    all_judged = threading.Event()
 
     def show(state: Watching) -> None:
         """Take the time of a verdict that is new: the same state is shown several times."""
+        known = [state.progress.stage(stage.slug).status for stage in COURSE.stages]
+        (all_judged.clear if None in known else all_judged.set)()
         if state.report is not None and state.report is not told[-1]:
             verdicts.put((time.perf_counter(), state.report.stages[0]))
             told.append(state.report)
@@ -123,7 +126,9 @@ def watched(runs: int) -> None:
         thread.start()
         verdicts.get()
         for stage in CORE:
-            saves = [_save_to_verdict(workspace, stage, verdicts) for _ in range(runs + 1)][1:]
+            saves = [
+                _save_to_verdict(workspace, stage, verdicts, all_judged) for _ in range(runs + 1)
+            ][1:]
             cold = [_seconds((PYTHON, "-m", "pytest", "-q", stage.check_file)) for _ in range(3)]
             saved, beside = statistics.median(saves), statistics.median(cold)
             print(
@@ -138,9 +143,11 @@ def _save_to_verdict(
     workspace: Workspace,
     stage: Stage,
     verdicts: queue.SimpleQueue[tuple[float, StageResult]],
+    all_judged: threading.Event,
 ) -> float:
     """Seconds from a save of the stage's file to the verdict on it, which must be a pass."""
-    time.sleep(1.0)  # the verdicts on what was saved before are all there
+    all_judged.wait()
+    time.sleep(1.0)  # what was judged last is written down
     while not verdicts.empty():
         verdicts.get()
     file = workspace.file(stage)

@@ -4,6 +4,7 @@
     python tests/benchmark_class.py --sizes 100 1000 10000
     python tests/benchmark_class.py --in-flight 300
     python tests/benchmark_class.py --profile 300
+    python tests/benchmark_class.py --worst 20
 
 Without --sizes the very same notebooks are graded by stock `nbgrader autograde` (which takes long,
 so only the first STOCK of them), by two such processes at a time with half of the students each, by
@@ -22,9 +23,12 @@ each submission more that is in flight takes half of the private memory more, of
 With --profile, what is left of the time: for the second half of a class of this size, the processor
 time of a submission in the process that judges and in the workers that run it.
 
+With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
+other, each with so many seconds as `submission_seconds`: what each takes, and the most.
+
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
-from tests/accepted and tests/kit/answers/wrong, where each answer is in a style of its own; a
+from tests/accepted and tests/kit/answers, where each answer is in a style of its own; a
 notebook's answers share no names but those of their imports, as its stages would not work together.
 Many write the same code, as there are ten to twenty styles of each stage; "none alike" is the same
 class with a line in each answer that nobody else has.
@@ -50,6 +54,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,18 +62,21 @@ from typing import Any
 import psutil
 
 from grader.engine import Engine, Request, with_engine
+from grader.learning.notebook.builder import cell_code, solution_id
 from grader.read.course_file import read_course
-from grader.read.notebook import cell_code, solution_id
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells
 from grader.run.earned import Earned
 from grader.run.worker.names import names_of
 from grader.types.course import Stage
 from grader.types.submission import Submission
+from tests.kit.wrong_answers import wrong_answers
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests" / "kit"))
+from costly import costly  # noqa: E402 - it is no package's
+
 RIGHT = ROOT / "tests" / "accepted"
-WRONG = ROOT / "tests" / "kit" / "answers" / "wrong"
 COURSE = read_course(ROOT / "course.toml")
 STAGES = COURSE.assignments[0].stages
 NAME = COURSE.assignments[0].name
@@ -97,8 +105,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
     parser.add_argument("--in-flight", type=int, metavar="N")
     parser.add_argument("--profile", type=int, metavar="N")
+    parser.add_argument("--worst", type=float, metavar="SECONDS")
     args = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
+    if args.worst:
+        tell_worst(args.worst)
+        return
     with tempfile.TemporaryDirectory() as folder:
         course = Path(folder) / "course"
         released_course(course)
@@ -182,6 +194,29 @@ def tell_in_flight(folder: Path, course: Path, size: int) -> None:
         )
     one, at_most = (usual[4] - usual[2]) / 2, (most[4] - most[2]) / 2
     print(f"one more in flight: {one:.0f} MiB, at most {at_most:.0f} MiB")
+
+
+def tell_worst(seconds: float) -> None:
+    """Grade the worst known folders with a budget of so many seconds each."""
+    course = replace(COURSE, limits=replace(COURSE.limits, submission_seconds=seconds))
+
+    def body(engine: Engine) -> list[tuple[float, float, str]]:
+        costs = []
+        for name, submission in costly(course).items():
+            server = engine.interpreter
+            start, used = time.monotonic(), time.process_time() + server.processor_seconds()
+            engine.grade(Request(submission, course.stages, 1))
+            wall = time.monotonic() - start
+            processor = time.process_time() + server.processor_seconds() - used
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+            costs.append((wall, processor, name))
+            told = f"{wall:7.1f} s, {processor:7.1f} s of processor time"
+            print(f"{name:<38}{told}, the checker's memory so far {memory} MiB", flush=True)
+        return costs
+
+    costs = with_engine(course, course.stages, "cpu", body)
+    wall, processor = (max(cost[at] for cost in costs) for at in (0, 1))
+    print(f"the worst of {seconds:g} s: {wall:.1f} s, {processor:.1f} s of processor time")
 
 
 def hand_in(there: Path, notebooks: Iterable[bytes]) -> None:
@@ -311,8 +346,8 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
     for number, stage in enumerate(STAGES):
         code = cell_code(read_stub(stage), COURSE)
         if number < begun:
-            files = sorted(((WRONG if stage in wrong else RIGHT) / stage.slug).glob("*.py"))
-            code, names = draw.choice([each for each in map(code_of, files) if not each[1] & taken])
+            texts = wrong_texts(stage) if stage in wrong else right_texts(stage)
+            code, names = draw.choice([each for each in map(code_of, texts) if not each[1] & taken])
             taken |= names
         cells[solution_id(stage)]["source"] = code
     if attack is not None:
@@ -332,9 +367,19 @@ def unlike(notebook: bytes, number: int) -> bytes:
 
 
 @cache
-def code_of(file: Path) -> tuple[str, frozenset[str]]:
+def right_texts(stage: Stage) -> list[str]:
+    """The sources of a stage's accepted answers."""
+    return [file.read_text("utf-8-sig") for file in sorted((RIGHT / stage.slug).glob("*.py"))]
+
+
+def wrong_texts(stage: Stage) -> list[str]:
+    """The sources of a stage's wrong answers."""
+    return [answer.source for answer in wrong_answers(stage.slug)]
+
+
+def code_of(source: str) -> tuple[str, frozenset[str]]:
     """An answer as a cell, and the global names that it defines."""
-    code = cell_code(file.read_text("utf-8-sig"), COURSE)
+    code = cell_code(source, COURSE)
     return code, frozenset(names_of(code)[0])
 
 

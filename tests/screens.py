@@ -1,4 +1,4 @@
-"""Draws the screens of the README's walkthrough: real commands, real verdicts, as SVG.
+"""Draws the screens of the walkthrough, docs/first-hour.md: real commands, real verdicts, as SVG.
 
     python tests/screens.py [FOLDER]
 
@@ -21,11 +21,11 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from grader.learning.watch.loop import Watch
+from grader.learning.watch.screen import watch_screen
+from grader.learning.watch.state import HintShown, Phase, Watching
 from grader.read.workspace import locate_workspace
-from grader.show.watch import watch_screen
 from grader.types.report import Status
-from grader.types.watching import HintShown, Phase, Watching
-from grader.watch import Watch
 
 ROOT = Path(__file__).parents[1]
 SCREENS = ROOT / "docs" / "screens"

@@ -1,24 +1,26 @@
-"""`grade [STAGE ...]`: the scoreboard, then why the first failing stage fails."""
+"""`grade [STAGE ...]`: shows the scoreboard, then why the first failing stage fails."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import secrets
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from grader.command.output import console, short_path, status_line
 from grader.read.course_file import find_stage
+from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
 from grader.read.progress import remember_results
-from grader.read.submission import read_submission
+from grader.read.submission import read_or_refuse
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
 from grader.types.report import Report, Status, to_json
+from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 
@@ -26,7 +28,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what `grade grade` is and takes."""
+    """Add the description and the options of `grade grade`."""
     parser.description = __doc__
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--all", action="store_true", help="show every failing check")
@@ -41,12 +43,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
     )
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
-    parser.add_argument("--seed", type=int, help="repeat a run with its seed")
+    parser.add_argument("--seed", type=int, help="use the seed of an earlier run, to repeat it")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Grade and print; 0 if every core stage that was graded has passed, else 1."""
+    """Grade and print; 0 if every graded core stage passes, else 1."""
     from grader.engine import Request, grade
 
     if args.submission is None:
@@ -54,49 +56,63 @@ def run(args: argparse.Namespace) -> int:
         course, path = workspace.course, workspace.exercises
     else:
         workspace, course, path = None, locate_course(args.course), args.submission
-    submission = replace(read_submission(path), name=short_path(path))
-    seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
+    submission = replace(read_or_refuse(path), name=short_path(path))
+    texts = text_digests(course, submission, course_digest(course)) if workspace else {}
+    seed = fresh_seed() if args.seed is None else args.seed
     request = Request(submission, chosen_stages(course, args.stages), seed)
+    shown: list[Report] = []
+
+    def verdict(report: Report) -> None:
+        """Show at once what is known before the place of a mistake is looked for."""
+        from grader.show.scoreboard import scoreboard
+
+        console(args).print(scoreboard(report), end="")
+        shown.append(report)
+        tell("looking for the place of the mistake")
+
     with status_line(args) as tell:
         report = grade(
             course,
             request,
             args.device,
             lambda result: tell(f"{result.slug}: {result.status.value}"),
+            None if args.json else verdict,
         )
-    trouble = _remember(workspace, report, submission) if workspace else ""
+    trouble = _remember(workspace, report, submission, texts) if workspace else ""
     if args.junit is not None:
         _write_junit(args.junit, report)
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
-        from grader.show.terminal import explanation, footnotes, scoreboard
+        from grader.show.scoreboard import footnotes, scoreboard
+        from grader.show.terminal import explanation
 
         next_file = _next_file(course, report, path)
-        shown = explanation(report, every=args.all, next_file=next_file)
-        console(args).print(scoreboard(report), shown, footnotes(report), sep="", end="")
+        why = explanation(report, every=args.all, next_file=next_file)
+        above = [] if shown else [scoreboard(report)]
+        console(args).print(*above, why, footnotes(report), sep="", end="")
     if trouble:
         print(f"grade: {trouble}", file=sys.stderr)
     return 0 if report.passed else 1
 
 
 def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
-    """The stages of these slugs in the course's order, all if none is named. Raises KitError."""
+    """The stages with these slugs in the course's order; all without slugs. Raises KitError."""
     chosen = {find_stage(course, slug) for slug in slugs}
     return tuple(stage for stage in course.stages if not chosen or stage in chosen)
 
 
 def lanes(jobs: int | None) -> int:
-    """How many processes work at a time: so many `jobs`, or one a processor core that is ours."""
+    """How many processes work at once: `jobs`, or one per CPU core that we may use."""
     if jobs:
         return max(1, jobs)
-    ours = getattr(os, "sched_getaffinity", None)  # Linux alone tells them
+    ours = getattr(os, "sched_getaffinity", None)  # exists only on Linux
     return len(ours(0)) if ours is not None else os.cpu_count() or 1
 
 
 def _write_junit(file: Path, report: Report) -> None:
-    """Raises KitError where that fails."""
+    """Write the report as JUnit XML. Raises KitError."""
     from grader.show.junit import junit
 
     try:
@@ -105,16 +121,18 @@ def _write_junit(file: Path, report: Report) -> None:
         raise KitError(f"--junit {file}: cannot be written: {error.strerror}") from None
 
 
-def _remember(workspace: Workspace, report: Report, submission: Submission) -> str:
-    """Remember how each stage of the learner's own folder was graded; what went wrong."""
+def _remember(
+    workspace: Workspace, report: Report, submission: Submission, texts: Mapping[str, str]
+) -> str:
+    """Remember the results for the learner's own folder; returns what went wrong, or ""."""
     try:
-        return remember_results(workspace.root, report.stages, submission).note
+        return remember_results(workspace.root, report.stages, submission, texts).note
     except ProgressError as error:
         return str(error)
 
 
 def _next_file(course: Course, report: Report, path: Path) -> str | None:
-    """The file to open next: that of the first stage that is not begun."""
+    """The file of the first stage that is not started, which is the next to open."""
     for result in report.stages:
         if result.status is Status.NOT_STARTED:
             file = path / course.stage(result.slug).file_name if path.is_dir() else path

@@ -1,12 +1,13 @@
 """The `grade` command: finds the sub-command, prints errors for people, returns the exit code.
 
-0: every core stage has passed; 1: not yet; 2: the command or the course is wrong.
+0: every core stage passes; 1: not yet; 2: the command or the course is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Sequence
@@ -15,32 +16,34 @@ from typing import Any
 from grader import __version__
 from grader.command.output import add_common_options
 from grader.types.errors import KitError, close_to
+from grader.types.text import safe
 
-# The module of each command, and what the list of commands says of it. Only the module of the
-# command that was typed is imported: what the others need would be waited for.
+# The module of each command, and its line in the list of commands. Only the typed command's module
+# is imported, because importing the others would take time.
 _COMMANDS = {
-    "grade": ("grade", None),
-    "init": ("init", "make a folder to work in"),
-    "watch": ("watch", "judge a stage at every save"),
-    "hint": ("hint", "the next hint for a stage"),
-    "list": ("listing", "show the stages"),
-    "predict": ("predict", "a few questions to think about before you write code"),
-    "trace": ("trace", "your code on a small example, step by step"),
-    "heatmap": ("heatmap", "what your code computes, as a picture"),
-    "notebook": ("notebook", "a Jupyter notebook of the stages"),
-    "diff": ("diff", "what you have changed"),
-    "reset": ("reset", "begin a stage anew"),
-    "solution": ("solution", "the solution of a stage that you have passed"),
-    "update": ("update", "new versions of the files that you work in"),
-    "new": ("new", "begin a stage, or a course (for authors)"),
-    "verify": ("verify", "prove that the course is sound (for authors)"),
-    "stubs": ("stubs", "write exercises/ from solutions/ (for authors)"),
+    "grade": ("command.grade", None),
+    "init": ("learning.workspace.init_command", "make a folder to work in"),
+    "watch": ("learning.watch.command", "grade a stage at every save"),
+    "hint": ("learning.hints.command", "show the next hint for a stage"),
+    "list": ("learning.workspace.list_command", "show the stages"),
+    "predict": ("learning.predict.command", "answer a few questions before you write code"),
+    "repro": ("learning.repro.command", "show a failing check as a few lines of plain torch"),
+    "trace": ("learning.pictures.trace_command", "run your code on a small example, step by step"),
+    "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
+    "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
+    "diff": ("learning.workspace.diff_command", "show what you have changed"),
+    "reset": ("learning.workspace.reset_command", "start a stage over"),
+    "solution": ("learning.hints.solution_command", "show the solution of a stage you have passed"),
+    "update": ("learning.workspace.update_command", "update your files to a newer course"),
+    "new": ("authoring.new.command", "start a stage or a course (for authors)"),
+    "verify": ("authoring.verify.command", "prove that the course is sound (for authors)"),
+    "stubs": ("authoring.new.stubs_command", "write exercises/ from solutions/ (for authors)"),
     "release": (
-        "release",
-        "hand the course to students: nbgrader, a bundle, Gradescope, GitHub",
+        "channels.command",
+        "release the course: nbgrader, a student's copy, Gradescope, GitHub, Canvas",
     ),
-    "class": ("classroom", "grade what a class has handed in"),
-    "serve": ("serve", None),  # which people need not know
+    "class": ("classes.command", "grade the submissions of a class"),
+    "serve": ("learning.notebook.serve_command", None),  # only kernels call it
 }
 _INTERRUPTED = 130
 
@@ -48,57 +51,69 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `grade` with these arguments (those of the process by default); the exit code."""
     words = with_command(sys.argv[1:] if arguments is None else arguments)
-    args, unknown = parser_of(words[0]).parse_known_args(words)
     try:
+        args, unknown = parser_of(words[0]).parse_known_args(words)
         if unknown:
             raise KitError(_no_such(unknown[0], words[0], args.usage()))
         code: int = args.run(args)
         return code
     except KitError as error:
-        print(f"grade: {error}", file=sys.stderr)
+        print(f"grade: {safe(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("grade: stopped; nothing is lost", file=sys.stderr)
+        print("grade: stopped; no work is lost", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
         return 1
 
 
 def _no_such(word: str, command: str, usage: str) -> str:
-    """What is said of a word that a command does not take."""
+    """The message for an option or word that a command does not accept."""
     option = word.partition("=")[0]
     close = close_to(option, set(re.findall(r"--[\w-]+", usage)))
-    what = f"no option {option}{close}" if word.startswith("-") else f"nothing to do with '{word}'"
+    what = f"has no option {option}{close}" if word.startswith("-") else f"does not accept '{word}'"
     name = "grade" if command == "grade" else f"grade {command}"
-    return f"`{name}` has {what}; `grade {command} --help` shows what it takes"
+    return f"`{name}` {what}; `grade {command} --help` shows its options"
 
 
 def with_command(words: Sequence[str]) -> list[str]:
-    """The words, led by a command: where none is named they belong to grading itself."""
+    """The words with a command in front: without one, the command is `grade grade`."""
     known = (*_COMMANDS, "-h", "--help", "--version")
     return list(words) if words and words[0] in known else ["grade", *words]
 
 
 def parser_of(word: str) -> argparse.ArgumentParser:
-    """What reads a command line whose first word is this one."""
+    """The parser for a command line that starts with this word.
+
+    Raises KitError for a command of a wing that is not installed.
+    """
     parser = argparse.ArgumentParser(
         prog="grade",
-        description="Grade your answers: the scoreboard, then why the first failing stage fails.",
+        description="Grade your code: show the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
-        epilog="Options of grading itself: --all, --json, --junit FILE, --submission PATH, "
-        "--device, --seed, --course DIR, --plain; `grade grade --help` explains them. Each command "
-        "takes --help too.",
+        epilog="Options of `grade` without a command: --all, --json, --junit FILE, --submission "
+        "PATH, --device, --seed, --course DIR, --plain; `grade grade --help` explains them. Every "
+        "command has --help.",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)
     commands = parser.add_subparsers(metavar="command", prog="grade")
     for name, (module, about) in _COMMANDS.items():
+        if not _is_installed(module):
+            if name == word:
+                raise KitError(f"a student's copy of the course has no `grade {name}`")
+            continue
         shown: dict[str, Any] = {} if about is None else {"help": about}
         prog = "grade" if name == "grade" else f"grade {name}"
         command = commands.add_parser(name, prog=prog, **shown)
         if name == word:
-            importlib.import_module(f"grader.command.{module}").add_options(command)
+            importlib.import_module(f"grader.{module}").add_options(command)
             command.set_defaults(usage=command.format_usage)
-            if name != "release":  # whose own commands take them
+            if name != "release":  # its own commands add them
                 add_common_options(command)
     return parser
+
+
+def _is_installed(module: str) -> bool:
+    """Whether the room or wing of a command's module is in this copy of the kit."""
+    return importlib.util.find_spec(f"grader.{module.partition('.')[0]}") is not None

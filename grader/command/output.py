@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.read.files import write_whole
+from grader.types.errors import unwritable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-_UNBROKEN = 10_000  # columns: a screen reader reads a line at a time
-_PLAIN = "GRADE_PLAIN"  # set to anything, it is --plain for every command
+_UNBROKEN = 10_000  # columns: long enough that no line breaks, for screen readers
+_PLAIN = "GRADE_PLAIN"  # if set, it means --plain for every command
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -22,22 +25,22 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         "--course",
         type=Path,
         metavar="DIR",
-        help="the course's folder (default: found from here)",
+        help="the course's folder (default: the course around this folder)",
     )
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="for screen readers: one fact a line, no bars or boxes (or set GRADE_PLAIN=1)",
+        help="for screen readers: one fact per line, no bars or boxes (or set GRADE_PLAIN=1)",
     )
 
 
 def is_plain(args: argparse.Namespace) -> bool:
-    """Whether there is to be nothing but lines of text."""
+    """Whether the output must be plain lines of text."""
     return bool(args.plain or os.environ.get(_PLAIN))
 
 
 def console(args: argparse.Namespace) -> Console:
-    """The console for stdout, of the kind that was asked for."""
+    """The console for stdout, plain if so requested."""
     from rich.console import Console
 
     from grader.show.screen import PlainConsole
@@ -49,7 +52,7 @@ def console(args: argparse.Namespace) -> Console:
 
 @contextmanager
 def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
-    """A line on a terminal's stderr that tells what is being done, and is gone at the end."""
+    """A line on a terminal's stderr that shows the current step and vanishes at the end."""
     from rich.console import Console
 
     errors = Console(stderr=True)
@@ -62,9 +65,9 @@ def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal's stderr, to be advanced by one: how many, how fast, how long yet.
+    """A progress bar on a terminal's stderr; call the yielded function after each step.
 
-    It starts no thread, as the process may be forked meanwhile.
+    It starts no thread, because the process may fork meanwhile.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -83,14 +86,14 @@ def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Ca
         def advance() -> None:
             progress.advance(task)
             speed = progress.tasks[0].speed
-            progress.update(task, rate=f"{60 * speed:.0f} a minute" if speed else "", refresh=True)
+            progress.update(task, rate=f"{60 * speed:.0f}/min" if speed else "", refresh=True)
 
         yield advance
 
 
 @contextmanager
 def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal's stderr for the stage at hand; it starts no thread."""
+    """A bar on a terminal's stderr for the current stage; it starts no thread."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -114,3 +117,12 @@ def short_path(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def write_file(path: Path, data: bytes | str) -> None:
+    """Write a file in one step, and its folders. Raises KitError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
+    except OSError as error:
+        raise unwritable(error, path) from None

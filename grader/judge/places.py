@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import re
 
-from grader.run.reader import sources
+from grader.run.sources import stage_sources
 from grader.types.course import Stage
 from grader.types.submission import Submission
 
 _UNWRITTEN = re.compile(r"^[ \t]*raise NotImplementedError\b", re.MULTILINE)
+# Code that gives names which its text need not tell.
+_HIDES_NAMES = re.compile(r"\b(exec|eval|globals|locals|vars|setattr|__dict__)\b|\bimport *\*")
 _TEST = re.compile(r"^[ \t]*((async +def|def) +test|class +\w*Test)", re.MULTILINE)
 
 
 def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
     """Whether anything may be there for a stage but its `stub`.
 
-    Where all stages share a file or a notebook, whether anything of it is defined.
+    Where all stages share a file or a notebook, whether anything of it may be defined.
     """
-    texts = [text for _, text in sources(submission, stage)]
+    texts = [text for _, text in stage_sources(submission, stage)]
     if submission.is_folder:
         return "".join(texts).split() not in ([], stub.split())
     if stage.fixture:
         return any(stage.fixture in text for text in texts) and any(map(_TEST.search, texts))
     names = "|".join(entry.name for entry in stage.entry_points)
-    definition = re.compile(rf"^(async +def|def|class) +({names})\b", re.MULTILINE)
-    return any(map(definition.search, texts))
+    definition = re.compile(rf"\b(def|class) +({names})\b|(?<![\"'.])\b({names})\b(?! *\()")
+    return any(definition.search(text) or _HIDES_NAMES.search(text) for text in texts)
 
 
 def is_written(submission: Submission, stage: Stage) -> bool:
     """Whether every entry point is there, and none where something is left to write."""
     if stage.fixture:
-        texts = [text for _, text in sources(submission, stage) if stage.fixture in text]
+        texts = [text for _, text in stage_sources(submission, stage) if stage.fixture in text]
         return any(_TEST.search(text) and not _UNWRITTEN.search(text) for text in texts)
     for entry in stage.entry_points:
-        definition = re.compile(rf"^(async +def|def|class) +{entry.name}\b", re.MULTILINE)
-        texts = [text for _, text in sources(submission, stage)]
+        name = entry.name
+        definition = re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
+        texts = [text for _, text in stage_sources(submission, stage)]
         found = next((text for text in texts if definition.search(text)), None)
         if found is None or _UNWRITTEN.search(found):
             return False

@@ -5,64 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from grader.judge.blame import NO_BLAME, Blame
+from grader.judge.status import OUTCOMES, deciding_fact, status
 from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
 from grader.types.course import Course, Stage
-from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.report import (
+    FORBIDDEN,
+    NOT_WRITTEN,
+    REFUSED,
+    CheckResult,
+    Diagnosis,
+    Outcome,
+    Report,
+    StageResult,
+    Status,
+)
+from grader.types.text import safe
 
-_OUTCOMES = {
-    Ending.PASSED: Outcome.PASSED,
-    Ending.WRONG: Outcome.FAILED,
-    Ending.RAISED: Outcome.FAILED,
-    Ending.NOT_WRITTEN: Outcome.FAILED,
-    Ending.CRASHED: Outcome.FAILED,
-    Ending.TIMED_OUT: Outcome.TIMEOUT,
-    Ending.SKIPPED: Outcome.SKIPPED,
-    Ending.BROKEN: Outcome.ERROR,
-    Ending.NOT_RUN: Outcome.ERROR,
-}
 # Endings that name no line of the learner's by themselves.
 _WITHOUT_LINES = (Ending.WRONG, Ending.TIMED_OUT, Ending.CRASHED)
-_LOST = "The check gave no answer"
 _FORBIDDEN = "forbidden-call"  # no check's own id: a test's name has no hyphen
-
-
-def status(facts: StageFacts) -> Status:
-    """Where a stage stands. NOT_STARTED only if every check that ran met an untouched stub.
-
-    With a forbidden call it does not pass, whatever the checks say.
-    """
-    endings = [_worst(planned, facts.cases).ending for planned in facts.planned]
-    ran = [ending for ending in endings if ending is not Ending.SKIPPED]
-    if ran and all(ending is Ending.NOT_WRITTEN for ending in ran):
-        return Status.NOT_STARTED
-    if any(_OUTCOMES[ending] is Outcome.ERROR for ending in endings):
-        return Status.ERROR
-    if ran and all(ending is Ending.PASSED for ending in ran) and not facts.forbidden:
-        return Status.PASSED
-    return Status.FAILED
 
 
 def judge_stage(
     stage: Stage,
     facts: StageFacts,
+    blame: Blame = NO_BLAME,
     *,
-    caused_by: str | None = None,
-    is_credited: bool = False,
     diagnoses: Mapping[str, Diagnosis] | None = None,
     place: Callable[[str], str] = lambda target: "",
-    is_partial: bool = False,
-    perhaps: str | None = None,
 ) -> StageResult:
     """The verdict on one stage; `place` says where in the submission a target's code is.
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away. With `is_credited` all points are given although checks fail,
-    as the fault is an earlier stage's alone. With `is_partial` only the points of the checks that
-    are there can be had. What a forbidden call costs is taken off by a result of its own, the
-    first: so the results always add up to the stage's score.
+    nothing and gives nothing away. `blame` says whose fault a failure is: where it credits the
+    stage all points are given although checks fail, and of a student's copy only the points of the
+    checks that are there can be had. What a forbidden call costs is taken off by a result of its
+    own, the first: so the results always add up to the stage's score.
     """
-    worst = {planned: _worst(planned, facts.cases) for planned in facts.planned}
+    worst = {planned: deciding_fact(planned, facts.cases) for planned in facts.planned}
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
     all_passed = status(replace(facts, forbidden=())) is Status.PASSED
     checks = tuple(
@@ -72,27 +54,30 @@ def judge_stage(
             facts.cases,
             passed.get(planned.stand_in or "", all_passed),
             (diagnoses or {}).get(planned.id),
-            place,
+            (lambda target: "") if blame.cause else place,  # the fault is not in this stage's code
         )
         for planned, fact in worst.items()
     )
-    if is_credited:
+    if blame.is_credited:
         checks = tuple(replace(check, score=check.max_score) for check in checks)
-    max_score = sum(check.max_score for check in checks) if is_partial else stage.points
+    max_score = sum(check.max_score for check in checks) if blame.is_partial else stage.points
     if facts.forbidden and status(facts) is not Status.NOT_STARTED:
         checks = (_without_forbidden_calls(stage, facts, checks, max_score), *checks)
+    reached = status(facts)
+    if blame.is_written is not None:
+        reached = Status.PASSED if blame.is_written else Status.NOT_STARTED
     return StageResult(
         slug=stage.slug,
         title=stage.title,
-        status=status(facts),
+        status=reached,
         score=_number(sum(check.score for check in checks)),
         max_score=_number(max_score),
         bonus=stage.bonus,
         checks=checks,
-        caused_by=caused_by,
+        caused_by=blame.cause,
         printed=facts.printed,
-        is_partial=is_partial,
-        perhaps=perhaps,
+        is_partial=blame.is_partial,
+        perhaps=blame.perhaps,
     )
 
 
@@ -109,18 +94,26 @@ def judge_untouched(stage: Stage) -> StageResult:
     )
 
 
-def judge_unchecked(stage: Stage, *, is_written: bool) -> StageResult:
-    """The verdict on a stage that has no visible check: whether anything is written in it."""
-    return StageResult(
-        slug=stage.slug,
-        title=stage.title,
-        status=Status.PASSED if is_written else Status.NOT_STARTED,
-        score=0,
-        max_score=0,
-        bonus=stage.bonus,
-        checks=(),
-        is_partial=True,
-    )
+def judge_refused(course: Course, submission: str, stages: Sequence[Stage], why: str) -> Report:
+    """The report on a submission that cannot be graded: no points, and `why` in every stage."""
+    results = [
+        replace(
+            judge_untouched(stage),
+            status=Status.FAILED,
+            checks=(
+                CheckResult(
+                    id=f"{stage.slug}.{REFUSED}",
+                    title="The submission can be read",
+                    outcome=Outcome.FAILED,
+                    score=0,
+                    max_score=_number(stage.points),
+                    message=safe(why),
+                ),
+            ),
+        )
+        for stage in stages
+    ]
+    return judge(course, submission, "cpu", results)
 
 
 def judge(
@@ -144,22 +137,6 @@ def judge(
     )
 
 
-def _worst(planned: PlannedCheck, facts: Iterable[CaseFact]) -> CaseFact:
-    """The fact that decides a check: its first case that did not pass, in the order planned.
-
-    Cases run from the smallest input up, so that is the smallest input that fails.
-    """
-    by_id = {fact.case.id: fact for fact in facts if fact.case.check == planned.id}
-    found = [by_id.get(case.id, CaseFact(case, Ending.BROKEN, _LOST)) for case in planned.cases]
-    failed = [f for f in found if f.ending not in (Ending.PASSED, Ending.SKIPPED)]
-    for fact in failed:
-        if fact.ending is not Ending.NOT_WRITTEN:
-            return fact
-    if failed:
-        return failed[0]
-    return next((fact for fact in found if fact.ending is Ending.PASSED), found[0])
-
-
 def _result(
     planned: PlannedCheck,
     fact: CaseFact,
@@ -168,7 +145,7 @@ def _result(
     diagnosis: Diagnosis | None,
     place: Callable[[str], str],
 ) -> CheckResult:
-    outcome = _OUTCOMES[fact.ending]
+    outcome = OUTCOMES[fact.ending]
     earned = outcome is Outcome.PASSED or (outcome is Outcome.SKIPPED and earned_if_skipped)
     return CheckResult(
         id=planned.id,
@@ -179,7 +156,17 @@ def _result(
         message=fact.message + (place(fact.target) if fact.ending in _WITHOUT_LINES else ""),
         diagnosis=diagnosis if outcome is Outcome.FAILED else None,
         seconds=sum(other.seconds for other in facts if other.case.check == planned.id),
+        way=_way(fact),
+        size=fact.size,
+        hint=planned.hint,
     )
+
+
+def _way(fact: CaseFact) -> str:
+    """In which way a case failed: what it was about counts where its answer was wrong."""
+    if fact.ending is Ending.NOT_WRITTEN:
+        return NOT_WRITTEN
+    return f"{fact.way}, {fact.target}" if fact.way and fact.ending is Ending.WRONG else fact.way
 
 
 def _without_forbidden_calls(
@@ -199,6 +186,7 @@ def _without_forbidden_calls(
         score=-_number(cost) or 0,
         max_score=0,
         message=message,
+        way=FORBIDDEN,
     )
 
 

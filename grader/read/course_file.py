@@ -1,10 +1,9 @@
-"""course.toml -> Course. `read_course` touches the disk, `parse_course` is pure."""
+"""Reads course.toml into a Course. `read_course` reads the disk, `parse_course` is pure."""
 
 from __future__ import annotations
 
 import difflib
 import keyword
-import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ else:
 
 FILE_NAME = "course.toml"
 SCHEMA = 1
-# Words that `grade` takes for commands, so no stage may bear them.
+# Commands of `grade`, which no stage may have as its slug.
 RESERVED = frozenset(
     {
         *("all", "class", "diff", "grade", "heatmap", "hint", "init", "list", "new", "notebook"),
@@ -45,8 +44,9 @@ _STAGE_KEYS = frozenset(
     }
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
+_MOST = 1e9  # points, seconds or MiB: more is a mistake
 _KINDS = frozenset({"tensor", "array", "number", "any"})
-_TESTS = "tests"  # instead of a kind: the name is that of the fixture that they take
+_TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
@@ -54,16 +54,16 @@ _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
 
 def find_stage(course: Course, word: str) -> Stage:
-    """The stage of that slug or number. Raises KitError, naming what comes close."""
+    """The stage with that slug or number. Raises KitError, which suggests a close name."""
     slugs = [stage.slug for stage in course.stages]
     if word in slugs:
         return course.stage(word)
     if word.isdecimal() and 1 <= int(word) <= len(slugs):
         return course.stages[int(word) - 1]
-    # Nobody who types `grade test` shall be sent to `grade reset`.
+    # `grade test` must not suggest `grade reset`.
     commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
     close = difflib.get_close_matches(word, [*slugs, *commands], n=1)
-    others = "`grade list` shows them all, `grade --help` the commands"
+    others = "`grade list` shows the stages, `grade --help` the commands"
     advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")
 
@@ -82,7 +82,7 @@ def find_assignment(course: Course, name: str | None) -> Assignment:
 def read_course(file: Path) -> Course:
     """The course that `file` describes. Raises CourseError."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise CourseError(f"{_shown(file)}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -91,37 +91,43 @@ def read_course(file: Path) -> Course:
 
 
 def course_of_text(text: str, file: Path) -> Course:
-    """The course that `file` describes if its text is this. Raises CourseError."""
+    """The course that `file` would describe with this text. Raises CourseError."""
+    return parse_course(parse_toml(text, str(_shown(file))), file.parent.resolve())
+
+
+def parse_toml(text: str, place: str) -> dict[str, Any]:
+    """The table in an author's file, called `place` in errors. Raises CourseError."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CourseError(f"{_shown(file)}: is not TOML: {error}") from None
-    return parse_course(data, file.parent.resolve())
+        return tomllib.loads(text)
+    except RecursionError:
+        raise CourseError(f"{place}: is not TOML: it is nested too deeply") from None
+    except ValueError as error:  # for a number of thousands of digits, it is no TOMLDecodeError
+        raise CourseError(f"{place}: is not TOML: {error}") from None
 
 
 def _shown(file: Path) -> Path:
-    """`file` as one would type it here."""
+    """`file` relative to the working folder, if it is inside."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def slug_fault(slug: str) -> str | None:
-    """What is wrong with a slug in any course, None if nothing is."""
+    """Why no course may use this slug, None if it may."""
     if not _SLUG.fullmatch(slug):
-        return "is no lower-case Python name"
+        return "is not a lower-case Python name"
     if keyword.iskeyword(slug):
-        return "is a word of Python's own language"
+        return "is a keyword of Python"
     if slug in RESERVED:
         return "is a command of `grade`"
     if slug in sys.stdlib_module_names:
-        return "is a module of Python's own library"
+        return "is a module of Python's standard library"
     if slug in _KITS_OWN:
         return "is a module of the kit"
     return None
 
 
 def parse_course(data: Mapping[str, Any], root: Path) -> Course:
-    """The course of the data of a course.toml. Raises CourseError naming place and fault."""
+    """The course in the data of a course.toml. Raises CourseError, which names place and fault."""
     place = FILE_NAME
     _only(data, _COURSE_KEYS, place)
     if data.get("schema") != SCHEMA:
@@ -153,7 +159,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
 def _assignments(
     data: Mapping[str, Any], course: str, stages: tuple[Stage, ...], place: str
 ) -> tuple[Assignment, ...]:
-    """The assignments; where none is given, one of all core stages, called like the course."""
+    """The assignments; without any, one of all core stages with the course's name."""
     tables = _get(data, "assignments", list, place, default=[])
     if not tables:
         core = tuple(stage for stage in stages if not stage.bonus)
@@ -196,17 +202,20 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     if slug in {stage.slug for stage in before}:
         raise CourseError(f"{place}: the slug is used twice")
     points = _get(table, "points", (int, float), place)
-    if isinstance(points, bool) or not 0 < points < math.inf:
+    if isinstance(points, bool) or not 0 < points <= _MOST:
         raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
     requires = _strings(table, "requires", place)
     for required in requires:
         earlier = next((stage for stage in before if stage.slug == required), None)
         if earlier is None:
-            said = f"requires '{required}', which is no earlier stage"
+            what = f"requires '{required}', which is not an earlier stage"
             close = close_to(required, [stage.slug for stage in before])
-            raise CourseError(f"{place}: {said}{close}")
+            raise CourseError(f"{place}: {what}{close}")
         if earlier.fixture:
-            raise CourseError(f"{place}: requires '{required}', whose tests nobody can call")
+            raise CourseError(
+                f"{place}: requires '{required}', where learners write tests: other stages cannot "
+                "call tests"
+            )
     entry_points = _get(table, "entry_points", dict, place)
     if not entry_points:
         raise CourseError(f"{place}: 'entry_points' is empty, so there is nothing to write")
@@ -214,8 +223,8 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
     forbidden = _forbidden(table, place)
     if any(entry.is_fixture for entry in entries) and (len(entries) > 1 or forbidden):
         raise CourseError(
-            f"{place}: where the learner writes 'tests' there is no other entry point, and nothing "
-            "forbidden"
+            f"{place}: with an entry point of kind 'tests', it must have no other entry point and "
+            "no 'forbidden'"
         )
     return Stage(
         slug=slug,
@@ -236,10 +245,10 @@ def _forbidden(table: Mapping[str, Any], place: str) -> tuple[str, ...]:
     for name in names:
         if not _DOTTED_NAME.fullmatch(name):
             raise CourseError(
-                f"{place}: forbidden: {name!r} is no dotted name like 'package.module.function'"
+                f"{place}: forbidden: {name!r} is not a dotted name like 'package.module.function'"
             )
         if names.count(name) > 1:
-            raise CourseError(f"{place}: forbidden: '{name}' is there twice")
+            raise CourseError(f"{place}: forbidden: '{name}' appears twice")
     return names
 
 
@@ -248,7 +257,7 @@ def _forbidden_cost(table: Mapping[str, Any], place: str) -> float:
     if isinstance(cost, bool) or not 0 <= cost <= 1:
         raise CourseError(f"{place}: 'forbidden_cost' must be from 0 to 1, not {cost!r}")
     if "forbidden_cost" in table and not table.get("forbidden"):
-        raise CourseError(f"{place}: has a 'forbidden_cost', but 'forbidden' names nothing")
+        raise CourseError(f"{place}: has 'forbidden_cost' but no 'forbidden'")
     return cost
 
 
@@ -276,7 +285,7 @@ def _limits(table: Any, place: str) -> Limits:
     _only(table, frozenset(known), f"{place}: limits")
     for name, value in table.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not 0 < value < math.inf:
+        if not is_number or not 0 < value <= _MOST:
             raise CourseError(f"{place}: limits: '{name}' must be more than 0, not {value!r}")
         if known[name] is int and not isinstance(value, int):
             raise CourseError(f"{place}: limits: '{name}' must be a whole number, not {value!r}")

@@ -1,4 +1,4 @@
-"""Writing files so that nothing which was there is ever lost."""
+"""Writes files without ever losing the old contents."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write `path` in one step: whoever reads it finds the old file or the new. OSError.
+    """Write `path` in one step: a reader sees either the old file or the new. Raises OSError.
 
-    Killed at any moment it leaves the old file as it was, and perhaps a `.new` beside it, which
-    the next time writes over.
+    If it is killed, the old file is unchanged; a `.new` file may remain, which the next call
+    replaces.
     """
     write_pieces(path, [content])
 
 
 def write_pieces(path: Path, pieces: Iterable[str | bytes]) -> None:
-    """Write the pieces to `path`, one after the other, in one step like `write_whole`. OSError."""
+    """Write the pieces to `path` in one step, like `write_whole`. Raises OSError."""
     new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)  # it may be a link that somebody has put there
+    new.unlink(missing_ok=True)  # someone may have put a link there
     with open(new, "xb") as file:
         for piece in pieces:
             file.write(piece.encode() if isinstance(piece, str) else piece)
@@ -29,12 +29,12 @@ def write_pieces(path: Path, pieces: Iterable[str | bytes]) -> None:
 
 
 def name_in_text(path: Path) -> str:
-    """A path as text that can be written down: bytes that are no UTF-8 become escapes."""
+    """A path as valid text: bytes that are not UTF-8 become escapes."""
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def free_name(path: Path) -> Path:
-    """`path` with the first number at its end that no file has yet: `path`-1, `path`-2 ..."""
+    """`path` with the first unused number at its end: `path`-1, `path`-2 ..."""
     number = 1
     while path.with_name(f"{path.name}-{number}").exists():
         number += 1

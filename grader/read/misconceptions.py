@@ -1,4 +1,4 @@
-"""hints/misconceptions/<slug>.py -> the stage's known wrong answers. The file is the author's."""
+"""Loads a stage's misconceptions from the author's file hints/misconceptions/<slug>.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from grader.misconceptions import MARK, Misconception, misconception
+from grader.misconceptions import MARK, Known, Misconception, Symptom, misconception
 from grader.read.faults import fault_of
 from grader.types.course import Stage
 from grader.types.errors import CourseError, close_to
@@ -17,14 +17,19 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
-    """The misconceptions of `stage` in the file's order; none where there is no file.
+    """The misconceptions of `stage`. Raises CourseError as `read_known` does."""
+    return read_known(stage).misconceptions
 
-    Raises CourseError if the file cannot be imported, holds none, uses an id twice or replaces
-    something that is no entry point of the stage.
+
+def read_known(stage: Stage) -> Known:
+    """The misconceptions and symptoms of `stage` in the file's order; none without a file.
+
+    Raises CourseError if the file cannot be imported, has no misconception, uses an id twice or
+    names something that is not an entry point of the stage.
     """
     file = stage.misconceptions_file
     if not file.is_file():
-        return ()
+        return Known()
     place = stage.place(file)
     spec = importlib.util.spec_from_file_location(f"misconceptions_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
@@ -37,21 +42,22 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
         vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
     ]
     found = tuple(mark for mark in marked if isinstance(mark, Misconception))
+    symptoms = tuple(mark for mark in marked if isinstance(mark, Symptom))
     if not found:
-        raise CourseError(f"{place}: holds no misconception: mark one with @misconception(...)")
+        raise CourseError(f"{place}: has no misconception: mark one with @misconception(...)")
     names = {entry.name for entry in stage.entry_points}
-    for index, mark in enumerate(found):
-        if mark.replaces not in names:
-            raise CourseError(
-                f"{place}: '{mark.id}' replaces {mark.replaces}, which is no entry point"
-            )
-        if mark.id in {other.id for other in found[:index]}:
-            raise CourseError(f"{place}: the id '{mark.id}' is used twice")
-    return found
+    marks = [(mark.id, f"replaces {mark.replaces}", mark.replaces) for mark in found]
+    marks += [(mark.id, f"is of {mark.of}", mark.of) for mark in symptoms]
+    for index, (id, what, entry) in enumerate(marks):
+        if entry not in names:
+            raise CourseError(f"{place}: '{id}' {what}, which is not an entry point")
+        if id in {other for other, *_ in marks[:index]}:
+            raise CourseError(f"{place}: the id '{id}' is used twice")
+    return Known(found, symptoms)
 
 
 def _meant(error: Exception) -> str:
-    """What comes close to a keyword of `misconception` that there is not."""
+    """A suggestion for an unknown keyword of `misconception`."""
     words = re.search(r"misconception\(\) got an unexpected keyword argument '(\w+)'", str(error))
     if words is None or "Did you mean" in str(error):  # Python's own advice, from 3.13 on
         return ""
@@ -59,7 +65,7 @@ def _meant(error: Exception) -> str:
 
 
 def other_call(mistake: Misconception, right: Callable[..., Any]) -> str:
-    """Why a misconception cannot be called as the right answer can, "" if it can."""
+    """Why a misconception cannot be called like the right answer, "" if it can."""
     try:
         taken = inspect.signature(mistake.implementation)
         given = inspect.signature(right).parameters.values()

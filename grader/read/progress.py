@@ -1,6 +1,6 @@
-"""`.grade/progress.json` <-> Progress. Written in one step, under a lock; nothing is lost.
+"""Reads and writes the learner's Progress in `.grade/progress.json`, under a lock, in one step.
 
-A file that cannot be understood is renamed, never written over: the caller is told in a note.
+An unreadable file is renamed, never overwritten, and a note tells the caller.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import free_name, write_whole
-from grader.types.errors import ProgressError
+from grader.read.submission import read_or_refuse
+from grader.types.errors import NoSubmissionError, ProgressError
 from grader.types.progress import Advice, Progress, StageProgress
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
+from grader.types.workspace import Workspace
 
 if sys.platform == "win32":
     import msvcrt
@@ -28,25 +31,26 @@ else:
 
 SCHEMA = 1
 _FILE = "progress.json"
+_MOST = 1e9  # points, hints or attempts
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What was found, and a note for the learner if something was wrong with the file."""
+    """The progress found, and a note for the learner if the file was faulty."""
 
     progress: Progress
     note: str = ""
 
 
 def memory_folder(root: Path) -> Path:
-    """Where the kit keeps what it remembers of whoever works in the course's folder `root`."""
+    """The folder with the kit's memory of the learner who works in `root`."""
     return root / ".grade"
 
 
 def read_progress(root: Path) -> Remembered:
-    """What is remembered in the course's folder `root`; nothing yet is an empty Progress.
+    """The progress in the folder `root`; empty if there is none yet.
 
-    Raises ProgressError for a file that cannot be read, or that a newer kit has written.
+    Raises ProgressError for a file that cannot be read, or that a newer version of the kit wrote.
     """
     file = memory_folder(root) / _FILE
     try:
@@ -55,23 +59,40 @@ def read_progress(root: Path) -> Remembered:
         return update_progress(root, lambda progress: progress)  # sets the file aside
     except OSError as error:
         raise ProgressError(
-            f"{file}: cannot be read ({error.strerror}), so it is not known what you have done"
+            f"{file}: cannot be read ({error.strerror}), so your progress is unknown"
         ) from None
 
 
 def recall(root: Path) -> Remembered:
-    """What is remembered, as far as it can be read; what cannot be is told in the note."""
+    """The progress as far as it can be read; the note says what cannot."""
     try:
         return read_progress(root)
     except ProgressError as error:
         return Remembered(Progress(), str(error))
 
 
-def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remembered:
-    """Remember `change` of what is remembered now, and return that.
+def recall_present(workspace: Workspace) -> Remembered:
+    """Like `recall`, without verdicts on earlier texts of the learner's files.
 
-    Commands that run at the same time wait for each other. Raises ProgressError for a folder or
-    file that cannot be read or written.
+    Verdicts on a notebook's cells stay, because their current text is unknown.
+    """
+    found = recall(workspace.root)
+    if all(stage.status is None for stage in found.progress.stages.values()):
+        return found
+    try:
+        submission = read_or_refuse(workspace.exercises)
+        course = workspace.course
+        texts = text_digests(course, submission, course_digest(course))
+    except NoSubmissionError:
+        texts = {}
+    return Remembered(found.progress.of(texts, notebooks=True), found.note)
+
+
+def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remembered:
+    """Apply `change` to the remembered progress, save the result and return it.
+
+    Simultaneous commands wait for each other. Raises ProgressError if the folder or the file cannot
+    be read or written.
     """
     folder = memory_folder(root)
     try:
@@ -88,27 +109,33 @@ def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remem
             return Remembered(after, note)
     except OSError as error:
         raise ProgressError(
-            f"{folder}: cannot be written ({error.strerror}), so nothing is remembered"
+            f"{folder}: cannot be written ({error.strerror}), so your progress is not saved"
         ) from None
 
 
 def remember_results(
-    root: Path, results: Sequence[StageResult], submission: Submission
+    root: Path,
+    results: Sequence[StageResult],
+    submission: Submission,
+    texts: Mapping[str, str],
 ) -> Remembered:
-    """Remember how these stages of the learner's submission were graded. Raises ProgressError."""
+    """Remember the results of these stages of the learner's submission. Raises ProgressError.
+
+    `texts` are digests of what the verdicts depend on, by slug.
+    """
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
 
     def with_results(progress: Progress) -> Progress:
         for result in results:
             digest = submission.digest(f"{result.slug}.py")
-            progress = progress.with_result(result, digest, now)
+            progress = progress.with_result(result, digest, now, texts[result.slug])
         return progress
 
     return update_progress(root, with_results)
 
 
 def make_memory_folder(root: Path) -> Path:
-    """The folder, made if it is not there, with a .gitignore that keeps it out of git. OSError."""
+    """Make the memory folder if needed, with a .gitignore that keeps it out of git. OSError."""
     folder = memory_folder(root)
     folder.mkdir(exist_ok=True)
     ignore = folder / ".gitignore"
@@ -118,7 +145,7 @@ def make_memory_folder(root: Path) -> Path:
 
 
 def parse_progress(data: Any) -> Progress:
-    """The Progress of the data of a progress.json of this schema. Raises ValueError."""
+    """The Progress in the data of a progress.json of this schema. Raises ValueError."""
     rest = _table(data)
     if rest.pop("schema", None) != SCHEMA:
         raise ValueError(f"'schema' is not {SCHEMA}")
@@ -130,7 +157,7 @@ def parse_progress(data: Any) -> Progress:
 
 
 def to_json(progress: Progress) -> dict[str, Any]:
-    """What progress.json holds, ready for `json.dumps`; `parse_progress` takes it back."""
+    """The data for progress.json, ready for `json.dumps`; the inverse of `parse_progress`."""
     return {
         **progress.rest,
         "schema": SCHEMA,
@@ -145,12 +172,14 @@ def _stage(data: Any) -> StageProgress:
     return StageProgress(
         rungs=_count(rest, "rungs"),
         status=None if status is None else Status(status),
-        score=float(_taken(rest, "score", (int, float), 0.0)),
-        best=float(_taken(rest, "best", (int, float), 0.0)),
+        score=_points(rest, "score"),
+        best=_points(rest, "best"),
         attempts=_count(rest, "attempts"),
         digest=_taken(rest, "digest", str, None),
         passed=_taken(rest, "passed", str, None),
         gave_up=_taken(rest, "gave_up", bool, False),
+        judged=_taken(rest, "judged", str, None),
+        repair=_taken(rest, "repair", str, ""),
         advice=None if advice is None else _advice(_table(advice)),
         rest=rest,
     )
@@ -173,15 +202,22 @@ def _taken(table: dict[str, Any], key: str, kind: Any, default: Any) -> Any:
     return value
 
 
+def _points(table: dict[str, Any], key: str) -> float:
+    value = _taken(table, key, (int, float), 0.0)
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{key!r} cannot be {value!r}")
+    return float(value)
+
+
 def _count(table: dict[str, Any], key: str) -> int:
     value: int = _taken(table, key, int, 0)
-    if value < 0:
-        raise ValueError(f"{key!r} is less than 0")
+    if not 0 <= value <= _MOST:
+        raise ValueError(f"{key!r} is less than 0 or too large")
     return value
 
 
 def _stage_json(stage: StageProgress) -> dict[str, Any]:
-    """Only what there is to say."""
+    """The known values, without empty ones."""
     known = {
         "rungs": stage.rungs,
         "status": stage.status and stage.status.value,
@@ -192,6 +228,8 @@ def _stage_json(stage: StageProgress) -> dict[str, Any]:
         "passed": stage.passed,
         "gave_up": stage.gave_up,
         "advice": stage.advice and asdict(stage.advice),
+        "judged": stage.judged,
+        "repair": stage.repair,
     }
     return {**stage.rest, **{key: value for key, value in known.items() if value}}
 
@@ -203,7 +241,7 @@ def _table(data: Any) -> dict[str, Any]:
 
 
 def _load(file: Path) -> Progress:
-    """What `file` holds. Raises ValueError if it cannot be understood, OSError, ProgressError."""
+    """The progress in `file`. Raises ValueError if it is not valid, OSError, ProgressError."""
     try:
         data = json.loads(file.read_bytes().decode("utf-8"))
         schema = data.get("schema") if isinstance(data, dict) else None
@@ -221,12 +259,12 @@ def _load(file: Path) -> Progress:
 def _set_aside(file: Path) -> str:
     aside = free_name(file.with_name(f"{file.name}.corrupt"))
     file.rename(aside)
-    return f"{file}: cannot be understood; it is kept as {aside.name}, and a new one is begun"
+    return f"{file}: is damaged; it is kept as {aside.name}, and a new file was started"
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One command at a time. Where the file system knows no locks, nobody waits."""
+    """Let one command at a time run the block, if the file system has locks."""
     with open(folder / "lock", "ab") as file:
         with suppress(OSError):
             _lock(file.fileno())

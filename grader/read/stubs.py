@@ -1,7 +1,7 @@
-"""solutions/<slug>.py -> exercises/<slug>.py: the solution taken out, all the rest as it was.
+"""Makes exercises/<slug>.py from solutions/<slug>.py: removes the solution, keeps the rest.
 
-`stub_of`, `solution_of` and `same_but_for_words` are pure; `stub_states` and what begins with
-`read` read, `write_stubs` writes.
+`stub_of`, `solution_of` and `same_but_for_words` are pure; `stub_states` and the functions whose
+names start with `read` read files, `write_stubs` writes them.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from grader.read.faults import author_text
 from grader.read.files import free_name, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError
+from grader.types.errors import CourseError, unwritable
 from grader.types.text import is_quick_to_parse
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 _NEARLY = ("BEGIN SOLUTION", "END SOLUTION")
-_LARGEST = 1 << 17  # characters of what may still be a stub
+_LARGEST = 1 << 17  # characters: a longer file cannot be a stub
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class StubState(Enum):
-    """How the file in exercises/ stands to what its solution gives."""
+    """The state of a file in exercises/ compared with its solution's stub."""
 
     IN_STEP = "in step"
     ABSENT = "not there"
-    OLD = "an older stub"  # nothing but words differs, so nobody has begun to work in it
+    OLD = "an older stub"  # only words differ, so no one has started to work in it
     BEGUN = "begun"
 
 
 def stub_of(source: str, slug: str, place: str = "") -> str:
-    """`source` with a `raise NotImplementedError` that says what to write for each solution.
+    """`source` with each solution replaced by a `raise NotImplementedError` that names the task.
 
-    `place` is what an error calls the file. Raises CourseError for markers that are missing, nested
-    or unbalanced, and for a source that is not Python, naming the line.
+    `place` is the file's name in errors. Raises CourseError, which names the line, for missing,
+    nested or unbalanced markers, and for a source that is not Python.
     """
     place = place or f"{slug}.py"
     source = source.replace("\r\n", "\n")
@@ -61,7 +61,7 @@ def stub_of(source: str, slug: str, place: str = "") -> str:
 
 
 def solution_of(source: str, place: str) -> str:
-    """The code of `source` alone, without its markers and docstrings. Raises CourseError."""
+    """The code of `source` without markers and docstrings. Raises CourseError."""
     source = source.replace("\r\n", "\n")
     lines = source.split("\n")
     dropped = {marker for solution in solution_lines(lines, place) for marker in solution}
@@ -69,16 +69,16 @@ def solution_of(source: str, place: str) -> str:
         if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
             docstring, *others = node.body
             last = _end(docstring)
-            if others and others[0].lineno > last:  # a body must not be left empty
+            if others and others[0].lineno > last:  # a body must not become empty
                 dropped.update(range(docstring.lineno - 1, last))
     code = "\n".join(line for number, line in enumerate(lines) if number not in dropped)
     return re.sub(r"\n{4,}", "\n\n\n", code).strip("\n") + "\n"
 
 
 def same_but_for_words(one: str, other: str) -> bool:
-    """Whether two sources differ in docstrings, comments and what their errors say, or not at all.
+    """Whether two sources are equal apart from docstrings, comments and messages of errors.
 
-    A source that is not Python, or that Python would not read at once, is the same as no other.
+    A source that is not Python, or that Python parses slowly, equals no other.
     """
     sources = (one, other)
     if not all(len(each) <= _LARGEST and is_quick_to_parse(each) for each in sources):
@@ -90,15 +90,14 @@ def same_but_for_words(one: str, other: str) -> bool:
 
 
 def stub_states(course: Course) -> dict[Stage, StubState]:
-    """How every stage's exercise file stands. Raises CourseError."""
+    """The state of every stage's exercise file. Raises CourseError."""
     return {stage: _state(stage, read_stub(stage)) for stage in course.stages}
 
 
 def read_stub(stage: Stage) -> str:
-    """The stub that the stage's solution gives. Raises CourseError.
+    """The stub made from the stage's solution. Raises CourseError.
 
-    In a student's copy, which has no solutions, it is the one that was kept of it, or else the file
-    in exercises/.
+    A student's copy has no solutions: there it is the kept stub, else the file in exercises/.
     """
     if not stage.solution_file.parent.is_dir():
         return _given_stub(stage)
@@ -112,10 +111,10 @@ def read_solution(stage: Stage) -> str:
 
 
 def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState]:
-    """Write the stubs that are absent or old, with `force` also over work that was begun.
+    """Write the missing and outdated stubs, with `force` also over started work.
 
-    Every file that is replaced is kept in the folder that `replaced_folder` names. Returns how the
-    files stood before. Raises CourseError before anything is written, KitError where that fails.
+    Keeps a copy of every replaced file in `replaced_folder`. Returns the states before. Raises
+    CourseError before writing anything, KitError if writing fails.
     """
     stubs = {stage: read_stub(stage) for stage in course.stages}
     states = {stage: _state(stage, stub) for stage, stub in stubs.items()}
@@ -129,19 +128,19 @@ def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState
                 keep_copy(file, course.root)
             write_whole(file, stubs[stage])
     except OSError as error:
-        raise KitError(f"{error.filename}: cannot be written: {error.strerror}") from None
+        raise unwritable(error, course.exercises) from None
     return states
 
 
 def replaced_folder(root: Path) -> Path:
-    """Where a copy of every exercise file is kept that a stub has replaced. Makes it. OSError."""
+    """Make the folder with copies of the replaced exercise files. Raises OSError."""
     folder = make_memory_folder(root) / "replaced"
     folder.mkdir(exist_ok=True)
     return folder
 
 
 def keep_copy(file: Path, root: Path) -> Path:
-    """Copy `file` to the folder of what was replaced; where that copy is. OSError."""
+    """Copy `file` to the folder of replaced files; returns the copy's path. Raises OSError."""
     copy = free_name(replaced_folder(root) / file.name)
     with open(copy, "xb") as target:
         target.write(file.read_bytes())
@@ -151,19 +150,19 @@ def keep_copy(file: Path, root: Path) -> Path:
 
 
 def read_source(stage: Stage) -> tuple[str, str]:
-    """The text of the stage's solution file, and what an error calls the file. CourseError."""
+    """The text of the stage's solution file, and its name for errors. Raises CourseError."""
     place = stage.place(stage.solution_file)
     return author_text(stage.solution_file, place), place
 
 
 def _given_stub(stage: Stage) -> str:
-    """The stub of a student's copy, whose exercises/ somebody may work in. Raises CourseError."""
+    """The stub of a student's copy, in whose exercises/ a student may work. Raises CourseError."""
     kept = memory_folder(stage.root) / "stubs" / stage.file_name
     for file in (kept, stage.exercise_file):
         with suppress(OSError, UnicodeDecodeError):
             return file.read_text(encoding="utf-8-sig")
     place = stage.place(stage.exercise_file)
-    raise CourseError(f"{place}: cannot be read: unzip the course anew")
+    raise CourseError(f"{place}: cannot be read: unzip the course again")
 
 
 def _state(stage: Stage, stub: str) -> StubState:
@@ -187,22 +186,22 @@ def _parsed(source: str, place: str) -> ast.Module:
 
 
 def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
-    """The first and last line (from 0) of every solution, its markers included."""
+    """The first and last line (from 0) of every solution, markers included."""
     opened: int | None = None
     found = False
     for number, line in enumerate(lines):
         at, mark = f"{place}:{number + 1}", line.strip()
         if mark == BEGIN:
             if opened is not None:
-                said = f"a solution begins inside the one of line {opened + 1}"
-                raise CourseError(f"{at}: {said}: end that one with '{END}'")
+                what = f"a solution starts inside the one from line {opened + 1}"
+                raise CourseError(f"{at}: {what}: end that one with '{END}'")
             opened = number
         elif mark == END:
             if opened is None:
-                raise CourseError(f"{at}: a solution ends here, but none has begun")
+                raise CourseError(f"{at}: a solution ends here, but none has started")
             if line.index(END) != lines[opened].index(BEGIN):
                 raise CourseError(
-                    f"{at}: this marker is not indented like that of line {opened + 1}"
+                    f"{at}: this marker is not indented like the one in line {opened + 1}"
                 )
             yield opened, number
             opened, found = None, True
@@ -211,11 +210,11 @@ def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
     if opened is not None:
         raise CourseError(f"{place}:{opened + 1}: this solution has no '{END}': write it below")
     if not found:
-        raise CourseError(f"{place}: has no '{BEGIN}': nothing would be left to write")
+        raise CourseError(f"{place}: has no '{BEGIN}': mark the part that learners write")
 
 
 def _enclosing(tree: ast.AST, line: int) -> str:
-    """The qualified name of the innermost function or class that `line` is in, or ""."""
+    """The qualified name of the innermost function or class around `line`, or ""."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.stmt, ast.ExceptHandler)) and node.lineno <= line <= _end(node):
             inner = _enclosing(node, line)
@@ -230,7 +229,7 @@ def _end(node: ast.stmt | ast.ExceptHandler) -> int:
 
 
 def _bones(source: str) -> str:
-    """The syntax tree of `source` without docstrings and without the words of its errors."""
+    """The syntax tree of `source` as text, without docstrings and messages of errors."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _WITH_DOCSTRING):

@@ -1,17 +1,18 @@
 """Which of the cells that a notebook's session has run are the submission, and in what order. Pure.
 
-The newest definition of a name counts, as it does in the kernel. Cells that only try things out are
-left out: they may take long, and nothing that is graded needs them.
+All of them are, each in its newest version, as in the notebook that will be handed in. Only where
+these would not come to an end, those are left out that nothing that is graded needs.
 """
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.run.worker.names import names_of
+from grader.run.worker.names import ANY, names_of
 from grader.types.course import Course, Stage
 
 _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
@@ -19,10 +20,15 @@ _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as it was typed, and the number that the notebook shows beside it."""
+    """A cell as it was typed, and the number that the notebook shows beside it.
+
+    `id` is the notebook's own for it, if the kernel was told; it ran for so many `seconds`.
+    """
 
     number: int
     source: str
+    id: str | None = None
+    seconds: float = 0.0
 
     @property
     def slug(self) -> str | None:
@@ -33,7 +39,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Names:
-    """The global names that a cell defines itself, those it imports, and those it needs."""
+    """The global names that a cell defines itself, those it imports, and those it needs.
+
+    ANY is among the first two where the cell defines or imports names that its text does not tell.
+    """
 
     own: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()
@@ -47,6 +56,25 @@ def names_in(source: str) -> Names:
 
 
 NamesOf = Callable[[str], Names]
+
+
+def replayed(
+    course: Course, stages: Sequence[Stage], cells: Sequence[Cell], graded: int | None = None
+) -> list[Cell]:
+    """All cells as they are to run: the newest version of each, in the place of the first.
+
+    `cells` are in the order in which they ran. The one whose number is `graded` comes last, and
+    what its stages ask for is taken from there alone: no older definition answers for it.
+    """
+    cells = _without_old_tests(course, cells)
+    newest = {cell.id or cell.number: cell for cell in cells}  # in the order of the first ones
+    rest = [cell for cell in newest.values() if cell.number != graded]
+    last = [cell for cell in cells if cell.number == graded]
+    if not last:
+        return rest
+    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    forget = "\n".join(f"{name} = None; del {name}" for name in asked)
+    return [*rest, Cell(0, forget), *last]
 
 
 def submitted(
@@ -74,8 +102,11 @@ def submitted(
         own = [stage for stage in stages if stage.slug == cell.slug]
         entries = [entry for stage in own for entry in stage.entry_points]
         known |= {name for name in wanted if any(entry.asks_for(name) for entry in entries)}
+    taken |= {cell for cell in cells if ANY in names(cell.source).imported}
+    wanted |= set().union(*(names(cell.source).needed for cell in taken))
     while wanted - known:
-        taken |= {cell for name in wanted - known for cell in _definer(name, cells, names)}
+        for name in wanted - known:
+            taken.update(_definer(name, cells, names) or _may_define(name, cells, names))
         known |= wanted
         wanted = set().union(*(names(cell.source).needed for cell in taken))
     return _in_order(course, cells, [cell for cell in cells if cell in taken], names)
@@ -100,6 +131,16 @@ def needed(
 def defined(cells: Sequence[Cell], names: NamesOf = names_in) -> frozenset[str]:
     """The names that the cells define."""
     return frozenset().union(*(names(cell.source).own for cell in cells))
+
+
+def may_define(name: str, cells: Sequence[Cell], names: NamesOf = names_in) -> bool:
+    """Whether a cell defines a name or imports it, or may do so in a way that its text hides."""
+    for cell in cells:
+        found = names(cell.source)
+        there = found.own | found.imported
+        if name in there or (ANY in there and _speaks_of(name, cell)):
+            return True
+    return False
 
 
 def has_tests(stage: Stage, cells: Sequence[Cell], names: NamesOf = names_in) -> bool:
@@ -132,7 +173,7 @@ def _speaks_of(name: str, cell: Cell) -> bool:
 
 
 def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
-    """The cells without those that were graded for their tests, and then graded anew.
+    """The cells without those that were graded for their tests, and then graded again.
 
     A test that is not in the new version any more would otherwise go on being one.
     """
@@ -146,6 +187,13 @@ def _definer(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
     definers = [cell for cell in cells if name in names(cell.source).own]
     importers = [cell for cell in cells if name in names(cell.source).imported]
     return definers[-1:] or importers[:1]
+
+
+def _may_define(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
+    """The cells that may define a name that no text of a cell defines."""
+    if hasattr(builtins, name):
+        return []
+    return [cell for cell in cells if ANY in names(cell.source).own]
 
 
 def _in_order(

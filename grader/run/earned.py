@@ -24,7 +24,6 @@ class Earned:
     """
 
     def __init__(self, *, shared: bool) -> None:
-        self.missing_layers: tuple[str, ...] = ()  # what this machine does not lock
         self._file = tempfile.TemporaryFile(buffering=0) if shared else None  # noqa: SIM115
         self._read = 0
         self._noted: set[str] = set()

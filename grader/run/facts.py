@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from grader.run.worker.wire import Frame
@@ -46,7 +47,8 @@ class Case:
 class PlannedCheck:
     """A check as planned before anything ran: one without a fact is lost, not passed.
 
-    `stand_in` is the id of the check that decides for this one where it is skipped.
+    `stand_in` is the id of the check that decides for this one where it is skipped. `pays` names
+    the constant answers for which its author lets it pass, `hint` the rung for whoever fails it.
     """
 
     id: str
@@ -55,6 +57,8 @@ class PlannedCheck:
     points: float
     cases: tuple[Case, ...]
     stand_in: str | None = None
+    pays: tuple[str, ...] = ()
+    hint: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,9 @@ class CaseFact:
 
     `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Facts
     of one `number`, within a process, are the same but for their seconds. `compared` is what was
-    measured, if it was to be; `lines` those of the check's file that an error came through.
+    measured, if it was to be; `lines` those of the check's file that an error came through. Cases
+    that fail in one `way` may do so for one reason; "" if nothing is known of it. `axes` are the
+    names and sizes of the axes that were expected in the comparison that failed.
     """
 
     case: Case
@@ -75,6 +81,14 @@ class CaseFact:
     number: int | None = field(default=None, compare=False)
     compared: tuple[Comparison, ...] = field(default=(), compare=False, repr=False)
     lines: tuple[int, ...] = ()
+    way: str = ""
+    axes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many numbers the arguments of its last call hold."""
+        request = self.exchanges[-1].request.header if self.exchanges else {}
+        return sum(math.prod(array["shape"]) for array in request.get("arrays", ()))
 
     @property
     def has_judged(self) -> bool:
@@ -98,10 +112,20 @@ class ForbiddenCall:
 
 @dataclass(frozen=True)
 class StageFacts:
-    """What happened in one stage; `printed` is what the learner's code printed."""
+    """What happened in one stage; `printed` is what the learner's code printed.
+
+    `forbidden` are the calls that the checks met, `in_source` those that its source shows. If the
+    `time_is_up`, nothing of the submission can be run after this.
+    """
 
     slug: str
     planned: tuple[PlannedCheck, ...]
     cases: tuple[CaseFact, ...]
     printed: str = ""
     forbidden: tuple[ForbiddenCall, ...] = ()
+    in_source: tuple[ForbiddenCall, ...] = ()
+    time_is_up: bool = False
+
+    def without_exchanges(self) -> StageFacts:
+        """The same without what passed between the checks and the learner's code."""
+        return replace(self, cases=tuple(replace(case, exchanges=()) for case in self.cases))

@@ -8,6 +8,7 @@ from typing import Any
 from grader.types.text import safe
 
 _FRAMES_CAP = 12
+_LINE_CAP = 200  # letters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
 _NO_MODULE = "\n  It is not among your files and not installed here: do without it."
 _LOCKED = "\n  Graded code reaches no program, network or data file: do without."
@@ -34,8 +35,19 @@ def frames_told(error: Mapping[str, Any]) -> str:
         function = safe(str(frame.get("function", ""))[:100])
         inside = f", in {function}" if function and function != "<module>" else ""
         lines += f"\n  {where}, line {frame.get('line')}{inside}"
-        lines += f"\n    {safe(str(frame.get('text', ''))[:200])}"
+        text = str(frame.get("text", ""))[:_LINE_CAP]
+        lines += f"\n    {safe(text)}{_caret(frame.get('caret'), text)}"
     return lines + _advice(error)
+
+
+def _caret(place: Any, text: str) -> str:
+    """A line with carets under a place of the line above, "" if there is none."""
+    if not isinstance(place, list) or len(place) != 2 or safe(text) != text:
+        return ""
+    begin, count = place
+    if type(begin) is not int or type(count) is not int or not 0 <= begin < len(text):
+        return ""
+    return f"\n    {' ' * begin}{'^' * max(1, min(count, len(text) - begin))}"
 
 
 def _advice(error: Mapping[str, Any]) -> str:

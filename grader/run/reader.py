@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from grader.run.budget import Budget
 from grader.run.cells import Names
 from grader.run.facts import ForbiddenCall
 from grader.run.frames import frames_told
+from grader.run.sources import all_sources, cell_name, stage_sources
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import Interpreter, Worker
@@ -35,7 +37,7 @@ class Same:
             files = {name: data for name, data in submission.files.items() if name in self.sources}
             return replace(submission, files=files)
         cells = enumerate(submission.cells, start=1)
-        kept = (cell if _cell_name(number) in self.sources else "" for number, cell in cells)
+        kept = (cell if cell_name(number) in self.sources else "" for number, cell in cells)
         return replace(submission, cells=tuple(kept))
 
 
@@ -55,14 +57,14 @@ class Reader:
         if worker is not None:
             worker.end()
 
-    def ask(self, about: dict[str, Any]) -> Any:
-        """What `look` says; None if it comes to no end."""
+    def ask(self, about: dict[str, Any], seconds: float = _SECONDS) -> Any:
+        """What `look` says; None if it comes to no end in so many seconds."""
         if self._interpreter is None:
             return look(about)
         while True:
             is_new = self._worker is None
             worker = self._worker = self._worker or self._interpreter.start()
-            deadline = time.monotonic() + _SECONDS
+            deadline = time.monotonic() + seconds
             try:
                 worker.channel.send(Frame({"op": "look", **about}), deadline)
                 return worker.channel.receive(deadline).header.get("found")
@@ -76,9 +78,15 @@ class Reader:
 
 
 class SourceReader:
-    """What can be read in one submission. Once a look has come to no end there is no other."""
+    """What can be read in one submission, while there is something left of its budget.
 
-    def __init__(self, reader: Reader, submission: Submission) -> None:
+    Once a look has come to no end there is no other.
+    """
+
+    def __init__(
+        self, reader: Reader, submission: Submission, budget: Budget | None = None
+    ) -> None:
+        self._budget = budget or Budget()
         self._reader = reader
         self._submission = submission
         self._known: dict[tuple[str, str], Any] = {}
@@ -92,7 +100,7 @@ class SourceReader:
         found = self._look(
             "place",
             f"{stage.slug} {target}",
-            {"sources": list(sources(self._submission, stage)), "target": target},
+            {"sources": list(stage_sources(self._submission, stage)), "target": target},
         )
         return safe(found) if isinstance(found, str) else ""
 
@@ -101,7 +109,7 @@ class SourceReader:
         if not stage.forbidden:
             return ()
         about = {
-            "sources": list(_all_sources(self._submission)),
+            "sources": list(all_sources(self._submission)),
             "own": [entry.name for entry in stage.entry_points],
             "others": [
                 entry.name
@@ -116,14 +124,14 @@ class SourceReader:
         return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
 
     def same(self, course: Course, stages: Sequence[Stage]) -> dict[str, Same]:
-        """By slug, the code of the stages of which it is known that nothing else has a say."""
+        """By slug, the code of the stages that no other code can affect."""
         submission = self._submission
         files = {name: data for name, data in submission.files.items() if name.endswith(".py")}
         if not all(map(_is_read_alike, files.values())):
             return {}
         kind = "files" if submission.is_folder else "script" if submission.script else "cells"
         about = {
-            "sources": list(_all_sources(replace(submission, files=files))),
+            "sources": list(all_sources(replace(submission, files=files))),
             "kind": kind,
             "modules": list(course.preload),
             "stages": {
@@ -146,41 +154,17 @@ class SourceReader:
 
     def _look(self, what: str, key: str, about: dict[str, Any]) -> Any:
         if (what, key) not in self._known:
-            found = None if self._is_hopeless else self._reader.ask({"what": what, **about})
+            self._is_hopeless |= self._budget.is_spent
+            seconds = min(_SECONDS, self._budget.left)
+            ask = self._reader.ask
+            found = None if self._is_hopeless else ask({"what": what, **about}, seconds)
             self._is_hopeless |= found is None
             self._known[what, key] = found
         return self._known[what, key]
 
 
-def sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
-    """Names and texts of where a stage's definitions may be; of cells the last one wins."""
-    if submission.cells is not None:
-        numbered = list(enumerate(submission.cells, start=1))
-        for number, cell in reversed(numbered):
-            lines = cell.split("\n")
-            if lines[0].lstrip().startswith("%%"):
-                lines[0] = ""
-            yield f"code cell {number}", "\n".join(lines)
-        return
-    name = submission.script or stage.file_name
-    yield name, _text(submission.files.get(name, b""))
-
-
-def _all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
-    if submission.cells is not None:
-        for number, cell in enumerate(submission.cells, start=1):
-            yield _cell_name(number), cell
-        return
-    for name, data in submission.files.items():
-        yield name, _text(data)
-
-
-def _cell_name(number: int) -> str:
-    return f"cell {number}"
-
-
 def _is_read_alike(data: bytes) -> bool:
-    """Whether Python reads a file as `_text` does: in UTF-8, and by no word of another encoding.
+    """Whether Python reads a file in UTF-8, as grader.run.sources does, not in another encoding.
 
     In another one a comment may hold code.
     """
@@ -189,7 +173,3 @@ def _is_read_alike(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return not _ANOTHER_ENCODING.search(b"\n".join(data.splitlines()[:2]))
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")

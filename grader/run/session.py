@@ -16,19 +16,24 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
 
-from grader.run.answers import AnswerError, Crash, Stopped, Timeout, stopped_after
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
-from grader.run.remote import Diverged, RemoteSubmission, StageUnderCheck
+from grader.run.failures import AnswerError, Crash, Timeout
+from grader.run.remote import RemoteSubmission
+from grader.run.stopping import Stopped, stopped_after
 from grader.run.transcripts import Key, Transcripts
+from grader.run.under_check import Diverged, StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, close_to
 from grader.types.proof import Comparison
+
+if TYPE_CHECKING:  # for the type alone; it is the checks that import the language
+    from grader.checking import Submission
 
 Result = TypeVar("Result")
 
@@ -38,6 +43,12 @@ _OPTIONS = (
     *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:doctest"),
     *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
+)
+_MESSAGE_CAP = 10_000  # characters of what a case tells the learner
+MARKERS = (
+    "points(n, stand_in=None, hint=None): what it is worth, what decides if it is skipped, a rung",
+    "random: the case draws other inputs for each seed of a run",
+    "pays(*constants, because): the check passes for these constant answers, and why it may",
 )
 _FIXTURES = ("submission", "seed", "device", "rand")
 
@@ -78,15 +89,31 @@ class Checks:
                     raise CourseError(f"{check.id}: there is no check {check.stand_in} to stand in")
             self.planned[stage.slug] = planned
 
-    def run(self, stage: Stage, remote: StageUnderCheck, seed: int, device: str) -> StageFacts:
-        """Run every check of `stage` against `remote` and close it, even if it is cancelled."""
+    def run(
+        self,
+        stage: Stage,
+        remote: StageUnderCheck,
+        seed: int,
+        device: str,
+        *,
+        only_random: bool = False,
+    ) -> StageFacts:
+        """Run every check of `stage` against `remote` and close it, even if it is cancelled.
+
+        With `only_random` only the cases run that another seed gives other inputs.
+        """
         facts: list[CaseFact] = []
         given_up: set[str] = set()
         self._use(remote, device)
         try:
             for case, item in self._items[stage.slug].items():
+                if only_random and not _is_random(item):
+                    continue
                 if case.check in given_up:
                     facts.append(CaseFact(case, Ending.NOT_RUN))
+                    continue
+                if over := remote.over:
+                    facts.append(CaseFact(case, Ending.TIMED_OUT, over))
                     continue
                 fact = self._run_case(case, item, remote, seed)
                 if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
@@ -97,6 +124,10 @@ class Checks:
         return StageFacts(
             stage.slug, self.planned[stage.slug], tuple(facts), printed, remote.forbidden
         )
+
+    def random(self, stage: Stage) -> set[Case]:
+        """The cases of a stage that another seed gives other inputs."""
+        return {case for case, item in self._items[stage.slug].items() if _is_random(item)}
 
     def facts(
         self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
@@ -124,7 +155,8 @@ class Checks:
         remote: StageUnderCheck,
         seed: int,
     ) -> CaseFact:
-        self._seed = zlib.crc32(f"{seed}:{case.id}".encode())
+        words = f"{seed}:{case.id}" if _is_random(item) else case.id
+        self._seed = zlib.crc32(words.encode())
         key = Key(case.id, self._seed, self._device)
         remote.begin(self._seed)
         start = time.perf_counter()
@@ -137,6 +169,7 @@ class Checks:
             error, compared = self._error(item)
         seconds = time.perf_counter() - start
         ending, message = _ending(error, remote)
+        message = message if len(message) <= _MESSAGE_CAP else f"{message[:_MESSAGE_CAP]} ..."
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
             ending = Ending.BROKEN  # the check itself had not begun
         fact = CaseFact(
@@ -144,12 +177,14 @@ class Checks:
             ending,
             message,
             seconds,
-            remote.last_target,
+            remote.case.last_target,
             remote.end(),
             compared=compared,
             lines=_lines(error, item),
+            way=_way(error),
+            axes=tuple(getattr(error, "axes", ())),
         )
-        if remote.has_lacked:
+        if remote.case.has_lacked:
             return fact  # others who give the same replies may not lack it
         return self._transcripts.learn(key, fact)
 
@@ -189,7 +224,7 @@ class Checks:
         return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, when)
 
     @pytest.fixture(name="submission")
-    def _submission_fixture(self) -> RemoteSubmission:
+    def _submission_fixture(self) -> Submission:
         assert self._current is not None
         return RemoteSubmission(self._current)
 
@@ -250,10 +285,8 @@ class _Loop:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Let the checks carry their points."""
-        config.addinivalue_line(
-            "markers",
-            "points(n, stand_in=None): what a check is worth, and which decides if it is skipped",
-        )
+        for marker in MARKERS:
+            config.addinivalue_line("markers", marker)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, Any]:
@@ -357,7 +390,14 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
             points=points,
             cases=tuple(cases[check]),
             stand_in=stand_in and f"{stage.slug}.{stand_in}",
+            hint=marker.kwargs.get("hint"),
+            pays=tuple(name for pays in item.iter_markers("pays") for name in pays.args),
         )
+
+
+def _is_random(item: pytest.Item) -> bool:
+    """Whether a case draws by the run's seed; all others draw the same in every run."""
+    return item.get_closest_marker("random") is not None
 
 
 def _fault(item: Any) -> str:
@@ -376,7 +416,15 @@ def _fault(item: Any) -> str:
     points = marker.args[0]
     if type(points) not in (int, float) or not 0 < points < math.inf:
         return f"{name}: points are a number above 0, not {points!r}"
-    return "" if (item.function.__doc__ or "").strip() else f"{name} has no docstring, its title"
+    hint = marker.kwargs.get("hint")
+    if hint is not None and (type(hint) is not int or hint < 1):
+        return f"{name}: hint is the number of a hint, not {hint!r}"
+    for pays in item.iter_markers("pays"):
+        if not (pays.args and pays.kwargs.get("because")):
+            return f'{name}: write @pytest.mark.pays("zeros", because="...") with a reason'
+    return (
+        "" if (item.function.__doc__ or "").strip() else f"{name} has no title: write a docstring"
+    )
 
 
 def _case(stage: Stage, item: pytest.Item) -> Case:
@@ -391,7 +439,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.PASSED, ""
     if isinstance(error, (KeyboardInterrupt, Stopped)):
         raise error
-    if stage.not_written:
+    if stage.case.not_written:
         return Ending.NOT_WRITTEN, "Not written yet"
     if isinstance(error, pytest.skip.Exception):
         return Ending.SKIPPED, str(error.msg)
@@ -406,9 +454,21 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
     said = f"{type(error).__name__}: {error}"
-    if stage.has_answered:  # `grade verify` proves that the check can handle a right answer
+    if stage.case.has_answered:  # `grade verify` proves that the check can handle a right answer
         return Ending.WRONG, _with_call(f"{NO_SENSE}: {said}", stage)
     return Ending.BROKEN, said
+
+
+def _way(error: BaseException | None) -> str:
+    """In which way a case failed, in words that are the same for each that fails so."""
+    while error is not None:
+        if isinstance(error, AnswerError):
+            return error.way or str(error)
+        way = getattr(error, "way", None)
+        if way is not None:
+            return str(way.value)
+        error = error.__context__  # a check may put another text in place of the failure's
+    return ""
 
 
 def _lines(error: BaseException | None, item: pytest.Item) -> tuple[int, ...]:
@@ -423,12 +483,12 @@ def _lines(error: BaseException | None, item: pytest.Item) -> tuple[int, ...]:
 
 def _and_call(message: str, stage: StageUnderCheck) -> str:
     """The message, whose own lines belong together, and then the call that it is about."""
-    return f"{message}\n  call      {stage.last_call}" if stage.last_call else message
+    return f"{message}\n  call      {stage.case.last_call}" if stage.case.last_call else message
 
 
 def _with_call(message: str, stage: StageUnderCheck) -> str:
     """The message with the call that it is about as its second line."""
-    if not stage.last_call:
+    if not stage.case.last_call:
         return message
     first, newline, rest = message.partition("\n")
-    return f"{first}\n  call      {stage.last_call}{newline}{rest}"
+    return f"{first}\n  call      {stage.case.last_call}{newline}{rest}"

@@ -71,8 +71,11 @@ class References:
             for entry in stage.entry_points
         ]
         files = solution_files(course) | {f"{_MODULE}.py": "".join(lines).encode()}
-        self._interpreter = interpreter
+        self._interpreter = interpreter.beside
         self._worker: Worker | None = None
+        if not interpreter.forks:  # it may have to import torch, for which no call has the time
+            self._worker = self._interpreter.start()
+        self._is_loaded = False
         self._begins = True
         self._load = Frame(
             {
@@ -118,9 +121,11 @@ class References:
         deadline = time.monotonic() + _ANSWER_SECONDS
         try:
             if self._worker is None:
-                self._worker = self._interpreter.start()
+                self._worker, self._is_loaded = self._interpreter.start(), False
+            if not self._is_loaded:
                 self._worker.channel.send(self._load, deadline)
                 self._worker.channel.receive(deadline)
+                self._is_loaded = True
             self._worker.channel.send(frame, deadline)
             return self._worker.channel.receive(deadline)
         except (Closed, DeadlineError, WireError):

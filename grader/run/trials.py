@@ -41,6 +41,7 @@ class Trial:
         return sum(outcome in outcomes for _, outcome in self.outcomes)
 
 
+_MOST_MADE = 1 << 53  # modules that tests have made
 _NONSENSE = Trial(ended="Your code's process answered with something else")
 
 
@@ -52,7 +53,9 @@ def trial_of(header: dict[str, Any]) -> Trial:
     if isinstance(header.get("error"), dict):
         return Trial(ended=_told(header["error"]))
     outcomes, made, ended = (header.get(key) for key in ("outcomes", "made", "ended"))
-    if not isinstance(outcomes, list) or len(outcomes) > TESTS_CAP or type(made) is not int:
+    if not isinstance(outcomes, list) or len(outcomes) > TESTS_CAP:
+        return _NONSENSE
+    if type(made) is not int or not 0 <= made <= _MOST_MADE:
         return _NONSENSE
     known = []
     for pair in outcomes:

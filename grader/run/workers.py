@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import signal
 import socket
@@ -15,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import metadata, resources
 from types import TracebackType
 
+from grader.run.scratch_root import ScratchRoot, sweep
 from grader.run.worker.scratch import remove_tree
 from grader.run.worker.wire import (
     TRUSTED_HEADER_CAP,
@@ -30,9 +33,11 @@ from grader.run.worker.wire import (
 from grader.types.course import Limits
 from grader.types.errors import KitError
 
+if sys.platform == "linux":
+    import resource
+
 _START_SECONDS = 120.0  # a cold disk may take that long to import torch
 _CONTROL_SECONDS = 30.0
-_FAREWELLS, _LAST_WORDS = 50, 0.02  # how often what is left is removed, and seconds in between
 # In the order in which they import each other.
 _SOURCES = (
     *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "names"),
@@ -45,6 +50,14 @@ End = int | str | None
 _TOO_MUCH = {"files": "it wrote more files than it may", "threads": "it started too many threads"}
 
 
+@dataclass(frozen=True)
+class Memory:
+    """The most bytes of address space that a process ever had, and those that it has now."""
+
+    peak: int
+    size: int
+
+
 class Worker:
     """One process that runs a submission's code; talk to it through `channel`."""
 
@@ -52,6 +65,7 @@ class Worker:
         self.channel = channel
         self._pid = pid
         self.scratch = scratch
+        self.is_used = False  # a submission may have left something in it
         self._interpreter = interpreter
 
     @property
@@ -59,11 +73,46 @@ class Worker:
         """Whether nobody has ended it."""
         return self in self._interpreter.workers
 
+    def processor_seconds(self) -> float:
+        """The processor time that the process has used so far; 0 where only its end tells."""
+        if sys.platform == "linux" and _CAN_FORK:
+            with suppress(OSError):  # it has ended
+                return time.clock_gettime(~self._pid << 3 | 2)  # clock_getcpuclockid(3)
+        return 0.0
+
+    def waited_seconds(self) -> float:
+        """How long the process was ready to run and had no processor; 0 where nobody counts it."""
+        try:
+            with open(f"/proc/{self._pid}/schedstat", encoding="ascii") as file:
+                return int(file.read().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
+    def allow(self, seconds: float) -> None:
+        """End the process when it has used so much processor time more, on Linux."""
+        if sys.platform == "linux" and _CAN_FORK and seconds != math.inf:
+            most = int(self.processor_seconds() + seconds) + 1
+            with suppress(OSError):  # it has ended
+                _, hard = resource.prlimit(self._pid, resource.RLIMIT_CPU)
+                if most < hard or hard == resource.RLIM_INFINITY:
+                    resource.prlimit(self._pid, resource.RLIMIT_CPU, (most, most + 1))
+
+    def memory(self) -> Memory | None:
+        """What the kernel says about the process's memory, None where it says nothing."""
+        try:
+            with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
+                said = dict(line.split(":", 1) for line in file)
+            peak, size = (int(said[key].split()[0]) << 10 for key in ("VmPeak", "VmSize"))
+        except (OSError, KeyError):
+            return None
+        return Memory(peak, size)
+
     def release(self) -> None:
         """Have done with the worker; where starting one is slow it is kept for the next stage."""
         if _CAN_FORK:
             self.end()
         else:
+            self.is_used = True
             self._interpreter.idle = self
 
     def end(self, grace: float = 0.0) -> End:
@@ -91,9 +140,11 @@ class Interpreter:
             # A check would ask a worker for a GPU that it may not open, and once gradients were
             # taken where torch sees one, no process that is forked off can take any.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        self._scratch_root = tempfile.mkdtemp(prefix="grade-")
+        self._preload, self._limits, self._gpu = preload, limits, gpu
+        self._beside: Interpreter | None = None
+        self._scratch_root = ScratchRoot()
         self._setup = {
-            "scratch_root": self._scratch_root,
+            "scratch_root": self._scratch_root.path,
             "path": _environment_path(),
             "preload": list(preload),
             "hidden": sorted(_own_entries()),
@@ -105,18 +156,46 @@ class Interpreter:
             "fork": _CAN_FORK,
         }
         self._ready = False
+        self._missing_layers: tuple[str, ...] = ()
         self.idle: Worker | None = None
         self.workers: set[Worker] = set()
+        self._seconds_of_ended = 0.0
         try:
             self._process, self._control = _launch(self._setup)
+            sweep()  # while the other one imports
         except BaseException:  # Ctrl-C, for one: nobody else knows of the folder yet
-            remove_tree(self._scratch_root)
+            self._scratch_root.remove()
             raise
 
     @property
     def forks(self) -> bool:
         """Whether it can have several workers at a time."""
         return _CAN_FORK
+
+    @property
+    def beside(self) -> Interpreter:
+        """One whose worker can run beside this one's: itself where it has several, or another.
+
+        The other one ends with this one.
+        """
+        if self.forks:
+            return self
+        if self._beside is None:
+            self._beside = Interpreter(self._preload, self._limits, gpu=self._gpu)
+        return self._beside
+
+    @property
+    def missing_layers(self) -> tuple[str, ...]:
+        """What this machine does not lock, found out before any submission is run.
+
+        Raises KitError if the interpreter cannot import the course's libraries.
+        """
+        self._wait_until_ready(Channel(self._control))
+        return self._missing_layers
+
+    def processor_seconds(self) -> float:
+        """The processor time that all workers have used so far, where they are forked."""
+        return self._seconds_of_ended + sum(each.processor_seconds() for each in self.workers)
 
     def copy(self) -> Interpreter:
         """Another one, forked off this one: as warm, with workers of its own.
@@ -147,26 +226,27 @@ class Interpreter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._beside is not None:
+            self._beside.__exit__(kind, error, traceback)
         _kill(self._process)  # it may be importing still
         self.close()  # not before: it would clean up at the same time as we do
-        for _ in range(_FAREWELLS):
-            remove_tree(self._scratch_root)
-            if not os.path.exists(self._scratch_root):
-                break
-            time.sleep(_LAST_WORDS)  # a worker that is about to end has written something
+        self._scratch_root.remove()
 
-    def start(self, *, tests: bool = False) -> Worker:
+    def start(self, *, tests: bool = False, measured: bool = False) -> Worker:
         """A new worker, one that runs `tests` with pytest loaded before it is forked.
+
+        If it is to be `measured`, its size tells what it uses: it keeps no freed memory.
 
         Raises KitError if the interpreter cannot import the course's libraries.
         """
-        if self.idle is not None:
+        if self.idle is not None and not measured:
             worker, self.idle = self.idle, None
             return worker
         channel = Channel(self._control, sends=TRUSTED_HEADER_CAP)
         self._wait_until_ready(channel)
-        scratch = tempfile.mkdtemp(dir=self._scratch_root)
-        request = Frame({"op": "start", "scratch": scratch, "tests": tests})
+        scratch = tempfile.mkdtemp(dir=self._scratch_root.path)
+        header = {"op": "start", "scratch": scratch, "tests": tests, "measured": measured}
+        request = Frame(header)
         deadline = time.monotonic() + _CONTROL_SECONDS
         try:
             channel.send(request, deadline)
@@ -189,9 +269,16 @@ class Interpreter:
         return worker
 
     def prepare(self) -> None:
-        """Start the worker that is needed next, now that nobody waits for it."""
+        """Start the worker that the next submission needs, now that nobody waits for it."""
+        self.drop_used()
         if self.idle is None:
             self.idle = self.start()
+
+    def drop_used(self) -> None:
+        """End a worker that was kept for the next stage: no other submission may meet it."""
+        if self.idle is not None and self.idle.is_used:
+            worker, self.idle = self.idle, None
+            worker.end()
 
     def end(self, pid: int, grace: float) -> End:
         """End a worker and return how it ended."""
@@ -207,6 +294,7 @@ class Interpreter:
             answer = channel.receive(deadline).header
         except (Closed, DeadlineError):
             return None
+        self._seconds_of_ended += answer["seconds"]
         why: str | None = answer["why"]
         status: int | None = answer["status"]
         return status if why is None else why
@@ -224,6 +312,7 @@ class Interpreter:
                 f"(python: {sys.executable}; is the kit installed in it?)"
             )
         self._ready = True
+        self._missing_layers = tuple(answer["missing_layers"])
 
 
 def how_it_ended(status: End) -> str:

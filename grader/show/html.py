@@ -1,24 +1,21 @@
-"""The report as HTML for a notebook: small, without scripts, and all that strangers wrote escaped.
+"""The report as HTML for a notebook: small, without scripts, with every stranger's text escaped.
 
-No text has a colour or a background of its own, so it can be read in any theme; a coloured edge
-only repeats what a word says.
+No text has its own colour or background, so it is readable in any theme; a coloured edge only
+repeats what a word says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 
-from grader.show.heatmap_html import heatmap_html
+from grader.show.failure import NOT_YOURS, TOO_SLOW
+from grader.show.scoreboard import VISIBLE_PASS, standing
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
-from grader.show.terminal import NOT_YOURS, TOO_SLOW, VISIBLE_PASS, failures, standing
-from grader.types.hints import Hints
-from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.report import Cause, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import safe
-from grader.types.trace import TracedHeatmap
 
-_SHOWN = 3  # reasons that are shown at once; the others can be opened
+_SHOWN = 3  # reasons to show; the reader can open the others
 _LINES = 40
 _LETTERS = 4000
 
@@ -35,25 +32,17 @@ _WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 _MORE_RUN = "These are your visible checks; more checks run on submission."
 
 
-@dataclass(frozen=True)
-class StageAids:
-    """What can be opened beside a stage's result: its hints, and what its example shows."""
+def verdict_html(report: Report, beside: Mapping[str, str]) -> str:
+    """For one stage: why it fails, and the HTML in `beside` for its slug.
 
-    hints: Hints | None = None
-    heatmap: TracedHeatmap | None = None
-
-
-def verdict_html(report: Report, aids: Mapping[str, StageAids]) -> str:
-    """One stage: why it fails and its hints, or what was learnt.
-
-    Several: the scoreboard, then the same of those that fail.
+    For several stages: the scoreboard, then the same for each failing stage.
     """
     parts, shown = ["<div>"], report.stages
     if len(shown) > 1:
         parts.append(_scoreboard(report))
         shown = tuple(stage for stage in shown if stage.status in (Status.FAILED, Status.ERROR))
     for stage in shown:
-        parts.append(_stage(report, stage, aids.get(stage.slug, StageAids())))
+        parts.append(_stage(report, stage, beside.get(stage.slug, "")))
     notes = [*_skipped(report), *report.notes]
     if notes:
         parts.append(f"<p><small>{'<br>'.join(_text(note) for note in notes)}</small></p>")
@@ -61,39 +50,39 @@ def verdict_html(report: Report, aids: Mapping[str, StageAids]) -> str:
 
 
 def scoreboard_html(report: Report) -> str:
-    """The stages, their points and the total, for the top of a page where each stage has a cell.
+    """The stages, their points and the total, for the top of a page with a cell for each stage.
 
-    Each stage leads to what has the stage's slug as its name.
+    Each stage links to the anchor with its slug.
     """
     return f'<div class="scoreboard">{_scoreboard(report, with_links=True)}</div>'
 
 
 def feedback_html(report: Report, stage: StageResult) -> str:
-    """What a student is told of a stage that was handed in: no hints, but which to ask for."""
+    """The feedback on a submitted stage: no hints, but which one to ask for."""
     parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:
         parts.append("<p>Nothing is written here yet.</p>")
     elif stage.status is not Status.PASSED:
         parts.extend(_failures(report, stage))
     if stage.printed.strip():
-        parts.append(_details("Your code printed", _pre(stage.printed)))
+        parts.append(details_html("Your code printed", _pre(stage.printed)))
     if stage.status is Status.FAILED and stage.caused_by is None:
         advised = stage.advised
-        which = f", where hint {advised.hint} speaks to this mistake" if advised else ""
+        which = f", where hint {advised.hint} is about this mistake" if advised else ""
         parts.append(
-            f"<p>To go on: <code>grade hint {_text(stage.slug)}</code>{which}. "
-            "You can mend it and grade it again for yourself.</p>"
+            f"<p>To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
+            "You can fix your code and grade it yourself.</p>"
         )
     return "".join(parts) + "</section>"
 
 
 def markdown_html(text: str) -> str:
-    """Simple markdown, as `Page.markdown` knows it; whatever else there is stays text."""
+    """Simple markdown, as in `Page.markdown`; everything else stays text."""
     return "".join(_blocks(safe(text).strip("\n").split("\n")))
 
 
 def inline_html(text: str) -> str:
-    """One paragraph of it: `code` and **bold** are drawn, nothing else is."""
+    """One paragraph of simple markdown: only `code` and **bold** are styled."""
     parts = []
     for part in INLINE.split(safe(text)):
         if part.startswith("`") and part.endswith("`") and len(part) > 2:
@@ -126,33 +115,26 @@ def _scoreboard(report: Report, *, with_links: bool = False) -> str:
     return (
         f'<table style="border-collapse:collapse"><caption>{_text(report.course)}</caption>'
         f"<tbody>{rows}</tbody></table>"
-        f'<p style="margin:.6em 0"><strong>Together: {total}</strong></p>'
+        f'<p style="margin:.6em 0"><strong>Total: {total}</strong></p>'
         + (f"<p>{_MORE_RUN}</p>" if report.is_partial else "")
     )
 
 
-def _stage(report: Report, stage: StageResult, aids: StageAids) -> str:
+def _stage(report: Report, stage: StageResult, beside: str) -> str:
     parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:
         parts.append(
-            "<p>Put your code in place of <code>raise NotImplementedError</code> and run the cell "
-            "again.</p>"
+            "<p>Put your code in place of <code>raise NotImplementedError</code> and rerun the "
+            "cell.</p>"
         )
     elif stage.status is not Status.PASSED:
         parts.extend(_failures(report, stage))
     elif stage.is_partial:
-        said = VISIBLE_PASS if stage.checks else "No check is visible: graded on submission."
-        parts.append(f"<p>{said}</p>")
+        words = VISIBLE_PASS if stage.checks else "Its checks run on submission; none is visible."
+        parts.append(f"<p>{words}</p>")
     if stage.printed.strip():
-        parts.append(_details("Your code printed", _pre(stage.printed)))
-    if aids.heatmap is not None:
-        parts.append(_details("What your code makes of an example", heatmap_html(aids.heatmap)))
-    if aids.hints is not None:
-        if stage.status is Status.PASSED:
-            parts.append(_aftermath(aids.hints))
-        elif stage.status is not Status.ERROR and stage.caused_by is None:
-            parts.append(_ladder(aids.hints, stage.advised))
-    return "".join(parts) + "</section>"
+        parts.append(details_html("Your code printed", _pre(stage.printed)))
+    return "".join([*parts, beside]) + "</section>"
 
 
 def _stage_opening(stage: StageResult) -> str:
@@ -186,11 +168,11 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
             f"<p><code>{_text(stage.slug)}</code> fails only because it uses "
             f"<code>{_text(stage.caused_by)}</code>, which is not "
             f"{'written' if not_written else 'right'} yet. "
-            f"{'Write' if not_written else 'Mend'} that one first.</p>"
+            f"{'Write' if not_written else 'Fix'} that one first.</p>"
         )
         return
-    groups = failures(stage)
-    bad = sum(len(group) for group in groups)
+    causes = stage.causes
+    bad = sum(len(cause.checks) for cause in causes)
     checks = [check for check in stage.checks if check.outcome is not Outcome.SKIPPED]
     if bad:
         verb = "does" if bad == 1 else "do"
@@ -199,39 +181,42 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         yield f"<p>{NOT_YOURS}</p>"
     if stage.perhaps is not None:
         yield (
-            f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet: that may be "
-            "why, so begin there.</p>"
+            f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet. That may be "
+            "the reason, so start there.</p>"
         )
-    said: set[str] = set()
-    shown = [_reason(group, said) for group in groups]
+    shown = [_cause(cause) for cause in causes]
     yield from shown[:_SHOWN]
     if shown[_SHOWN:]:
-        left = sum(len(group) for group in groups[_SHOWN:])
-        yield _details(count(left, "more failing check"), "".join(shown[_SHOWN:]))
+        left = sum(len(cause.checks) for cause in causes[_SHOWN:])
+        yield details_html(count(left, "more failing check"), "".join(shown[_SHOWN:]))
 
 
-def _reason(group: Sequence[CheckResult], said: set[str]) -> str:
-    """The checks that fail for one reason, and that reason; `said` are diagnoses given before."""
+def _cause(cause: Cause) -> str:
+    """The checks that one mistake fails, and what one of them says."""
     parts = []
-    for check in group:
+    for check in cause.checks:
         lost = check.max_score - check.score
         points = f" (-{count(lost, 'point')})" if lost > 0 else ""
         parts.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
     body = [f"<p>{'<br>'.join(parts)}</p>"]
-    check = group[0]
+    check = cause.show
     if check.outcome is Outcome.ERROR:
         body.append(f"<p>{NOT_YOURS}</p>")
     elif check.outcome is Outcome.TIMEOUT:
         body.append(f"<p>{TOO_SLOW}</p>")
-    if check.message.strip():
-        body.append(_pre(check.message))
     found = check.diagnosis
     if found is not None:
-        again = found.id in said
-        said.add(found.id)
-        likely = "the same as above" if again else inline_html(found.text)
-        body.append(f'<p style="margin:.6em 0"><strong>Likely:</strong> {likely}</p>')
+        body.append(f'<p style="margin:.6em 0">{_known(found)}</p>')
+        if found.place:
+            body.append(_pre(found.place))
+    if check.message.strip():
+        body.append(_pre(check.message))
     return "".join(body)
+
+
+def _known(found: Diagnosis) -> str:
+    opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
+    return opening + inline_html(found.text)
 
 
 def _skipped(report: Report) -> list[str]:
@@ -240,41 +225,6 @@ def _skipped(report: Report) -> list[str]:
     reasons = ", ".join(sorted(filter(None, map(str.strip, set(skipped)))))
     why = f": {reasons}" if reasons else ""
     return [f"{count(len(skipped))} skipped, at no cost{why}"] if skipped else []
-
-
-# --- hints -------------------------------------------------------------------------------------
-
-
-def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
-    """Hints inside hints: opening one shows that there is a next. First the one for the mistake."""
-    total, rung = len(hints.rungs), advised.hint if advised else None
-    first = rung if rung is not None and 1 <= rung <= total else 1
-    reason = ", for this mistake" if first == rung else ""
-    ladder = _rungs(hints, first, total, f"A hint{reason}")
-    if first > 1:
-        ladder += _rungs(hints, 1, first - 1, "The hints before it")
-    return ladder
-
-
-def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
-    """The rungs from `first` to `last`, each inside the one before."""
-    total, inner = len(hints.rungs), ""
-    for number in range(last, first - 1, -1):
-        rung = hints.rungs[number - 1]
-        summary = f"{opening if number == first else 'The next hint'} ({number} of {total})"
-        heading = f"<p><strong>{inline_html(rung.heading)}</strong></p>"
-        inner = _details(summary, heading + markdown_html(rung.text) + inner)
-    return inner
-
-
-def _aftermath(hints: Hints) -> str:
-    parts = []
-    if hints.learnt:
-        parts.append(f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}")
-    for heading, text in (("Why it is written so", hints.why), ("Read next", hints.read_next)):
-        if text:
-            parts.append(_details(heading, markdown_html(text)))
-    return "".join(parts)
 
 
 # --- small pieces ------------------------------------------------------------------------------
@@ -335,8 +285,8 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     yield from close()
 
 
-def _details(summary: str, body: str) -> str:
-    """Something to open; what is in it stands a little to the right."""
+def details_html(summary: str, body: str) -> str:
+    """A part that the reader can open, with an indented body."""
     return (
         '<details style="margin:.6em 0">'
         f'<summary style="cursor:pointer">{escape(summary)}</summary>'
@@ -345,7 +295,7 @@ def _details(summary: str, body: str) -> str:
 
 
 def _pre(text: str) -> str:
-    """Text as it is, cut to a length that a page can bear."""
+    """Unchanged text, cut to a reasonable length."""
     text = safe(text).strip("\n").rstrip()
     kept = "\n".join(text[:_LETTERS].split("\n")[:_LINES])
     more = "\n... and more" if len(kept) < len(text) else ""

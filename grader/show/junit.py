@@ -1,7 +1,7 @@
-"""The report as JUnit XML, as Jenkins and other build servers read it. Pure.
+"""The report as JUnit XML for Jenkins and other build servers. Pure.
 
-The form is that of https://github.com/jenkinsci/xunit-plugin, junit-10.xsd, which pytest keeps to
-as well: a suite for each stage, a case for each check.
+It follows junit-10.xsd of https://github.com/jenkinsci/xunit-plugin, as pytest does: a suite for
+each stage, a case for each check.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from grader.show.screen import amount
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.text import safe
 
-# What `safe` leaves and XML 1.0 does not allow: https://www.w3.org/TR/xml/#charsets
+# Characters that `safe` keeps but XML 1.0 forbids: https://www.w3.org/TR/xml/#charsets
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def junit(report: Report) -> str:
     """The report as the text of an XML file.
 
-    A check that failed or ran out of time is a failure, one that the grader could not run an error.
-    Skipped are those of a stage that is not begun. Points are properties of the suite.
+    A check that failed or timed out is a failure; one that the grader could not run is an error.
+    Checks of a stage that is not started are skipped. Points are properties of the suite.
     """
     suites = ElementTree.Element("testsuites", name=_text(report.course))
     totals = {"tests": 0, "failures": 0, "errors": 0}
     for stage in report.stages:
-        suite = _suite(stage)
+        suite = _suite(stage, " ".join(report.unlocked))
         for name in totals:
             totals[name] += int(suite.get(name, "0"))
         suites.append(suite)
@@ -39,7 +39,7 @@ def junit(report: Report) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _suite(stage: StageResult) -> ElementTree.Element:
+def _suite(stage: StageResult, unlocked: str) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_text(stage.slug))
     properties = ElementTree.SubElement(suite, "properties")
     facts = {
@@ -48,6 +48,7 @@ def _suite(stage: StageResult) -> ElementTree.Element:
         "bonus": str(stage.bonus).lower(),
         "points": f"{amount(stage.score)}/{amount(stage.max_score)}",
         "caused_by": stage.caused_by or "",
+        "unlocked": unlocked,
     }
     facts |= {
         f"points.{check.id}": f"{amount(check.score)}/{amount(check.max_score)}"
@@ -84,17 +85,17 @@ def _case(stage: StageResult, check: CheckResult) -> ElementTree.Element:
     kind = check.outcome.value
     if stage.status is Status.NOT_STARTED and tag == "failure":
         tag, kind = "skipped", "not_started"
-    told = [check.title, check.message]
+    lines = [check.title, check.message]
     if check.diagnosis is not None:
-        told.append(f"Likely: {check.diagnosis.text}")
+        lines.append(f"{check.diagnosis.opening}{check.diagnosis.text}")
     first = check.message.strip().split("\n")[0] or check.title
     result = ElementTree.SubElement(case, tag, type=kind, message=_text(first))
-    result.text = _text("\n\n".join(filter(None, told)))
+    result.text = _text("\n\n".join(filter(None, lines)))
     return case
 
 
 def _seconds(checks: Iterable[CheckResult]) -> str:
-    """Three decimals at most: the schema's pattern for a time has no more."""
+    """The sum with three decimals, the most that the schema allows."""
     return f"{sum(check.seconds for check in checks):.3f}"
 
 

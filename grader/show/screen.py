@@ -1,7 +1,8 @@
 """The medium of every text screen: its width, its alphabet, wrapping and simple markdown.
 
-A renderer is a function from a `Page` to lines. `Screen` wraps it as something rich can print, so
-that width and encoding are those of the console it is printed on, known only at that moment.
+A renderer is a function from a `Page` to lines. The decorator `screen` makes of it a function that
+returns a `Screen`, which rich can print: width and encoding are those of the console it is printed
+on, known only at that moment.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -19,6 +21,8 @@ from grader.types.text import safe
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions
+
+_Args = ParamSpec("_Args")
 
 WIDEST = 88  # wider lines are harder to read than to wrap
 MARGIN = 2
@@ -214,7 +218,7 @@ class PlainConsole(Console):
 
 
 class Screen:
-    """Lines that rich can print: drawn anew for every console, nothing is wrapped twice."""
+    """Lines that rich can print. They are redrawn for each console, so nothing is wrapped twice."""
 
     def __init__(self, draw: Callable[[Page], Iterable[Text]]) -> None:
         self.draw = draw
@@ -235,6 +239,18 @@ class Screen:
             line.no_wrap = True
             line.overflow = "ignore"
             yield line
+
+
+def screen(
+    draw: Callable[Concatenate[Page, _Args], Iterable[Text]],
+) -> Callable[_Args, Screen]:
+    """Turn a renderer into a function that takes its other arguments and returns a Screen."""
+
+    @wraps(draw)
+    def made(*args: _Args.args, **kwargs: _Args.kwargs) -> Screen:
+        return Screen(lambda page: draw(page, *args, **kwargs))
+
+    return made
 
 
 def amount(points: float) -> str:

@@ -1,4 +1,4 @@
-"""What the commands that make and mend a workspace say."""
+"""What the commands that make, restore and update a workspace print."""
 
 from __future__ import annotations
 
@@ -6,42 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from grader.show.screen import MARGIN, Page, Screen, count
+from grader.show.screen import MARGIN, Page, count, screen
 
 
-def made(name: str, files: int, steps: Sequence[tuple[str, str]]) -> Screen:
+@screen
+def made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
     """A new workspace with so many files to work in, and what to type next.
 
     `name` is the folder's, "" for the working folder.
     """
-    return Screen(lambda page: _made(page, name, files, steps))
-
-
-def restored(name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]) -> Screen:
-    """A workspace that was there before: the files that were missing, and what to type next."""
-    return Screen(lambda page: _restored(page, name, files, steps))
-
-
-def handed_out(
-    name: str, files: Sequence[str], copies: Sequence[str], steps: Sequence[tuple[str, str]]
-) -> Screen:
-    """Files written for others, the copies kept of what was there, and what to type next.
-
-    `name` is the folder's, "" for the working folder.
-    """
-    return Screen(lambda page: _handed_out(page, name, files, copies, steps))
-
-
-def notices(sentences: Iterable[str]) -> Screen:
-    """One fact after the other."""
-    return Screen(
-        lambda page: (
-            line for sentence in sentences for line in page.sentence(page.inline(sentence))
-        )
-    )
-
-
-def _made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
     yield Text()
     what = f"exercises/ with {count(files, 'file')} to work in, README.md, settings for editors."
     where = page.word(name) or "a workspace here"
@@ -49,9 +22,11 @@ def _made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -
     yield from _steps(page, steps)
 
 
-def _restored(
+@screen
+def restored(
     page: Page, name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]
 ) -> Iterator[Text]:
+    """A workspace that was there before: the files that were missing, and what to type next."""
     yield Text()
     done = "What was missing is there again:" if files else "Nothing is missing."
     where = page.word(name) or "This folder"
@@ -61,13 +36,18 @@ def _restored(
     yield from _steps(page, steps)
 
 
-def _handed_out(
+@screen
+def handed_out(
     page: Page,
     name: str,
     files: Sequence[str],
     copies: Sequence[str],
     steps: Sequence[tuple[str, str]],
 ) -> Iterator[Text]:
+    """Files written for others, the copies kept of what was there, and what to type next.
+
+    `name` is the folder's, "" for the working folder.
+    """
     yield Text()
     where = page.word(name) or "this folder"
     said = f"Written in {where}:" if files else f"All is up to date in {where}."
@@ -79,6 +59,13 @@ def _handed_out(
     for copy in copies:
         yield from page.wrap(Text(page.word(copy)), MARGIN + 2)
     yield from _steps(page, steps)
+
+
+@screen
+def notices(page: Page, sentences: Iterable[str]) -> Iterator[Text]:
+    """One paragraph for each sentence."""
+    for sentence in sentences:
+        yield from page.sentence(page.inline(sentence))
 
 
 def _steps(page: Page, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:

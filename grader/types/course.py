@@ -9,28 +9,36 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use; seconds are wall time but `cpu_seconds`, which is a worker's.
+    """What a submission may use. Seconds are wall time, except a worker's `cpu_seconds`.
 
-    `stage_seconds` is for all the calls and imports of one stage together, `file_mb` for one of a
-    worker's files, `scratch_mb` for all of them.
+    On Linux, time in which a worker was ready to run but got no CPU does not count against
+    `call_seconds` and `load_seconds`; a call never takes more than four times its limit.
+    `stage_seconds` limits all calls and imports of one stage together, `file_mb` one file of a
+    worker, `scratch_mb` all its files. `submission_seconds` limits all work for one submission, the
+    checker's too: wall time or CPU time, whichever is more.
     """
 
     call_seconds: float = 3.0
     load_seconds: float = 10.0
     stage_seconds: float = 60.0
+    submission_seconds: float = 120.0
     cpu_seconds: int = 120
     memory_mb: int = 2048
     file_mb: int = 16
     scratch_mb: int = 64
 
+    def is_near(self, seconds: float) -> bool:
+        """Whether a submission that took `seconds` used more than half of its limit."""
+        return seconds > self.submission_seconds / 2
+
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A function or class that the learner writes, and what it gives back.
+    """A function or class that the learner writes, and the kind of its result.
 
-    `returns` holds one kind ("tensor", "array", "number", "any") for each value; a tuple of values
-    if `is_tuple`. For a class (`is_class`) it is what calling the object gives. Where the learner
-    writes tests (`is_fixture`) the name is that of the fixture that these take.
+    `returns` holds one kind ("tensor", "array", "number", "any") for each value; the result is a
+    tuple of values if `is_tuple`. For a class (`is_class`) it is the result of calling the object.
+    If the learner writes tests (`is_fixture`), the name is that of their fixture.
     """
 
     name: str
@@ -40,7 +48,7 @@ class EntryPoint:
     is_fixture: bool = False
 
     def asks_for(self, name: str) -> bool:
-        """Whether a definition of that name is what the learner is to write, or a part of it."""
+        """Whether a definition of that name is what the learner must write, or a part of it."""
         if self.is_fixture:
             return name.startswith("test") or "Test" in name
         return name == self.name
@@ -50,8 +58,8 @@ class EntryPoint:
 class Stage:
     """One stage: `requires` are slugs of earlier stages whose functions this one calls.
 
-    `visible` names the checks, without "test_", that students of a course are given. Calling one of
-    the `forbidden` dotted names costs `forbidden_cost`, from 0 to 1, of the points.
+    `visible` names the checks, without "test_", that students get. Calling one of the `forbidden`
+    dotted names costs the share `forbidden_cost`, from 0 to 1, of the points.
     """
 
     slug: str
@@ -67,11 +75,11 @@ class Stage:
 
     @property
     def fixture(self) -> str:
-        """The fixture of the tests that the learner writes; "" if it is something else."""
+        """The fixture of the tests that the learner writes; "" if the learner writes no tests."""
         return next((entry.name for entry in self.entry_points if entry.is_fixture), "")
 
     def place(self, file: Path) -> str:
-        """What an error calls one of the course's files: its path from `root` on."""
+        """The name of a course's file in errors: its path from `root` on."""
         return file.relative_to(self.root).as_posix()
 
     @property
@@ -111,23 +119,23 @@ class Stage:
 
     @property
     def mutants_file(self) -> Path:
-        """What an author has recorded of the solution's mutants; it need not be there."""
+        """The author's records about the solution's mutants; it may be missing."""
         return self.root / "tests" / "mutants" / f"{self.slug}.toml"
 
     @property
     def predictions_file(self) -> Path:
-        """The questions to think about before any code is written; it need not be there."""
+        """The questions to think about before writing code; it may be missing."""
         return self.root / "hints" / "predictions" / f"{self.slug}.md"
 
     @property
     def trace_file(self) -> Path:
-        """The small example whose steps are shown; it need not be there."""
+        """The small example for the trace; it may be missing."""
         return self.root / "hints" / "traces" / self.file_name
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Stages, in the course's order, that students hand in as one notebook; `name` is its name."""
+    """Stages, in the course's order, that students submit as one notebook called `name`."""
 
     name: str
     stages: tuple[Stage, ...]
@@ -137,8 +145,8 @@ class Assignment:
 class Course:
     """A course as course.toml describes it; `root` is that file's folder.
 
-    In a student's copy, `is_partial`, there are only the visible checks and no solutions. With
-    `follow_through` a stage that fails only for an earlier one's fault has its points all the same.
+    A student's copy (`is_partial`) has only the visible checks and no solutions. With
+    `follow_through`, a stage that fails only because of an earlier one still gets its points.
     """
 
     name: str

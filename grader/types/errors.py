@@ -1,9 +1,10 @@
-"""Errors that are told to a person in one line, without a traceback."""
+"""Errors that people see as one line, without a traceback."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class KitError(Exception):
@@ -15,14 +16,23 @@ class CourseError(KitError):
 
 
 class SubmissionFileError(KitError):
-    """The submission cannot be read at all: no such path, not a notebook, too large."""
+    """The submission cannot be graded: a link, not a notebook, too large. It gets no points."""
+
+
+class NoSubmissionError(SubmissionFileError):
+    """There is no submission at the path, so the person has to type another one."""
 
 
 class ProgressError(KitError):
-    """What is remembered of a learner cannot be read or written."""
+    """The learner's progress cannot be read or written."""
 
 
 def close_to(word: str, known: Iterable[str]) -> str:
-    """What of all that is `known` may have been meant, in brackets; "" if nothing comes close."""
+    """A suggestion in brackets: the known word closest to `word`; "" if none is close."""
     close = difflib.get_close_matches(word, sorted(known), n=1)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def unwritable(error: OSError, place: Path | str) -> KitError:
+    """The KitError for a file that cannot be written; `place` is its name if the error has none."""
+    return KitError(f"{error.filename or place}: cannot be written: {error.strerror}")

@@ -1,4 +1,4 @@
-"""What `grade verify` has proven of a course's stages."""
+"""The results of `grade verify` for a course's stages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison of an answer with what is expected, as a check made it.
+    """A check's comparison of an answer with the expected value.
 
-    `share` is the largest difference in parts of the tolerance: up to 1 it passes; infinite where
-    no finite number tells it. `kind` is how it was compared, `tolerance` how much was allowed,
-    which `is_usual` if it is no more than a dtype has where the author says nothing.
+    `share` is the largest difference as a share of the tolerance: up to 1 passes; infinite if the
+    difference is not finite. `kind` is the kind of comparison, `tolerance` the allowed difference;
+    it `is_usual` if it is at most the dtype's default.
     """
 
     kind: str
@@ -22,11 +22,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ToleranceProof:
-    """The room of one tolerance of a check, on both sides; shares are parts of the tolerance.
+    """The room of one tolerance of a check on both sides, as shares of the tolerance.
 
-    `right` is the largest that a right answer takes. `wrong` is that of the misconception that
-    comes `nearest` to passing, None if none differs by finite numbers. It `is_exceeded` if one is
-    well beyond it; of the `faint` ones nothing else tells, and they are not.
+    `right` is the largest share of a right answer. `wrong` is that of the misconception `nearest`
+    to passing, None if none differs by finite numbers. It `is_exceeded` if a misconception is well
+    beyond it. The `faint` ones are barely beyond it, and no other check catches them.
     """
 
     check: str
@@ -41,7 +41,7 @@ class ToleranceProof:
 
 @dataclass(frozen=True)
 class CheckProof:
-    """A check: the misconceptions that it catches, and the seconds that a right answer takes."""
+    """A check: the misconceptions that it catches, and its seconds for a right answer."""
 
     id: str
     title: str
@@ -51,9 +51,9 @@ class CheckProof:
 
 @dataclass(frozen=True)
 class MisconceptionProof:
-    """What became of one misconception: the checks that caught it, and the name it was given.
+    """The result for one misconception: the checks that caught it, and the diagnosed name.
 
-    `same_as` are the ids of those that answer every request of the checks exactly as this one does.
+    `same_as` are the ids of misconceptions that answer every request of the checks identically.
     """
 
     id: str
@@ -64,7 +64,7 @@ class MisconceptionProof:
 
 @dataclass(frozen=True)
 class Todo:
-    """A line that an author has yet to write."""
+    """A line that an author still has to write."""
 
     file: str
     line: int
@@ -76,10 +76,10 @@ class Todo:
 
 @dataclass(frozen=True)
 class StageProof:
-    """What was proven of one stage; `problems` is empty if all is well.
+    """The proof of one stage; `problems` is empty if it is sound.
 
-    `seeds` is how often the solution was run, `accepted` names the answers in other styles that got
-    full marks. `notes` are no fault, but worth a look.
+    `seeds` is how often the solution ran; `accepted` names the answers in other styles that got
+    full points. `notes` are not faults, but worth a look.
     """
 
     slug: str
@@ -94,7 +94,7 @@ class StageProof:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is nothing to mend and nothing left to write."""
+        """Whether there is nothing to fix and nothing left to write."""
         return not self.problems and not self.todos
 
 
@@ -108,5 +108,5 @@ class CourseProof:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all is proven."""
+        """Whether everything is proven."""
         return not self.strays and all(stage.is_sound for stage in self.stages)

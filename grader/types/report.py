@@ -1,18 +1,24 @@
-"""The report: what every channel (terminal, JSON, notebook, gradebook) shows of one submission."""
+"""The report on one submission, which every channel (terminal, JSON, notebook ...) shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from grader.types.text import safe_data
+
 SCHEMA = 1
-UNLOCKED = "this machine does not lock: "  # a note of a report begins so
+REFUSED = "can-be-read"  # the only check of a refused submission; no test can have this name
+_SMALL = 12  # numbers of an input
+_MOST = 1e12  # points or seconds
+# The start of a note in a report.
+UNLOCKED = "graded without a complete lock; this machine does not lock: "
 
 
 class Outcome(str, Enum):
-    """How one check ended. FAILED is the learner's, ERROR is not; TIMEOUT never gave an answer."""
+    """How one check ended. FAILED is the learner's fault, ERROR is not; TIMEOUT gave no answer."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -21,8 +27,24 @@ class Outcome(str, Enum):
     TIMEOUT = "timeout"
 
 
+class Way(Enum):
+    """The way in which an answer is wrong."""
+
+    SHAPE = "shape"
+    VALUES = "values"
+    GRADIENT = "gradient"
+    DTYPE = "dtype"
+    DEVICE = "device"
+    IN_PLACE = "in place"
+    NO_ERROR = "no error"  # where one was expected, or another error
+
+
+FORBIDDEN = "forbidden"  # a way too, of what was not asked of an answer
+NOT_WRITTEN = "not written"
+
+
 class Status(str, Enum):
-    """Where one stage stands. NOT_STARTED is an untouched stub; ERROR is the grader's own fault."""
+    """The status of one stage. NOT_STARTED is an untouched stub; ERROR is the grader's fault."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -30,18 +52,42 @@ class Status(str, Enum):
     ERROR = "error"
 
 
+class Kind(str, Enum):
+    """How the reason of a failure was found, the strongest evidence first."""
+
+    NAME = "name"  # the answers equal those of a known misconception
+    SYMPTOM = "symptom"  # a relation between what came and what was expected
+    PLACE = "place"  # the smallest edit of the learner's code with which the stage passes
+
+
 @dataclass(frozen=True)
 class Diagnosis:
-    """The misconception whose outputs equal the learner's; `hint` is the rung that speaks to it."""
+    """Why a check fails; `hint` is the rung about it.
+
+    `place` is where: the file and line, and below it the code with a caret under the expression.
+    `repair` is that code as it would pass, which only the last hint may tell.
+    """
 
     id: str
     text: str
     hint: int | None = None
+    kind: Kind = Kind.NAME
+    place: str = ""
+    repair: str = ""
+
+    @property
+    def opening(self) -> str:
+        """What stands before the text: a name is a guess about the code, the rest are facts."""
+        return "Likely: " if self.kind is Kind.NAME else ""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check of one stage: its outcome, its points and what to tell the learner."""
+    """One check of one stage: its outcome, its points and the message for the learner.
+
+    Checks that fail in one `way` may do so for one reason; `size` is how many numbers the failing
+    call received. `hint` is the rung for learners who fail the check.
+    """
 
     id: str
     title: str
@@ -51,15 +97,44 @@ class CheckResult:
     message: str = ""
     diagnosis: Diagnosis | None = None
     seconds: float = 0.0
+    way: str = ""
+    size: int = 0
+    hint: int | None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What one mistake does: the checks that fail by it, the one to `show` and the others."""
+
+    show: CheckResult
+    others: tuple[CheckResult, ...] = ()
+
+    @property
+    def checks(self) -> tuple[CheckResult, ...]:
+        """All of them."""
+        return (self.show, *self.others)
+
+    @property
+    def lost(self) -> float:
+        """The points that it costs."""
+        return sum(check.max_score - check.score for check in self.checks)
+
+
+# Ways to fail that come after what a stage is about; a later one is fixed later.
+_LATER = {
+    **dict.fromkeys((Way.GRADIENT.value, Way.DTYPE.value, Way.DEVICE.value), 1),
+    **dict.fromkeys((Way.IN_PLACE.value, FORBIDDEN), 1),
+    **dict.fromkeys((Way.NO_ERROR.value, NOT_WRITTEN), 2),
+}
 
 
 @dataclass(frozen=True)
 class StageResult:
-    """One stage: its checks in order; `caused_by` is the slug of the earlier stage to mend first.
+    """One stage: its checks in order; `caused_by` is the slug of the earlier stage to fix first.
 
-    `printed` is what the learner's own code printed, already trimmed and made safe to show. With
-    `is_partial` only the visible checks were there to run, and none if there are no `checks`;
-    `perhaps` is then the earlier stage that may be the cause: without solutions it is not known.
+    `printed` is the output of the learner's own code, trimmed and safe to show. With `is_partial`
+    only the visible checks ran, and none if there are no `checks`; `perhaps` is then the earlier
+    stage that may be the cause, which is uncertain without solutions.
     """
 
     slug: str
@@ -75,15 +150,46 @@ class StageResult:
     perhaps: str | None = None
 
     @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Why it fails, what to fix first at the top: the checks of one diagnosis or way together.
+
+        The check to show is one that has a name if any has, and then the first whose input is
+        small, unless the shape alone is wrong.
+        """
+        groups: dict[object, list[CheckResult]] = {}
+        for check in self.checks:
+            if check.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+                groups.setdefault(_reason(check), []).append(check)
+        causes = []
+        for group in groups.values():
+            show = min(group, key=_rank)
+            causes.append(Cause(show, tuple(check for check in group if check is not show)))
+        return tuple(sorted(causes, key=lambda cause: _when(cause.show)))
+
+    @property
+    def repair(self) -> str:
+        """The learner's own line as the stage would pass with it, "" if none is known."""
+        known = (check.diagnosis.repair for check in self.checks if check.diagnosis)
+        return next(filter(None, known), "")
+
+    @property
     def advised(self) -> Diagnosis | None:
-        """The first mistake that has a name, and a hint that speaks to it."""
-        named = (check.diagnosis for check in self.checks if check.outcome is Outcome.FAILED)
-        return next((found for found in named if found and found.hint is not None), None)
+        """The first cause with a hint about it: a known cause, or only a failing check."""
+        for cause in self.causes:
+            check, found = cause.show, cause.show.diagnosis
+            if found is not None and found.hint is not None:
+                return found
+            if check.hint is not None and check.outcome is not Outcome.ERROR:
+                return Diagnosis(check.id, f"a check fails: {check.title}", check.hint)
+        return None
 
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict on one submission. `notes` are facts about the run (seed, missing isolation)."""
+    """The verdict on one submission. `notes` are facts about the run (seed, missing isolation).
+
+    `seconds` is how long it took: wall time or CPU time, whichever is more.
+    """
 
     course: str
     submission: str
@@ -93,22 +199,64 @@ class Report:
     bonus: float
     stages: tuple[StageResult, ...]
     notes: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def unlocked(self) -> tuple[str, ...]:
+        """The note that the code ran without a complete lock, if it did."""
+        return tuple(note for note in self.notes if note.startswith(UNLOCKED))
 
     @property
     def passed(self) -> bool:
-        """Whether every stage that is not a bonus has passed, or all where there is none."""
+        """Whether every core stage passes; every stage if all are bonus stages."""
         core = [stage for stage in self.stages if not stage.bonus]
         return all(stage.status is Status.PASSED for stage in core or self.stages)
 
     @property
+    def refusal(self) -> str:
+        """Why the submission was not graded; "" if it was."""
+        checks = [check for stage in self.stages for check in stage.checks]
+        is_refused = bool(checks) and checks[0].id.endswith(f".{REFUSED}")
+        return checks[0].message if is_refused else ""
+
+    @property
     def is_partial(self) -> bool:
-        """Whether more checks than these decide: it is the verdict of a student's copy."""
+        """Whether the verdict is from a student's copy, so that more checks decide later."""
         return any(stage.is_partial for stage in self.stages)
 
 
+def _when(check: CheckResult) -> int:
+    """When to fix what a check finds: 0 is what the stage is about."""
+    if check.outcome is Outcome.ERROR:
+        return max(_LATER.values()) + 1
+    return _LATER.get(check.way.partition(", ")[0], 0)
+
+
+def _reason(check: CheckResult) -> object:
+    """What checks have in common that fail by one mistake; an edit that fixes all tells it best."""
+    found = check.diagnosis
+    if found is None:
+        return check.outcome, "way", check.way or check.message
+    return ("place", found.place) if found.place else (check.outcome, "diagnosis", found.id)
+
+
+def _rank(check: CheckResult) -> tuple[int, int, bool]:
+    """Less for a check that says more of its mistake than others of the same mistake do."""
+    kind = list(Kind).index(check.diagnosis.kind) if check.diagnosis else 0
+    return kind, _when(check), not _is_small(check)
+
+
+def _is_small(check: CheckResult) -> bool:
+    """Whether somebody may recompute what is shown of it: one number would not tell enough."""
+    return check.way.startswith(Way.SHAPE.value) or 2 <= check.size <= _SMALL
+
+
 def to_json(report: Report) -> dict[str, Any]:
-    """The report as schema 1 of the design prescribes, ready for `json.dumps`."""
-    return {
+    """The report as JSON data of schema 1, ready for `json.dumps`.
+
+    All its texts are `safe`, because students' code may have written them.
+    """
+    data = {
         "schema": SCHEMA,
         "course": report.course,
         "submission": report.submission,
@@ -143,43 +291,65 @@ def to_json(report: Report) -> dict[str, Any]:
             for stage in report.stages
         ],
     }
+    hides_nothing: dict[str, Any] = safe_data(data)
+    return hides_nothing
 
 
 def from_json(data: Mapping[str, Any]) -> Report:
-    """The report that `to_json` gave; what its schema leaves out is left empty."""
-    stages = tuple(
-        StageResult(
-            slug=stage["slug"],
-            title=stage["title"],
-            status=Status(stage["status"]),
-            score=stage["score"],
-            max_score=stage["max_score"],
-            bonus=stage["bonus"],
-            checks=tuple(map(_check, stage["checks"])),
-            caused_by=stage["caused_by"],
-        )
-        for stage in data["stages"]
-    )
+    """The report in the data of `to_json`; what the schema leaves out is empty.
+
+    Raises ValueError for other data.
+    """
     return Report(
-        course=data["course"],
-        submission=data["submission"],
-        device=data["device"],
-        score=data["score"],
-        max_score=data["max_score"],
-        bonus=data["bonus"],
-        stages=stages,
+        course=_of(data, "course", str),
+        submission=_of(data, "submission", str),
+        device=_of(data, "device", str),
+        score=_number(data, "score"),
+        max_score=_number(data, "max_score"),
+        bonus=_number(data, "bonus"),
+        stages=tuple(map(_stage, _of(data, "stages", list))),
+    )
+
+
+def _stage(data: Mapping[str, Any]) -> StageResult:
+    return StageResult(
+        slug=_of(data, "slug", str),
+        title=_of(data, "title", str),
+        status=Status(_of(data, "status", str)),
+        score=_number(data, "score"),
+        max_score=_number(data, "max_score"),
+        bonus=_of(data, "bonus", bool),
+        checks=tuple(map(_check, _of(data, "checks", list))),
+        caused_by=_of(data, "caused_by", (str, type(None))),
     )
 
 
 def _check(data: Mapping[str, Any]) -> CheckResult:
-    named = data["diagnosis"]
+    named = _of(data, "diagnosis", (dict, type(None)))
     return CheckResult(
-        id=data["id"],
-        title=data["title"],
-        outcome=Outcome(data["outcome"]),
-        score=data["score"],
-        max_score=data["max_score"],
-        message=data["message"],
-        diagnosis=None if named is None else Diagnosis(named["id"], named["text"]),
-        seconds=data["seconds"],
+        id=_of(data, "id", str),
+        title=_of(data, "title", str),
+        outcome=Outcome(_of(data, "outcome", str)),
+        score=_number(data, "score"),
+        max_score=_number(data, "max_score"),
+        message=_of(data, "message", str),
+        diagnosis=None
+        if named is None
+        else Diagnosis(_of(named, "id", str), _of(named, "text", str)),
+        seconds=_number(data, "seconds"),
     )
+
+
+def _of(data: Mapping[str, Any], key: str, kind: Any) -> Any:
+    """The value of a key, of the given type. Raises ValueError."""
+    if not isinstance(data, Mapping) or not isinstance(data.get(key, ...), kind):
+        raise ValueError(f"there is no {key!r} of its kind")
+    return data[key]
+
+
+def _number(data: Mapping[str, Any], key: str) -> float:
+    """A finite number. Raises ValueError."""
+    value: float = _of(data, key, (int, float))
+    if isinstance(value, bool) or not abs(value) <= _MOST:  # nor is it NaN
+        raise ValueError(f"{key!r} is no number")
+    return value

@@ -1,4 +1,4 @@
-"""A submission as bytes: what the checker read and the worker will import."""
+"""A submission as bytes, which the checker reads and the worker imports."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+IS_A_LINK = "is a link, which is not followed"
+
 
 @dataclass(frozen=True)
 class Submission:
-    """A folder of files by relative path, or one `script`, or one notebook's code `cells`."""
+    """A folder of files by relative path, or one `script`, or one notebook's code `cells`.
+
+    `links` are files that were not read because they are links. If `refused` gives a reason,
+    nothing was read, and the report says so.
+    """
 
     name: str
     files: Mapping[str, bytes]
     script: str | None = None
     cells: tuple[str, ...] | None = None
+    links: frozenset[str] = frozenset()
+    refused: str = ""
 
     def digest(self, file_name: str) -> str:
-        """What tells this answer from another one to the stage of that file."""
+        """A digest of the answer to the stage with that file."""
         if self.cells is not None:
-            data = "\0".join(self.cells).encode("utf-8", "surrogatepass")
+            data = repr(self.cells).encode()
         else:
             data = self.files.get(self.script or file_name, b"")
-        return hashlib.sha256(data).hexdigest()[:16]
+        return hashlib.sha256(data).hexdigest()
 
     @property
     def is_folder(self) -> bool:
-        """Whether each stage has a file of its own."""
+        """Whether each stage has its own file."""
         return self.script is None and self.cells is None

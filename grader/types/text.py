@@ -1,8 +1,9 @@
-"""Text from strangers: made safe to show, what cannot be seen as an escape; and told from traps."""
+"""Makes text from strangers safe to show, and recognizes source that would slow the parser down."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Controls except tab and newline, characters of no width, characters that turn the direction of
 # the text, separators that act as a newline, tags and lone surrogates.
@@ -14,7 +15,7 @@ _HIDDEN = re.compile(
 
 
 class _Escapes(dict[int, str]):
-    """The escape of each hidden character, worked out the first time it is met."""
+    """The escape of each hidden character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -33,10 +34,10 @@ _BRACES_CAP = 2000
 
 
 def is_quick_to_parse(source: str) -> bool:
-    """Whether Python's own parser is known to read it in no time and little memory.
+    """Whether Python's own parser reads the source quickly and in little memory.
 
-    For a name of thousands of parts it takes gigabytes, for thousands of braces in an f-string
-    minutes. What is not so should be parsed in a worker, if at all.
+    A name of thousands of parts takes gigabytes, thousands of braces in an f-string take minutes.
+    Such a source should be parsed in a worker, if at all.
     """
     joined = re.sub(r"\\\r?\n", "", source)
     longest = max(map(len, re.split(r"[\r\n\f]", joined)))
@@ -46,12 +47,26 @@ def is_quick_to_parse(source: str) -> bool:
 def safe(text: str) -> str:
     r"""`text` with every hidden character as a visible escape: ESC becomes \x1b.
 
-    Newlines and tabs stay, and a Windows line end becomes a plain one. What comes out can be
-    encoded in UTF-8 and cannot move the cursor, colour the screen or turn the reading direction.
-    Safe text comes back unchanged, so it does no harm to call this twice.
+    Newlines and tabs stay, and a Windows line end becomes a plain one. The result can be encoded in
+    UTF-8 and cannot move the cursor, colour the screen or turn the reading direction. Safe text is
+    returned unchanged, so calling this twice does no harm.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
     if _HIDDEN.search(text) is None:
         return text
     return text.translate(_Escapes())
+
+
+def safe_line(text: str) -> str:
+    """`text` on one line: like `safe`, but with newlines and tabs as escapes. For names."""
+    return safe(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def safe_data(data: Any) -> Any:
+    """JSON data in which every text is `safe`."""
+    if isinstance(data, str):
+        return safe(data)
+    if isinstance(data, dict):
+        return {safe(key): safe_data(value) for key, value in data.items()}
+    return [safe_data(value) for value in data] if isinstance(data, (list, tuple)) else data

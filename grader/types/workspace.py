@@ -1,4 +1,4 @@
-"""Where a learner works: the folder with their files and what is remembered of them."""
+"""Where a learner works: the folder with their files and their progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from grader.types.course import Course, Stage
 
 @dataclass(frozen=True)
 class Workspace:
-    """A learner's folder: `root` holds exercises/ and .grade/; the course may lie elsewhere.
+    """A learner's folder: `root` holds exercises/ and .grade/; the course may be elsewhere.
+
 
     In a checkout of the course `root` is the course's own folder.
     """

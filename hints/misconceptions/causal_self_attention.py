@@ -2,8 +2,8 @@
 
 `_Base` is a correct module cut into steps; each misconception replaces one or two of them.
 
-A learner's buffer may be any. Where the misconception is not about it, it is here what it is in the
-solution, and what is hidden is made anew: else no learner with another buffer would be told.
+A learner's buffer may be any. If the misconception is not about it, the buffer is the solution's
+and the hidden part is recomputed: otherwise learners with another buffer would get no diagnosis.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NotCut(_Base):
     "csa_cut_kept",
     replaces="CausalSelfAttention",
     says="You put the cut mask in the place of the whole one. The next longer text has none then: "
-    "cut it anew in each call.",
+    "crop it again in each call.",
     hint=3,
 )
 class CutKept(_Base):

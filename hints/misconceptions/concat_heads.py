@@ -168,7 +168,7 @@ def concat_sizes_after_transpose(x: Tensor) -> Tensor:
     "concat_view_after_transpose",
     replaces="concat_heads",
     says="After the transpose the numbers no longer lie in memory in reading order, so view "
-    "refuses. Lay them out anew first, or use the function that does so where it must.",
+    "fails. Make them contiguous first, or use the function that does so when needed.",
     hint=3,
 )
 def concat_view_after_transpose(x: Tensor) -> Tensor:

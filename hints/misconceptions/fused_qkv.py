@@ -108,8 +108,8 @@ class KeysFirst(_Base):
 @misconception(
     "fused_view_only",
     replaces="FusedMultiHeadAttention",
-    says="You make heads of the parts by a reshape alone, so a head gets whole tokens. "
-    "Use your split_heads on each part.",
+    says="You make heads of the parts by a reshape alone, so a head gets the next "
+    "T * d_k numbers, not its part of every token. Use your split_heads on each part.",
     hint=3,
 )
 class ViewOnly(_Base):

@@ -246,7 +246,8 @@ class ValuesFromKey(_Base):
     "gqa_split_by_view",
     replaces="GroupedQueryAttention",
     says="You reshape keys and values straight to [B, Hkv, Tk, d_k]. The shape is right, but a "
-    "head then holds whole tokens: your split_heads does it properly, for any number of heads.",
+    "head then holds the next Tk * d_k numbers, not its part of every token: your split_heads "
+    "does it properly, for any number of heads.",
     hint=3,
 )
 class SplitByView(_Base):

@@ -168,6 +168,33 @@ def half_sum_before_division(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 
 
 @misconception(
+    "half_float32_always",
+    replaces="stable_attention",
+    says="You compute in float32 whatever comes. float64 inputs lose half of their digits on the "
+    "way: take the wider of float32 and their own dtype.",
+    hint=6,
+)
+def half_float32_always(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return half_float32_out(q, k, v, mask).to(v.dtype)
+
+
+@misconception(
+    "half_total_rounded",
+    replaces="stable_attention",
+    says="You keep the sum of the powers in half precision. 70000 powers of nearly 1 add up to "
+    "more than 65504, which float16 cannot hold: divide in float32.",
+    hint=5,
+)
+def half_total_rounded(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    scores = _blocked(_scores(a, b), mask)
+    top = scores.amax(-1, keepdim=True)
+    powers = (scores - top.masked_fill(top.isneginf(), 0.0)).exp()
+    total = powers.sum(-1, keepdim=True).to(v.dtype).to(c.dtype)
+    return (powers @ c / (total + (total == 0))).to(v.dtype)
+
+
+@misconception(
     "half_minus_10000",
     replaces="stable_attention",
     says="You block with -10000, because it fits into float16. A query that may see nothing then "

@@ -398,6 +398,19 @@ def apply_in_place(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @misconception(
+    "apply_zero_scores_blocked",
+    replaces="apply_mask",
+    says="You multiply scores and mask and block wherever the product is 0. An allowed score may "
+    "be exactly 0 too: ask the mask alone where it is 0.",
+    hint=6,
+)
+def apply_zero_scores_blocked(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    return scores.masked_fill(scores * mask == 0, float("-inf"))
+
+
+@misconception(
     "apply_no_none",
     replaces="apply_mask",
     says="You never ask whether the mask is None. No mask means that every position is allowed.",

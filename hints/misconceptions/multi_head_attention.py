@@ -538,8 +538,9 @@ class JoinByView(_Base):
 @misconception(
     "mha_split_and_join_by_view",
     replaces="MultiHeadAttention",
-    says="You view straight as [B, H, T, d_k] and back again. It looks consistent, but each head "
-    "sees a few whole tokens only; tokens and heads have to change places both ways.",
+    says="You view straight as [B, H, T, d_k] and back again. It looks consistent, but a head "
+    "gets the next T * d_k numbers, not its part of every token; tokens and heads have to "
+    "change places both ways.",
     hint=5,
 )
 class SplitAndJoinByView(SplitByView, JoinByView):

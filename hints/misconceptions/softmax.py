@@ -166,6 +166,21 @@ def softmax_shared_maximum(scores: Tensor) -> Tensor:
     return (exp / exp.sum(dim=-1, keepdim=True)).masked_fill(blocked, 0.0)
 
 
+@misconception(
+    "softmax_logarithm_in_half",
+    replaces="attention_weights",
+    says="You subtract the logarithm of the sum from the scores in their own dtype. Near 300 "
+    "float16 holds only every quarter, so your rows do not sum to 1. Do it in float32, or shift by "
+    "the largest score, which the dtype holds exactly.",
+    hint=2,
+)
+def softmax_logarithm_in_half(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    safe = scores.masked_fill(blocked, 0.0)
+    logarithms = safe - torch.logsumexp(safe, dim=-1, keepdim=True)
+    return logarithms.exp().masked_fill(blocked, 0.0)
+
+
 # Another function
 
 

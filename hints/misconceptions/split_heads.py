@@ -33,8 +33,9 @@ def split_no_transpose(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_view_scrambles",
     replaces="split_heads",
-    says="Your shape is right, but viewing straight as [B, H, T, d_k] only relabels memory: each "
-    "head gets a few whole tokens. Cut the feature axis first, then let two axes change places.",
+    says="Your shape is right, but viewing straight as [B, H, T, d_k] only relabels memory: a "
+    "head gets the next T * d_k numbers, not its part of every token. Cut the feature axis first, "
+    "then let two axes change places.",
     hint=3,
 )
 def split_view_scrambles(x: Tensor, num_heads: int) -> Tensor:
@@ -46,8 +47,8 @@ def split_view_scrambles(x: Tensor, num_heads: int) -> Tensor:
     "split_reshape_scrambles",
     replaces="split_heads",
     says="Your shape is right, but a reshape straight to [B, H, T, d_k] keeps the numbers in their "
-    "order: each head gets a few whole tokens. Cut the feature axis first, then let two axes "
-    "change places.",
+    "order: a head gets the next T * d_k numbers, not its part of every token. Cut the feature "
+    "axis first, then let two axes change places.",
     hint=3,
 )
 def split_reshape_scrambles(x: Tensor, num_heads: int) -> Tensor:
@@ -173,7 +174,7 @@ def split_cuts_tokens(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_no_value_error",
     replaces="split_heads",
-    says="Nothing checks that num_heads divides D, so the view fails with a RuntimeError that "
+    says="Nothing checks that num_heads divides D, so torch fails with a RuntimeError that "
     "speaks of shapes. Check it first and raise a ValueError that says what is wrong.",
     hint=5,
 )

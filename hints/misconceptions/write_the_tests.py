@@ -150,7 +150,7 @@ def by_hand(mha: Any, query: Any, key: Any, value: Any, mask: Any = None) -> Any
 
 
 def module(make_attention: Make, **options: Any) -> Any:
-    """A module whose numbers are all drawn anew."""
+    """A module with new random numbers throughout."""
     mha = make_attention(12, 3, **options).eval()
     torch.manual_seed(0)
     with torch.no_grad():

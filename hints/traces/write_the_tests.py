@@ -107,7 +107,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "module",
     )
     if failed["right"]:
-        yield "The right module is refused: nothing else counts before that is mended."
+        yield "Your tests fail on the right module. Fix that first: until then nothing else counts."
         return
     caught = [name for name in MODULES if failed[name]]
     yield f"Caught: {', '.join(caught) or 'none'}, of {len(MODULES) - 1} wrong ones."

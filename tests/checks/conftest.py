@@ -21,8 +21,10 @@ import torch
 
 from grader.checking import draw
 from grader.read.course_file import read_course
-from grader.run.answers import LocalAnswers
-from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.run.local_answers import LocalAnswers
+from grader.run.remote import RemoteSubmission
+from grader.run.session import MARKERS
+from grader.run.under_check import StageUnderCheck
 from grader.run.worker.probes import held_shapes, made, meter
 
 
@@ -31,7 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "points(n, stand_in=None): what a check is worth")
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
     sys.path.insert(0, str(Path(config.getoption("--submission")).resolve()))
 
 

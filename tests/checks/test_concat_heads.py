@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
+    Submission,
     expect_close,
     expect_device,
     expect_dtype,
@@ -18,8 +17,6 @@ from grader.checking import (
     expect_unchanged,
     skip_unless_supported,
 )
-
-Rand = Callable[..., Tensor]
 
 SIZES = [(2, 4, 3, 2), (3, 2, 5, 6), (4, 3, 2, 5), (2, 5, 7, 6)]
 LAYOUTS = ["heads split off", "tokens first", "every second feature", "one head repeated"]
@@ -30,64 +27,68 @@ def reference(x: Tensor) -> Tensor:
     return torch.cat([x[:, head] for head in range(x.shape[1])], dim=-1)
 
 
-def expect_concatenated(submission: Any, x: Tensor) -> None:
+def expect_concatenated(submission: Submission, x: Tensor) -> None:
     """Nothing is computed here, so the values must be equal to the last bit."""
     expected = reference(x)
     expect_close(submission.concat_heads(x), expected, axes="B T D", rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
+@pytest.mark.pays("zeros", "ones", because="the shape alone is looked at")
 @pytest.mark.parametrize("B, H, T, d_k", SIZES)
-def test_shape(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+def test_shape(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """The result has the shape [B, T, D] with D = H * d_k"""
     expect_shape(submission.concat_heads(rand(B=B, H=H, T=T, d_k=d_k)), B=B, T=T, D=H * d_k)
 
 
-@pytest.mark.points(1)
-def test_counted(submission: Any, device: torch.device) -> None:
-    """Of two tokens, each finds its own features side by side again"""
+@pytest.mark.points(1, hint=1)
+def test_counted(submission: Submission, device: torch.device) -> None:
+    """Two tokens get their own features back, side by side"""
     x = torch.tensor(
         [[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]], [[3.0, 4.0, 5.0], [13.0, 14.0, 15.0]]]]
     )
     expect_concatenated(submission, x.to(device))
 
 
-@pytest.mark.points(2)
-@pytest.mark.parametrize("B, H, T, d_k", SIZES)
-def test_values(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
-    """Every token gets the features of its heads, head after head"""
-    expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k))
+@pytest.mark.points(2, hint=2)
+@pytest.mark.parametrize(
+    "B, H, T, d_k", [*SIZES, pytest.param(3, 4, 5, 2, marks=pytest.mark.random)]
+)
+def test_values(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """Each token gets the features of its heads, head after head"""
+    for scale in (1.0, 1e-6, 1e6):
+        expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k, scale=scale))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 4, 6, 6)])
-def test_inverse(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """What was split into heads comes back bit for bit"""
+def test_inverse(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """Joining what was split gives back the same numbers"""
     x = rand(B=B, T=T, D=D)
     heads = torch.stack(torch.chunk(x, H, dim=-1), dim=1)  # (B, H, T, d_k)
     expect_close(submission.concat_heads(heads), x, axes="B T D", rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize(
     "B, H, T, d_k",
     [(1, 1, 1, 1), (1, 3, 2, 2), (2, 1, 3, 5), (2, 4, 1, 3), (3, 6, 2, 1)],
 )
-def test_edges(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
-    """One batch, one head, one token, or heads of one feature are no exception"""
+def test_edges(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """It works for a single batch, head or token, and for heads of one feature"""
     expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k))
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64], ids=str
 )
 def test_dtype_and_device(
-    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
 ) -> None:
     """The result has the dtype and the device of x"""
     skip_unless_supported(dtype, device)
-    x = rand(B=2, H=4, T=3, d_k=2, dtype=dtype)
+    x = rand(B=2, H=4, T=3, d_k=2, dtype=dtype, scale=100.0)
     expected = reference(x)
     actual = submission.concat_heads(x)
     expect_dtype(actual, dtype)
@@ -95,10 +96,10 @@ def test_dtype_and_device(
     expect_close(actual, expected, axes="B T D", rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout(submission: Any, rand: Rand, layout: str) -> None:
-    """It does not matter how x lies in memory"""
+def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
+    """A strided view gives what its copy gives"""
     if layout == "heads split off":
         x = rand(B=3, T=5, H=4, d_k=2).transpose(1, 2)
     elif layout == "tokens first":
@@ -112,15 +113,15 @@ def test_layout(submission: Any, rand: Rand, layout: str) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, T, d_k", [(2, 4, 3, 2), (3, 2, 5, 6), (2, 1, 3, 5)])
-def test_gradients(submission: Any, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
-    """The gradient of every output value arrives at its own place in x"""
+def test_gradients(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
+    """Each output value sends its gradient to its own place in x"""
     x = rand(B=B, H=H, T=T, d_k=d_k, grad=True)
     expect_gradients_close(submission.concat_heads(x), reference(x), {"x": x})
 
 
 @pytest.mark.points(1)
-def test_calls(submission: Any, rand: Rand, device: torch.device) -> None:
-    """Calls with other sizes or by name work alike and leave x as it is"""
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
+    """Calls by name and with other sizes work, and x is not changed"""
     whole, split_off = rand(B=2, H=3, T=4, d_k=2), rand(B=3, T=5, H=2, d_k=4).transpose(1, 2)
     for x in (whole, split_off) * 2:
         expected = reference(x)

@@ -6,7 +6,7 @@ four layers of the core's; its forward lets every layer, and the mode, be seen i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,22 +14,33 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
-    CheckFailed,
-    are_close,
+    Rand,
+    Submission,
+    draw_state,
+    draw_truths,
     expect_close,
     expect_device,
+    expect_dropped,
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_no_constant,
+    expect_parameters,
     expect_raises,
+    expect_results,
     expect_shape,
     expect_unchanged,
     is_between,
+    linear_shapes,
+    skip_unless_supported,
+    trained_parameters,
+    with_state,
 )
 
 OUTPUT = "B T D"
 WEIGHTS = "B H T Tk"
-LAYERS = {"w_qkv": 3, "w_o": 1}  # and how many times D outputs each has
+RESULTS = {"the output": OUTPUT, "the weights": WEIGHTS}
+ALONG = {"B": "sequences", "H": "heads", "T": "queries", "Tk": "keys"}
 CORE_LAYERS = ("w_q", "w_k", "w_v", "w_o")
 CORE = """
 from torch import nn
@@ -47,7 +58,6 @@ class MultiHeadAttention(nn.Module):
 """
 
 State = Mapping[str, Tensor]
-Rand = Callable[..., Tensor]
 
 
 # --- the reference ---------------------------------------------------------------------------
@@ -81,17 +91,16 @@ def reference(
 # --- building modules and masks --------------------------------------------------------------
 
 
-def random_state(
-    rand: Rand, d_model: int, bias: bool = True, dtype: torch.dtype = torch.float32
-) -> dict[str, Tensor]:
-    """Weights that keep the size of their input, and biases that matter, by the fused names."""
-    state = {}
-    for layer, times in LAYERS.items():
-        rows = times * d_model
-        state[f"{layer}.weight"] = rand(row=rows, column=d_model, scale=d_model**-0.5, dtype=dtype)
-        if bias:
-            state[f"{layer}.bias"] = rand(row=rows, scale=0.5, dtype=dtype)
-    return state
+def shapes(D: int, bias: bool = True) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of the parameters."""
+    return linear_shapes({"w_qkv": (3 * D, D), "w_o": (D, D)}, bias)
+
+
+def module(submission: Submission, state: State, num_heads: int, **options: Any) -> Any:
+    """The learner's module with this state, in evaluation mode and on the state's device."""
+    d_model = len(state["w_o.weight"])
+    fused = submission.FusedMultiHeadAttention(d_model=d_model, num_heads=num_heads, **options)
+    return with_state(fused, state)
 
 
 def unfused(state: State) -> dict[str, Tensor]:
@@ -110,23 +119,7 @@ def unfused(state: State) -> dict[str, Tensor]:
     return parts
 
 
-def module(submission: Any, state: State, num_heads: int, **options: Any) -> Any:
-    """The learner's module with this state, in evaluation mode and on the state's device."""
-    weight = state["w_o.weight"]
-    fused = submission.FusedMultiHeadAttention(d_model=len(weight), num_heads=num_heads, **options)
-    missing: list[str] = ["?"]
-    try:
-        missing = fused.load_state_dict(dict(state), strict=False)
-    finally:
-        if missing:  # the names and shapes say why, better than torch does
-            expect_layers(dict(fused.named_parameters()), len(weight), "w_o.bias" in state)
-    if weight.device.type != "cpu":
-        fused.to(weight.device)
-    fused.eval()
-    return fused
-
-
-def core(submission: Any, state: State) -> Any:
+def core(submission: Submission, state: State) -> Any:
     """A core module with the numbers of this fused state, in their dtype and on their device."""
     weight = state["w_o.weight"]
     mha = submission.given(CORE, "MultiHeadAttention", len(weight), bias="w_o.bias" in state)
@@ -143,150 +136,88 @@ def causal(T: int, device: torch.device) -> Tensor:
     return (steps[:, None] >= steps).reshape(1, 1, T, T)
 
 
-def scattered(rand: Rand, seed: int, *shape: int) -> Tensor:
-    """A mask at random, with an allowed and a blocked key in every row."""
-    mask = rand(**{f"axis_{place}": size for place, size in enumerate(shape)}) > 0
-    mask[..., seed % mask.shape[-1]] = True
-    mask[..., (seed + 1) % mask.shape[-1]] = False
-    return mask
-
-
 # --- judging ---------------------------------------------------------------------------------
 
 
-def expect_layers(found: State, d_model: int, bias: bool) -> None:
-    """Expect the names and shapes of w_qkv and w_o, and no others."""
-    wanted: dict[str, tuple[int, ...]] = {}
-    for layer, times in LAYERS.items():
-        wanted[f"{layer}.weight"] = (times * d_model, d_model)
-        if bias:
-            wanted[f"{layer}.bias"] = (times * d_model,)
-    missing = [name for name in wanted if name not in found]
-    unexpected = [name for name in found if name not in wanted]
-    if missing or unexpected:
-        raise CheckFailed(
-            f"The names of the parameters are wrong{'' if bias else ' without biases'}"
-            + (f"\n  missing     {listed(missing)}" if missing else "")
-            + (f"\n  unexpected  {listed(unexpected)}" if unexpected else "")
-        )
-    for name, shape in wanted.items():
-        if tuple(found[name].shape) != shape:
-            raise CheckFailed(
-                f"The shape of {name} is wrong\n"
-                f"  expected  {list(shape)}\n"
-                f"  got       {list(found[name].shape)}"
-            )
-
-
-def listed(names: list[str]) -> str:
-    """The first names of a list that may be long."""
-    shown = ", ".join(f"{name:.24}" for name in names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
-
-
-def expect_sizes(actual: Tensor, what: str, **axes: int) -> None:
-    """expect_shape for one of the two results, with its name in the message."""
-    try:
-        expect_shape(actual, **axes)
-    except CheckFailed as failure:
-        message = str(failure).replace("The shape", f"The shape of {what}", 1)
-        raise CheckFailed(message) from None
-
-
-def expect_results(
-    actual: tuple[Tensor, Tensor],
-    expected: tuple[Tensor, Tensor],
-    when: str = "",
-    tolerance: float | None = None,
+def expect_both(
+    actual: Any, expected: tuple[Tensor, Tensor], when: str = "", room: float | None = None
 ) -> None:
-    """Expect these outputs and these weights."""
-    for got, want, axes, what in zip(
-        actual, expected, (OUTPUT, WEIGHTS), ("the output", "the weights"), strict=True
-    ):
-        expect_sizes(got, what + when, **dict(zip(axes.split(), want.shape, strict=True)))
-        one = what.removesuffix("s")
-        expect_close(got, want, axes=axes, what=one + when, rtol=tolerance, atol=tolerance)
+    """Expect this output and these weights."""
+    expect_results(actual, expected, RESULTS, when, rtol=room, atol=room)
 
 
 def expect_gradients(actual: Tensor, expected: Tensor, inputs: State) -> None:
     """Expect these gradients; they are sums of many terms and rounded accordingly in float32."""
-    axes = {name: "row column" if t.dim() == 2 else "row" for name, t in inputs.items()}
-    axes["x"] = OUTPUT
-    expect_gradients_close(actual, expected, inputs, axes=axes, rtol=1e-3, atol=1e-4)
-
-
-def trained(fused: Any, d_model: int, bias: bool = True) -> dict[str, Tensor]:
-    """The parameters of a fused module."""
-    found = dict(fused.named_parameters())
-    expect_layers(found, d_model, bias)
-    return found
+    expect_gradients_close(actual, expected, inputs, rtol=1e-3, atol=1e-4)
 
 
 # --- the module ------------------------------------------------------------------------------
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
+@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
 def test_shapes(
-    submission: Any, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
+    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
 ) -> None:
     """Returns the output [B, T, D] and each head's weights [B, H, T, T]"""
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H)
     if device.type != "cpu":
         fused.to(device)
     output, weights = fused(rand(B=B, T=T, D=D))
-    expect_sizes(output, "the output", B=B, T=T, D=D)
-    expect_sizes(weights, "the weights", B=B, H=H, T=T, Tk=T)
+    expect_shape(output, "the output", B=B, T=T, D=D)
+    expect_shape(weights, "the weights", B=B, H=H, T=T, Tk=T)
     for result in (output, weights):
         expect_dtype(result, torch.float32)
         expect_device(result, device)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("bias", [True, False])
-def test_layers(submission: Any, bias: bool) -> None:
-    """It owns w_qkv from D to 3 D and w_o, 4 D² + 4 D parameters, no more"""
+def test_layers(submission: Submission, bias: bool) -> None:
+    """It has the layers w_qkv (D to 3 D) and w_o, and no other parameters"""
     D, H = 12, 3
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H, bias=bias)
-    expect_layers(dict(fused.named_parameters()), D, bias)
-    expect_layers(fused.state_dict(), D, bias)
+    expect_parameters(dict(fused.named_parameters()), shapes(D, bias))
+    expect_parameters(fused.state_dict(), shapes(D, bias), where="state_dict()")
     count = sum(parameter.numel() for parameter in fused.parameters())
     expect_equal(count, 4 * D**2 + 4 * D * bias, f"the number of parameters for D={D}")
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission: Any, d_model: int, num_heads: int) -> None:
-    """The constructor refuses a d_model that the heads do not divide"""
+def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
+    """The constructor raises ValueError if num_heads does not divide d_model"""
+    submission.FusedMultiHeadAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
         submission.FusedMultiHeadAttention(d_model=d_model, num_heads=num_heads)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=3)
 @pytest.mark.parametrize(
     ("B", "T", "D", "H"), [(2, 3, 4, 2), (2, 5, 12, 3), (3, 6, 20, 4), (1, 1, 6, 3), (2, 4, 6, 1)]
 )
 @torch.no_grad()
-def test_values(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """Output and weights are those of attention with rows q, then k, then v"""
-    state = random_state(rand, D)
+def test_values(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """w_qkv holds the rows of q, then k, then v"""
+    state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
-    expect_results(module(submission, state, H)(x), reference(state, H, x))
+    expect_both(module(submission, state, H)(x), reference(state, H, x))
 
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_without_biases(submission: Any, rand: Rand) -> None:
-    """With bias=False it computes the same without biases"""
+def test_without_biases(submission: Submission, rand: Rand) -> None:
+    """With bias=False it works without biases"""
     B, T, D, H = 2, 5, 12, 3
-    state = random_state(rand, D, bias=False)
+    state = draw_state(rand, shapes(D, bias=False))
     x = rand(B=B, T=T, D=D)
     results = module(submission, state, H, bias=False)(x)
-    expect_results(results, reference(state, H, x), " without biases")
+    expect_both(results, reference(state, H, x), " without biases")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize(
     ("axes", "dtype"),
     [
@@ -301,7 +232,7 @@ def test_without_biases(submission: Any, rand: Rand) -> None:
 @pytest.mark.parametrize(("B", "spread"), [(2, 1.0), (5, 1.0), (2, 30.0)])
 @torch.no_grad()
 def test_masks(
-    submission: Any,
+    submission: Submission,
     rand: Rand,
     seed: int,
     axes: str,
@@ -309,43 +240,44 @@ def test_masks(
     B: int,
     spread: float,
 ) -> None:
-    """Masks of every shape, bool or zeros and ones, hide what they block"""
+    """Masks of every shape work, as booleans and as zeros and ones"""
     sizes = {"B": B, "H": 3, "T": 5, "1": 1}
-    state = random_state(rand, 12)
+    state = draw_state(rand, shapes(12))
     for kind in ("weight", "bias"):  # the queries' third
         third = state[f"w_qkv.{kind}"].chunk(3)[0]
         state[f"w_qkv.{kind}"] = torch.cat([third * spread, state[f"w_qkv.{kind}"][12:]])
     # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
     tolerance = 5e-3 if spread > 1 else None
     x = rand(B=sizes["B"], T=sizes["T"], D=12)
-    mask = scattered(rand, seed, *(sizes[axis] for axis in axes.split())).to(dtype)
+    shape = {f"axis_{place}": sizes[axis] for place, axis in enumerate(axes.split())}
+    mask = draw_truths(rand, seed, **shape).to(dtype)
     expected = reference(state, sizes["H"], x, mask)
     fused = module(submission, state, sizes["H"], dropout=0.0)
     for tokens in (x, x.mT.contiguous().mT):
         with expect_unchanged(x=tokens, mask=mask):
             results = fused(tokens, mask=mask)
         when = f" for a mask [{', '.join(axes.split())}]"
-        expect_results(results, expected, when, tolerance)
+        expect_both(results, expected, when, tolerance)
         fused.train()  # in which nothing is dropped either
 
 
 @pytest.mark.points(1)
-def test_gradients(submission: Any, rand: Rand) -> None:
+def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach x and all weights and biases"""
     B, T, D, H = 2, 5, 12, 3
-    fused = module(submission, random_state(rand, D), H)
-    own = trained(fused, D)
+    fused = module(submission, draw_state(rand, shapes(D)), H)
+    own = trained_parameters(fused, shapes(D))
     x = rand(B=B, T=T, D=D, grad=True)
     expected, _ = reference(own, H, x)
     expect_gradients(fused(x)[0], expected, {"x": x, **own})
 
 
 @pytest.mark.points(1)
-def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None:
-    """A query with no allowed key: zero weights, finite and right gradients"""
+def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) -> None:
+    """A query with no allowed key has zero weights and finite gradients"""
     B, T, D, H = 2, 5, 12, 3
-    fused = module(submission, random_state(rand, D), H)
-    own = trained(fused, D)
+    fused = module(submission, draw_state(rand, shapes(D)), H)
+    own = trained_parameters(fused, shapes(D))
     x = rand(B=B, T=T, D=D, grad=True)
     mask = causal(T, device).repeat(B, 1, 1, 1)
     mask[:, :, 2] = False
@@ -353,20 +285,20 @@ def test_blocked_rows(submission: Any, rand: Rand, device: torch.device) -> None
     expected = reference(own, H, x, mask)
     with expect_unchanged(mask=mask):
         results = fused(x, mask)
-    expect_results(results, expected)
+    expect_both(results, expected)
     expect_gradients(results[0], expected[0], {"x": x, **own})
     for tokens in (x, x[:, :1]):
         nothing = torch.zeros(B, 1, 1, tokens.shape[1], dtype=torch.bool, device=device)
-        expect_results(fused(tokens, nothing), reference(own, H, tokens, nothing))
+        expect_both(fused(tokens, nothing), reference(own, H, tokens, nothing))
 
 
-@pytest.mark.points(1)
-def test_start(submission: Any) -> None:
-    """Weights start as Xavier says, biases at zero, and no two alike"""
+@pytest.mark.points(1, hint=2)
+def test_start(submission: Submission) -> None:
+    """Weights start with Xavier values, all different, and biases at 0"""
     D, H = 192, 6
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H)
     start = {name: tensor.double() for name, tensor in fused.state_dict().items()}
-    expect_layers(start, D, bias=True)
+    expect_parameters(start, shapes(D), where="state_dict()")
     # Xavier over [3 D, D] or over each third, and over [D, D]. Over D² entries a right spread is
     # within 0.4 % (one standard error): what is admitted is eight of them.
     whole, third = (2 / (4 * D)) ** 0.5, D**-0.5
@@ -392,7 +324,7 @@ def test_start(submission: Any) -> None:
     for name in ("w_qkv.weight", "w_o.weight"):
         left = (start[name].abs() <= D**-0.5).all(dim=1).nonzero().flatten().tolist()
         assert not left, (
-            f"Not all rows of {name} start as Xavier says, for D={D}\n"
+            f"Some rows of {name} do not start with Xavier values, for D={D}\n"
             f"  expected  in each row some weights beyond {D**-0.5:.4f}\n"
             f"  got       none in {len(left)} of the rows, such as row {left[0]}"
         )
@@ -410,18 +342,18 @@ def test_start(submission: Any) -> None:
         expect_close(start[name], zeros, axes="row", rtol=0, atol=0, what=name)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("p", [0.5, 0.2])
 @torch.no_grad()
-def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) -> None:
-    """In training, dropout falls on single weights, those kept grow"""
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
+    """Dropout drops single weights in training and scales the others up"""
     # Of every token two features in each head's values say which token it is, and w_o is the
     # identity: a weight can be read off the output twice, whether or not the weights that are
     # returned have been dropped.
     B, H, T = 6, 2, 10
     D = H * 2 * T
     x = torch.cat([torch.eye(T, device=device).repeat(B, 1, 1), rand(B=B, T=T, D=D - T)], dim=-1)
-    state = random_state(rand, D, bias=False)
+    state = draw_state(rand, shapes(D, bias=False))
     values = torch.eye(T, D, device=device).repeat(2 * H, 1)
     state["w_qkv.weight"] = torch.cat([0.5 * state["w_qkv.weight"][: 2 * D], values])
     state["w_o.weight"] = torch.eye(D, device=device)
@@ -430,41 +362,20 @@ def test_dropout(submission: Any, rand: Rand, device: torch.device, p: float) ->
     expect_close(fused(x)[0], output, axes=OUTPUT, what="the output after eval()")
     fused.train()
     with expect_unchanged(x=x):
-        dropped = fused(x)[0]
-    expect_sizes(dropped, "the output", B=B, T=T, D=D)
-    twice = dropped.cpu().double().reshape(B, T, H, 2, T).movedim(1, 3)
-    seen = twice[:, :, 0]
-    off = seen.abs() < 1e-6
-    right = are_close(seen, weights / (1 - p), rtol=1e-3, atol=1e-6, where=~off)
-    share = off.double().mean().item()
-    leeway = 8 * (p * (1 - p) / off.numel()) ** 0.5  # eight standard deviations
-    assert bool(right.all()) and is_between(share, p - leeway, p + leeway), (
-        f"dropout={p} does something else in training mode\n"
-        f"  expected  about {p:.0%} of the weights 0, the others divided by {1 - p:g}\n"
-        f"  got       {share:.0%} of them 0, {(~right).double().mean().item():.0%} wrong"
-    )
-    assert are_close(seen, twice[:, :, 1], rtol=1e-3, atol=1e-6).all(), (
-        "Dropout falls on something else than the attention weights\n"
-        "  expected  a weight that is dropped for all features of its value\n"
-        "  got       a weight that is dropped for some features and kept for others"
-    )
-    axes = ("sequences", "heads", "queries", "keys")
-    alike = [name for axis, name in enumerate(axes) if bool((off == off.narrow(axis, 0, 1)).all())]
-    assert not alike, (
-        f"Dropout treats all {alike[0]} alike\n"
-        f"  expected  a draw for each weight\n"
-        f"  got       the same draw for all {alike[0]}"
-    )
+        dropped, returned = fused(x)
+    expect_shape(dropped, "the output", B=B, T=T, D=D)
+    once, again = dropped.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
+    expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
 
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission: Any, rand: Rand, device: torch.device) -> None:
-    """Arguments by name or position, dropout 0 by default, no call remembered"""
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
+    """Arguments work by name and position, and calls do not affect each other"""
     D, H = 12, 3
-    state = random_state(rand, D)
+    state = draw_state(rand, shapes(D))
     by_position = submission.FusedMultiHeadAttention(D, H, 0.5, False)
-    expect_layers(by_position.state_dict(), D, bias=False)
+    expect_parameters(by_position.state_dict(), shapes(D, bias=False), where="state_dict()")
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H)
     fused.load_state_dict(state)
     fused.to(device)  # and not evaluation mode: a module starts in training mode
@@ -476,57 +387,58 @@ def test_calls(submission: Any, rand: Rand, device: torch.device) -> None:
     for number, (each, mask) in enumerate(calls, start=1):
         expected = reference(state, H, each, mask)
         results = fused(each, mask) if number % 2 else fused(x=each, mask=mask)
-        expect_results(results, expected, f" of call {number}")
+        expect_both(results, expected, f" of call {number}")
 
 
 # --- fuse ------------------------------------------------------------------------------------
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("D", "H"), [(4, 2), (12, 3), (20, 1)])
 @torch.no_grad()
 def test_fuse_values(
-    submission: Any, rand: Rand, device: torch.device, D: int, H: int, bias: bool
+    submission: Submission, rand: Rand, device: torch.device, D: int, H: int, bias: bool
 ) -> None:
-    """fuse gives a module with the core module's output and weights"""
-    state = random_state(rand, D, bias=bias)
+    """fuse(mha) computes the output and weights of mha"""
+    state = draw_state(rand, shapes(D, bias=bias))
     fused = submission.fuse(core(submission, state), H)
-    expect_layers(dict(fused.named_parameters()), D, bias)
+    expect_parameters(dict(fused.named_parameters()), shapes(D, bias))
     x = rand(B=2, T=5, D=D)
     for mask in (None, causal(5, device)):
         fused.eval()
-        expect_results(fused(x, mask), reference(state, H, x, mask), " of the fused module")
+        expect_both(fused(x, mask), reference(state, H, x, mask), " of the fused module")
         fused.train()  # in which nothing is dropped either
         results = fused(x, mask)
-        expect_results(results, reference(state, H, x, mask), " of the fused module in training")
+        expect_both(results, reference(state, H, x, mask), " of the fused module in training")
 
 
-@pytest.mark.points(1)
-def test_fuse_gradients(submission: Any, rand: Rand) -> None:
-    """The fused module learns: its gradients are the core module's, stacked"""
+@pytest.mark.points(1, hint=7)
+def test_fuse_gradients(submission: Submission, rand: Rand) -> None:
+    """The fused module's gradients are those of mha, stacked"""
     D, H = 12, 3
-    mha = core(submission, random_state(rand, D))
+    mha = core(submission, draw_state(rand, shapes(D)))
     fused = submission.fuse(mha, num_heads=H)
     fused.eval()
-    own = trained(fused, D)
+    own = trained_parameters(fused, shapes(D))
     x = rand(B=2, T=5, D=D, grad=True)
     expected, _ = reference(own, H, x)
     expect_gradients(fused(x)[0], expected, {"x": x, **own})
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 @torch.no_grad()
-def test_fuse_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """fuse keeps the core module's dtype, and every bit of its numbers"""
-    if device.type == "mps" and dtype == torch.float64:
-        pytest.skip("no float64 on this device")
+def test_fuse_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """fuse keeps mha's dtype and exact numbers"""
+    skip_unless_supported(dtype, device)
     D, H = 12, 3
-    state = random_state(rand, D, dtype=dtype)
+    state = draw_state(rand, shapes(D), dtype=dtype)
     fused = submission.fuse(core(submission, state), H)
     found = fused.state_dict()
-    expect_layers(found, D, bias=True)
+    expect_parameters(found, shapes(D), where="state_dict()")
     for name, wanted in state.items():
         expect_dtype(found[name], dtype)
         expect_device(found[name], device)
@@ -538,20 +450,21 @@ def test_fuse_dtypes(submission: Any, rand: Rand, device: torch.device, dtype: t
         output, weights = fused(x)
     expect_dtype(output, dtype)
     expect_dtype(weights, dtype)
+    expect_no_constant(output, x=x)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=7)
 @torch.no_grad()
-def test_fuse_apart(submission: Any, rand: Rand) -> None:
-    """The two modules share nothing: what one learns, the other does not"""
+def test_fuse_apart(submission: Submission, rand: Rand) -> None:
+    """The fused module and mha share no memory"""
     D, H = 12, 3
-    state, other = random_state(rand, D), random_state(rand, D)
+    state, other = draw_state(rand, shapes(D)), draw_state(rand, shapes(D))
     x = rand(B=2, T=5, D=D)
     mha = core(submission, state)
     fused = submission.fuse(mha, H)
     fused.eval()
     mha.load_state_dict(unfused(other))
-    expect_results(fused(x), reference(state, H, x), " after a change of the core module")
+    expect_both(fused(x), reference(state, H, x), " after a change of the core module")
     fused.load_state_dict({name: 2 * tensor for name, tensor in state.items()})
     names = sorted(mha.state_dict())
     expect_equal(names, sorted(unfused(other)), "the core module's list of what is saved")
@@ -561,12 +474,12 @@ def test_fuse_apart(submission: Any, rand: Rand) -> None:
         expect_close(mha.state_dict()[name], wanted, axes=axes, rtol=0, atol=0, what=what)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=7)
 @pytest.mark.parametrize("training", [True, False])
-def test_fuse_leaves(submission: Any, rand: Rand, training: bool) -> None:
-    """fuse leaves the core module as it was: numbers, mode and gradients"""
+def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None:
+    """fuse does not change mha: numbers, mode and gradients stay"""
     D, H = 12, 3
-    state = random_state(rand, D)
+    state = draw_state(rand, shapes(D))
     mha = core(submission, state)
     mha.train(training)
     x = rand(B=2, T=5, D=D)
@@ -581,7 +494,8 @@ def test_fuse_leaves(submission: Any, rand: Rand, training: bool) -> None:
         return output.detach(), dict(zip(own, found, strict=True))
 
     before, gradients = seen()
-    submission.fuse(mha, H)
+    output, _ = submission.fuse(mha, H)(x)
+    expect_no_constant(output, x=x)
     after, found = seen()
     what = "what the core module computes after the call of fuse"
     expect_close(after, before, axes=OUTPUT, rtol=0, atol=0, what=what)
@@ -596,16 +510,16 @@ def test_fuse_leaves(submission: Any, rand: Rand, training: bool) -> None:
 
 @pytest.mark.points(1, stand_in="fuse_values")
 @torch.no_grad()
-def test_fuse_gpu(submission: Any, rand: Rand) -> None:
-    """Of a core module on a GPU, fuse makes one on the same GPU"""
+def test_fuse_gpu(submission: Submission, rand: Rand) -> None:
+    """fuse of a module on a GPU gives a module on the same GPU"""
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
     D, H = 12, 3
     gpu = torch.device("cuda")
-    state = {name: tensor.to(gpu) for name, tensor in random_state(rand, D).items()}
+    state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     fused = submission.fuse(core(submission, state), H)
     for tensor in fused.state_dict().values():
         expect_device(tensor, gpu)
     x = rand(B=2, T=5, D=D).to(gpu)
     fused.eval()
-    expect_results(fused(x), reference(state, H, x), " on the GPU")
+    expect_both(fused(x), reference(state, H, x), " on the GPU")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
+    Submission,
+    draw_truths,
     expect_device,
     expect_dtype,
     expect_shape,
@@ -18,7 +18,6 @@ from grader.checking import (
     skip_unless_supported,
 )
 
-Rand = Callable[..., Tensor]
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 AXES = "B H Tq d_k"
@@ -48,8 +47,8 @@ def reference(
 # A result is a sum of w·v. Rounding each weight and then the sum costs at most eps/2 of Σ w·|v|
 # each, eps being the dtype's. A score s held in float32 is off by some s·2^-23, and its weight by
 # as large a part of itself. Together: Σ w·|v| · (eps + 4·max|s|·2^-23). Sums of 5000 products in
-# float32 cost more than float32's eps, and float64 inputs may be computed with in float32: so eps
-# is at least 2^-19.
+# float32 cost more than float32's eps: so eps is at least 2^-19. For float64 inputs 2^-52 takes the
+# place of 2^-23, and an answer that goes through float32 is off by some million times as much.
 #
 # Measured on a CPU with scores from 0.01 to 300000, T from 1 to 5000, d_k from 8 to 64, several
 # hundred draws. As parts of that bound right answers reach, in half precision,
@@ -63,12 +62,18 @@ def reference(
 # stay well within it, and none of the wrong ones passes.
 def room(dtype: torch.dtype, sizes: Tensor, scores: Tensor) -> Tensor:
     """How far from the exact result an answer may be, whatever it rounds on its way."""
-    precision = max(torch.finfo(dtype).eps, 2**-19)
-    return 3 * sizes * (precision + 4 * scores.abs().max() * 2**-23)
+    step = inner_eps(dtype)
+    precision = max(torch.finfo(dtype).eps, 16 * step)
+    return 3 * sizes * (precision + 4 * scores.abs().max() * step)
+
+
+def inner_eps(dtype: torch.dtype) -> float:
+    """The eps of the dtype that is due between inputs of this dtype and the result."""
+    return torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 
 def expect_result(
-    submission: Any, inputs: Inputs, mask: Tensor | None = None, when: str = ""
+    submission: Submission, inputs: Inputs, mask: Tensor | None = None, when: str = ""
 ) -> None:
     """Expect the result in the dtype of the inputs, within its room."""
     expected, sizes, scores = reference(*inputs, mask)
@@ -109,17 +114,9 @@ def overflowing(rand: Rand, kind: str, dtype: torch.dtype) -> Inputs:
     return inputs
 
 
-def scattered(rand: Rand, seed: int, **axes: int) -> Tensor:
-    """A mask at random, with an allowed and a blocked key in every row."""
-    mask = rand(**axes) > 0
-    mask[..., seed % mask.shape[-1]] = True
-    mask[..., (seed + 1) % mask.shape[-1]] = False
-    return mask
-
-
 def blocked_rows(rand: Rand, seed: int, Tq: int, Tk: int) -> Tensor:
     """[B, H, Tq, Tk] with one query, one head and one sequence that see nothing."""
-    mask = scattered(rand, seed, B=2, H=3, Tq=Tq, Tk=Tk)
+    mask = draw_truths(rand, seed, B=2, H=3, Tq=Tq, Tk=Tk)
     mask[:, :, 1] = False
     mask[0, 1] = False
     mask[1] = False
@@ -129,11 +126,12 @@ def blocked_rows(rand: Rand, seed: int, Tq: int, Tk: int) -> Tensor:
 # --- the values ------------------------------------------------------------------------------
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
+@pytest.mark.pays("zeros", "ones", "input", because="shape, dtype and device alone are looked at")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @torch.no_grad()
-def test_kind(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """What goes in as half precision comes out as half precision"""
+def test_kind(submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
+    """The result has the dtype of the inputs"""
     skip_unless_supported(dtype, device)
     q = rand(B=2, H=3, Tq=4, d_k=8, dtype=dtype)
     k, v = rand(B=2, H=3, Tk=5, d_k=8, dtype=dtype), rand(B=2, H=3, Tk=5, d_k=8, dtype=dtype)
@@ -143,42 +141,57 @@ def test_kind(submission: Any, rand: Rand, device: torch.device, dtype: torch.dt
     expect_device(result, device)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=6)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_values(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """Ordinary scores give the result of the formula, as well as it rounds"""
+def test_values(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """Ordinary scores give the result of the formula, up to rounding"""
     skip_unless_supported(dtype, device)
     for Tq, Tk, d_k in ((1, 2, 4), (4, 5, 8), (5, 1, 6), (3, 7, 24)):
         expect_result(submission, drawn(rand, dtype, Tq, Tk, d_k))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=1)
 @pytest.mark.parametrize("kind", ["large", "larger", "alike"])
 @pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
-def test_overflow(submission: Any, rand: Rand, kind: str, dtype: torch.dtype) -> None:
-    """Products beyond 65504, float16's largest number, do no harm"""
+def test_overflow(submission: Submission, rand: Rand, kind: str, dtype: torch.dtype) -> None:
+    """Products beyond 65504, float16's largest number, give the right result"""
     expect_result(submission, overflowing(rand, kind, dtype))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=2)
 @pytest.mark.parametrize("scale", [3.0, 6.0])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_sharp(submission: Any, rand: Rand, dtype: torch.dtype, scale: float) -> None:
-    """Scores of some tens keep their digits: 0.1 more is 10 % of a weight"""
+def test_sharp(submission: Submission, rand: Rand, dtype: torch.dtype, scale: float) -> None:
+    """Scores of 10 to 100 are not rounded to half precision"""
     expect_result(submission, drawn(rand, dtype, 6, 9, 20, scale=scale))
 
 
-@pytest.mark.points(2)
-@pytest.mark.parametrize("kind", ["like weights, large values", "unlike weights"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.points(2, hint=5)
+@pytest.mark.parametrize(
+    "kind, dtype",
+    [
+        *((kind, dtype) for dtype in DTYPES for kind in ("alike, large values", "unlike weights")),
+        *(("70000 keys", dtype) for dtype in HALVES),
+    ],
+    ids=str,
+)
 def test_long(
-    submission: Any, rand: Rand, device: torch.device, kind: str, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, kind: str, dtype: torch.dtype
 ) -> None:
-    """Thousands of keys: their sums may overflow, their averages don't"""
+    """With thousands of keys, no sum overflows"""
     skip_unless_supported(dtype, device)
-    unlike = kind == "unlike weights"
-    q, k, v = drawn(rand, dtype, 3, 3000, 8, scale=1.5 if unlike else 0.3)
-    expect_result(submission, (q, k, v * 10 if unlike else v.abs() * 10 + 40))
+    if kind == "70000 keys":  # all nearly alike: the sum of the powers is beyond 65504 as well
+        q, k, v = drawn(rand, dtype, 1, 70000, 2, scale=0.01)
+        inputs = q[:1, :1], k[:1, :1], v[:1, :1].abs() + 1
+    elif kind == "unlike weights":
+        q, k, v = drawn(rand, dtype, 3, 3000, 8, scale=1.5)
+        inputs = q, k, v * 10
+    else:
+        q, k, v = drawn(rand, dtype, 3, 3000, 8, scale=0.3)
+        inputs = q, k, v.abs() * 10 + 40
+    expect_result(submission, inputs)
 
 
 # --- masks -----------------------------------------------------------------------------------
@@ -187,11 +200,13 @@ def test_long(
 @pytest.mark.points(1)
 @pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.dtype) -> None:
-    """Masks of every shape and dtype hold, however large the scores"""
+def test_masks(
+    submission: Submission, rand: Rand, seed: int, axes: str, dtype: torch.dtype
+) -> None:
+    """Masks of every shape and dtype work, for large scores too"""
     place = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
-    mask = scattered(rand, seed, **shape)
+    mask = draw_truths(rand, seed, **shape)
     when = f" for a mask [{', '.join(axes.split())}]"
     for kind in (torch.bool, torch.int64, torch.float32, dtype):
         given = mask.to(kind)
@@ -208,8 +223,10 @@ def test_masks(submission: Any, rand: Rand, seed: int, axes: str, dtype: torch.d
 @pytest.mark.points(1)
 @pytest.mark.parametrize("kind", ["ordinary", "alike"])
 @pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
-def test_blocked(submission: Any, rand: Rand, seed: int, kind: str, dtype: torch.dtype) -> None:
-    """A query that may see no key gets zeros, and disturbs no other"""
+def test_blocked(
+    submission: Submission, rand: Rand, seed: int, kind: str, dtype: torch.dtype
+) -> None:
+    """A query that may see no key gets zeros and changes no other result"""
     inputs = alike(rand, dtype) if kind == "alike" else drawn(rand, dtype, 5, 7, 8)
     mask = blocked_rows(rand, seed, 5, 7)
     with expect_unchanged(mask=mask):
@@ -234,7 +251,7 @@ def gradients(output: Tensor, inputs: Inputs, cotangent: Tensor) -> dict[str, Te
 
 
 def both_gradients(
-    submission: Any, rand: Rand, inputs: Inputs, mask: Tensor | None = None
+    submission: Submission, rand: Rand, inputs: Inputs, mask: Tensor | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
     """The learner's gradients, the exact ones, and the scores."""
     leaves = tuple(x.detach().clone().requires_grad_() for x in inputs)
@@ -255,16 +272,19 @@ def expect_gradient(
     got: Tensor, wanted: Tensor, what: str, scores: Tensor, dtype: torch.dtype
 ) -> None:
     """Expect a gradient up to some roundings of its largest number."""
-    precision = max(torch.finfo(dtype).eps, 2**-19)
-    leeway = 6 * wanted.abs().max() * (precision + 4 * scores.abs().max() * 2**-23)
+    step = inner_eps(dtype)
+    precision = max(torch.finfo(dtype).eps, 16 * step)
+    leeway = 6 * wanted.abs().max() * (precision + 4 * scores.abs().max() * step)
     axes = "B H Tq d_k" if what == "q" else "B H Tk d_k"
     expect_within(got, wanted, leeway, axes=axes, what=f"the gradient of {what}")
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_gradients(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """Gradients reach q, k and v, as precise as their dtype"""
+def test_gradients(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """The gradients of q, k and v are as precise as their dtype"""
     skip_unless_supported(dtype, device)
     got, wanted, scores = both_gradients(submission, rand, drawn(rand, dtype, 4, 6, 8))
     for name in "qkv":
@@ -274,8 +294,10 @@ def test_gradients(submission: Any, rand: Rand, device: torch.device, dtype: tor
 @pytest.mark.points(1)
 @pytest.mark.parametrize("kind", ["large", "larger", "alike"])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_overflow_gradients(submission: Any, rand: Rand, kind: str, dtype: torch.dtype) -> None:
-    """Products beyond 65504 leave no inf or NaN in any gradient"""
+def test_overflow_gradients(
+    submission: Submission, rand: Rand, kind: str, dtype: torch.dtype
+) -> None:
+    """Products beyond 65504 put no inf or NaN into a gradient"""
     inputs = overflowing(rand, kind, dtype)
     got, wanted, scores = both_gradients(submission, rand, inputs)
     for name in "qk":  # near 0, where the softmax is all but hard: no room would be just
@@ -289,8 +311,10 @@ def test_overflow_gradients(submission: Any, rand: Rand, kind: str, dtype: torch
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
-def test_blocked_gradients(submission: Any, rand: Rand, seed: int, dtype: torch.dtype) -> None:
-    """Blocked keys and rows leave no NaN in any gradient"""
+def test_blocked_gradients(
+    submission: Submission, rand: Rand, seed: int, dtype: torch.dtype
+) -> None:
+    """Blocked keys and rows put no NaN into a gradient"""
     inputs, mask = drawn(rand, dtype, 5, 7, 8), blocked_rows(rand, seed, 5, 7)
     mask[1, 0, 0, :2] = True
     got, wanted, scores = both_gradients(submission, rand, inputs, mask)
@@ -304,12 +328,12 @@ def test_blocked_gradients(submission: Any, rand: Rand, seed: int, dtype: torch.
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @torch.no_grad()
-def test_calls(submission: Any, rand: Rand, seed: int, dtype: torch.dtype) -> None:
-    """Any memory layout, by name or position, and no input is changed"""
+def test_calls(submission: Submission, rand: Rand, seed: int, dtype: torch.dtype) -> None:
+    """Inputs may be strided views, are not changed, and can be given by name"""
     q = rand(B=2, Tq=4, H=3, d_k=8, dtype=dtype).transpose(1, 2)
     k = rand(B=2, H=3, d_k=8, Tk=6, dtype=dtype).transpose(2, 3)
     v = rand(B=2, H=3, Tk=12, d_k=8, dtype=dtype)[:, :, ::2]
-    mask = scattered(rand, seed, B=2, H=1, Tq=4, Tk=6).float()
+    mask = draw_truths(rand, seed, B=2, H=1, Tq=4, Tk=6).float()
     expected, sizes, scores = reference(q, k, v, mask)
     leeway = room(dtype, sizes, scores)
     with expect_unchanged(q=q, k=k, v=v, mask=mask):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
+    Submission,
     expect_close,
     expect_device,
     expect_dtype,
@@ -18,8 +17,6 @@ from grader.checking import (
     expect_unchanged,
     skip_unless_supported,
 )
-
-Rand = Callable[..., Tensor]
 
 AXES = "B H Tq Tk"
 BLOCKED = float("-inf")
@@ -75,15 +72,26 @@ def some_mask(rand: Rand, device: torch.device, *sizes: int) -> Tensor:
     return mask.to(device)
 
 
-def expect_masked(submission: Any, scores: Tensor, mask: Tensor) -> None:
+def expect_masked(submission: Submission, scores: Tensor, mask: Tensor) -> None:
     """The allowed scores must stay equal to the last bit."""
     expected = masked(scores, mask)
     expect_close(submission.apply_mask(scores, mask), expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+def expect_blocked(actual: Tensor, allowed: Tensor) -> None:
+    """Every blocked score has to be below every allowed one, whatever it is."""
+    allowed = allowed.expand_as(actual)
+    assert bool((actual[~allowed] < actual[allowed].min()).all()), (
+        "The mask blocks nothing\n"
+        "  expected  blocked scores below all that are allowed\n"
+        "  got       a blocked score that is not"
+    )
+
+
+@pytest.mark.points(1, hint=4)
+@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
 @pytest.mark.parametrize("T", [1, 3, 5])
-def test_causal_kind(submission: Any, T: int) -> None:
+def test_causal_kind(submission: Submission, T: int) -> None:
     """causal_mask gives a boolean mask of shape [1, 1, T, T] on the CPU"""
     mask = submission.causal_mask(seq_len=T)
     expect_shape(mask, B=1, H=1, Tq=T, Tk=T)
@@ -91,17 +99,18 @@ def test_causal_kind(submission: Any, T: int) -> None:
     expect_device(mask, CPU)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=2)
 @pytest.mark.parametrize("T", [1, 2, 3, 6, 4, 520])
-def test_causal_values(submission: Any, T: int) -> None:
-    """causal_mask allows a query itself and what came before, nothing later"""
+def test_causal_values(submission: Submission, T: int) -> None:
+    """causal_mask allows each token itself and earlier tokens, no later ones"""
     expect_close(submission.causal_mask(T), causal(T), axes=AXES, what="the mask")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
+@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
-def test_padding_kind(submission: Any, device: torch.device, dtype: torch.dtype) -> None:
-    """padding_mask gives a boolean mask [B, 1, 1, T] where valid_lens lies"""
+def test_padding_kind(submission: Submission, device: torch.device, dtype: torch.dtype) -> None:
+    """padding_mask gives a boolean mask [B, 1, 1, T] on valid_lens' device"""
     lengths = torch.tensor([3, 1], dtype=dtype, device=device)
     mask = submission.padding_mask(valid_lens=lengths, seq_len=4)
     expect_shape(mask, B=2, H=1, Tq=1, Tk=4)
@@ -109,14 +118,14 @@ def test_padding_kind(submission: Any, device: torch.device, dtype: torch.dtype)
     expect_device(mask, device)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize(
     "lengths, T",
     [([1], 2), ([2, 1], 3), ([4, 2, 3], 5), ([2, 5, 1], 6), ([3, 1, 2, 4], 5), ([1029, 7], 1030)],
 )
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
 def test_padding_values(
-    submission: Any, device: torch.device, lengths: list[int], T: int, dtype: torch.dtype
+    submission: Submission, device: torch.device, lengths: list[int], T: int, dtype: torch.dtype
 ) -> None:
     """padding_mask allows the first valid_lens[b] keys of sequence b"""
     valid_lens = torch.tensor(lengths, dtype=dtype, device=device)
@@ -127,33 +136,51 @@ def test_padding_values(
     expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize(
     "lengths, T", [([1], 1), ([0], 1), ([0, 3], 3), ([4, 0, 2], 4), ([5, 5], 5), ([0, 0, 0], 2)]
 )
-def test_padding_edges(submission: Any, device: torch.device, lengths: list[int], T: int) -> None:
-    """A length of 0 blocks every key, a length of T none"""
+def test_padding_edges(
+    submission: Submission, device: torch.device, lengths: list[int], T: int
+) -> None:
+    """A length of 0 blocks every key, and a length of T blocks none"""
     spaced = torch.tensor([[n, 1] for n in lengths], device=device)
     mask = submission.padding_mask(spaced[:, 0], T)
     expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
 
 
-@pytest.mark.points(2)
-@pytest.mark.parametrize("B, H, Tq, Tk", [(1, 1, 1, 2), (2, 3, 4, 5), (3, 2, 5, 3)])
+@pytest.mark.points(2, hint=5)
+@pytest.mark.parametrize(
+    "B, H, Tq, Tk",
+    [
+        (1, 1, 1, 2),
+        (2, 3, 4, 5),
+        (3, 2, 5, 3),
+        pytest.param(4, 3, 5, 7, marks=pytest.mark.random),
+    ],
+)
 def test_blocked_and_allowed(
-    submission: Any, rand: Rand, device: torch.device, B: int, H: int, Tq: int, Tk: int
+    submission: Submission, rand: Rand, device: torch.device, B: int, H: int, Tq: int, Tk: int
 ) -> None:
-    """Blocked scores become exactly -inf, allowed scores stay as they are"""
+    """Blocked scores become -inf, and allowed scores stay the same"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=3.0)
     everything = torch.ones(B, H, Tq, Tk, dtype=torch.bool, device=device)
     for mask in (some_mask(rand, device, B, H, Tq, Tk), everything, ~everything):
         expect_masked(submission, scores, mask)
+    for scale in (1e-6, 1e6):
+        scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=scale)
+        expect_masked(submission, scores, some_mask(rand, device, B, H, Tq, Tk))
+    # Allowed scores of exactly 0, which are scores like any others.
+    scores = torch.zeros(B, H, Tq, Tk, device=device)
+    expect_masked(submission, scores, some_mask(rand, device, B, H, Tq, Tk))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=6)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_numbers(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """A mask of the numbers 0 and 1 means the same as one of False and True"""
+def test_numbers(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """A mask of 0 and 1 means the same as one of False and True"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5)
     for sizes in ((4, 5), (2, 1, 4, 5)):
@@ -162,11 +189,11 @@ def test_numbers(submission: Any, rand: Rand, device: torch.device, dtype: torch
         expect_dtype(submission.apply_mask(scores, mask), scores.dtype)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=4)
 @pytest.mark.parametrize("B, H, sizes", BROADCASTS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32], ids=str)
 def test_broadcasting(
-    submission: Any,
+    submission: Submission,
     rand: Rand,
     device: torch.device,
     B: int,
@@ -174,15 +201,15 @@ def test_broadcasting(
     sizes: tuple[int, ...],
     dtype: torch.dtype,
 ) -> None:
-    """A mask [Tq, Tk], or with axes of size 1, holds for all of B, H, Tq, Tk"""
+    """A mask [Tq, Tk] or with axes of size 1 is broadcast to [B, H, Tq, Tk]"""
     scores = rand(B=B, H=H, Tq=4, Tk=5)
     expect_masked(submission, scores, some_mask(rand, device, *sizes).to(dtype))
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["scores", "mask"])
-def test_layout(submission: Any, rand: Rand, device: torch.device, layout: str) -> None:
-    """It does not matter how scores and mask lie in memory"""
+def test_layout(submission: Submission, rand: Rand, device: torch.device, layout: str) -> None:
+    """scores and mask may be strided views"""
     if layout == "scores":
         scores = rand(B=2, H=3, Tk=5, Tq=4).transpose(2, 3)
         mask = some_mask(rand, device, 2, 1, 4, 5)
@@ -192,11 +219,13 @@ def test_layout(submission: Any, rand: Rand, device: torch.device, layout: str) 
     expect_masked(submission, scores, mask)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-def test_no_mask(submission: Any, rand: Rand, dtype: torch.dtype) -> None:
-    """With None as the mask the scores stay as they are"""
+def test_no_mask(submission: Submission, rand: Rand, dtype: torch.dtype) -> None:
+    """With mask=None the scores stay the same"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
+    mask = some_mask(rand, scores.device, 4, 5)
+    expect_blocked(submission.apply_mask(scores.clone(), mask), mask)
     expected = scores.clone()
     actual = submission.apply_mask(scores, None)
     expect_dtype(actual, dtype)
@@ -208,7 +237,7 @@ def test_no_mask(submission: Any, rand: Rand, dtype: torch.dtype) -> None:
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
 def test_dtype_and_device(
-    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
 ) -> None:
     """The masked scores keep the dtype and the device of scores"""
     skip_unless_supported(dtype, device)
@@ -221,7 +250,7 @@ def test_dtype_and_device(
     expect_close(actual, expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize(
     "kind, dtype",
     [
@@ -234,9 +263,9 @@ def test_dtype_and_device(
     ids=str,
 )
 def test_unchanged_and_by_name(
-    submission: Any, rand: Rand, device: torch.device, kind: torch.dtype, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, kind: torch.dtype, dtype: torch.dtype
 ) -> None:
-    """apply_mask works by parameter names and leaves scores and mask alone"""
+    """apply_mask can be called by name, and changes neither scores nor mask"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     for sizes in ((4, 5), (2, 1, 1, 5), (2, 3, 4, 5)):
@@ -244,15 +273,17 @@ def test_unchanged_and_by_name(
         for laid_out in (lambda x: x, lambda x: x.mT.contiguous().mT):
             given = {"mask": laid_out(mask), "scores": laid_out(scores)}
             with expect_unchanged(**given):
-                submission.apply_mask(**given)
+                actual = submission.apply_mask(**given)
+            expect_shape(actual, B=2, H=3, Tq=4, Tk=5)
+            expect_blocked(actual, mask != 0)
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("sizes", [None, (1, 1, 4, 5), (2, 3, 4, 5)], ids=str)
 def test_gradients(
-    submission: Any, rand: Rand, device: torch.device, sizes: tuple[int, ...] | None
+    submission: Submission, rand: Rand, device: torch.device, sizes: tuple[int, ...] | None
 ) -> None:
-    """The gradient passes the mask unchanged wherever attention is allowed"""
+    """The gradient of an allowed score passes unchanged"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, grad=True)
     mask = some_mask(rand, device, *sizes) if sizes else None
     allowed = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask.expand(2, 3, 4, 5)
@@ -260,12 +291,16 @@ def test_gradients(
     expect_gradients_close(
         actual, scores.masked_fill(~allowed, BLOCKED), {"scores": scores}, where={"scores": allowed}
     )
+    if mask is not None:
+        expect_blocked(actual, mask)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64], ids=str)
-def test_combined(submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
-    """Causal and padding mask together block what either of them blocks"""
+def test_combined(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
+    """With a causal and a padding mask, a pair is blocked if either blocks it"""
     lengths, T = [4, 2, 0], 5
     scores = rand(B=3, H=2, Tq=T, Tk=T)
     both = (causal(T) & padding(lengths, T)).to(device)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
+    Submission,
     expect_close,
     expect_device,
     expect_dtype,
@@ -19,11 +18,10 @@ from grader.checking import (
     skip_unless_supported,
 )
 
-Rand = Callable[..., Tensor]
-
 AXES = "B H Tq Tk"
 BLOCKED = float("-inf")
 FLOAT32_PRECISION = (1e-5, 1e-6)  # a softmax taken in float32 is no mistake, not even in float64
+STEPS = {torch.float32: 0.25, torch.float16: 0.25, torch.bfloat16: 2.0}
 SIZES = [(2, 3, 4, 5), (3, 2, 5, 4), (2, 4, 3, 7), (4, 2, 6, 3)]
 
 
@@ -38,7 +36,7 @@ def reference(scores: Tensor) -> Tensor:
     return powers / torch.where(total > 0, total, 1.0)
 
 
-def expect_weights(submission: Any, scores: Tensor, rtol: float | None = None) -> None:
+def expect_weights(submission: Submission, scores: Tensor, rtol: float | None = None) -> None:
     """The reference is computed first: an answer may yet change the scores in place."""
     expected = reference(scores)
     expect_close(submission.attention_weights(scores), expected, axes=AXES, rtol=rtol)
@@ -70,52 +68,69 @@ def mixed(scores: Tensor) -> Tensor:
     return blocked.requires_grad_(scores.requires_grad)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=1)
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-@pytest.mark.parametrize("B, H, Tq, Tk", [(1, 1, 2, 3), *SIZES])
+@pytest.mark.parametrize(
+    "B, H, Tq, Tk", [(1, 1, 2, 3), *SIZES, pytest.param(3, 4, 5, 6, marks=pytest.mark.random)]
+)
 def test_values(
-    submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int, scale: float
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, scale: float
 ) -> None:
-    """Each score becomes its share of the row, as the formula says"""
+    """The weights are those of the formula"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=scale)
     expect_weights(submission, scores)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=1)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("B, H, Tq, Tk", SIZES)
-def test_sums(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
-    """The weights of one query over all keys sum to one"""
-    weights = submission.attention_weights(rand(B=B, H=H, Tq=Tq, Tk=Tk))
+def test_sums(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, dtype: torch.dtype
+) -> None:
+    """The weights of each query sum to 1 over its keys"""
+    weights = submission.attention_weights(rand(B=B, H=H, Tq=Tq, Tk=Tk, dtype=dtype))
     expect_shape(weights, B=B, H=H, Tq=Tq, Tk=Tk)
-    sums = weights.detach().sum(dim=-1)
+    expect_dtype(weights, dtype)
+    sums = weights.detach().double().sum(dim=-1).to(dtype)
     expect_close(sums, torch.ones(B, H, Tq), axes="B H Tq", what="the sum over the keys")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(
     "B, H, Tq, Tk", [(1, 1, 1, 1), (1, 3, 2, 4), (2, 1, 3, 5), (2, 3, 1, 4), (3, 2, 4, 1)]
 )
-def test_edges(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
-    """One batch, one head, one query or one key is no exception"""
+def test_edges(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+    """It works for a single batch, head, query or key"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk)
     expect_weights(submission, scores)
 
 
-@pytest.mark.points(1)
-@pytest.mark.parametrize("offset", [100.0, 1000.0, -1000.0, 10000.0, -10000.0])
-def test_large(submission: Any, rand: Rand, offset: float) -> None:
+@pytest.mark.points(1, hint=2)
+@pytest.mark.parametrize(
+    "offset, dtype",
+    [
+        *((offset, torch.float32) for offset in (100.0, 1000.0, -1000.0, 10000.0, -10000.0)),
+        *((offset, torch.float16) for offset in (300.0, -300.0)),
+        *((offset, torch.bfloat16) for offset in (300.0, -300.0)),
+    ],
+    ids=str,
+)
+def test_large(submission: Submission, rand: Rand, offset: float, dtype: torch.dtype) -> None:
     """Large scores, positive or negative, give the right weights and no NaN"""
-    # Quarters near 10000 are exact in float32, so every right answer sees the same differences.
-    # An answer may still take the logarithm of the sum there, which float32 rounds to 0.001.
-    scores = (rand(B=2, H=3, Tq=4, Tk=5) * 4).round() / 4 + offset
+    # Whole steps near the offset are exact in the dtype, so every right answer sees the same
+    # differences. An answer may still take the logarithm of the sum in float32, which rounds it to
+    # 0.001 near 10000. In half precision it may not: near 300 float16 rounds it to 0.25, bfloat16
+    # to 2, and a row would sum to anything from 0.4 to 2.7.
+    step = STEPS[dtype]
+    scores = (rand(B=2, H=3, Tq=4, Tk=5) / step).round() * step + offset
     rtol = 2e-3 if abs(offset) == 10000.0 else None
-    expect_weights(submission, scores, rtol)
+    expect_weights(submission, scores.to(dtype), rtol)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("spread", ["one row", "many rows"])
-def test_far_apart(submission: Any, rand: Rand, device: torch.device, spread: str) -> None:
-    """Scores of very different size, in one row or in many, give no NaN"""
+def test_far_apart(submission: Submission, rand: Rand, device: torch.device, spread: str) -> None:
+    """Scores of very different sizes give no NaN"""
     scores = (rand(B=2, H=3, Tq=4, Tk=5) * 4).round() / 4
     if spread == "one row":
         scores[:, :, 0, 0] += 2000.0
@@ -127,10 +142,12 @@ def test_far_apart(submission: Any, rand: Rand, device: torch.device, spread: st
     expect_weights(submission, scores, rtol=2e-3)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("low", [-1e4, -1e9, -1e20])
-def test_low_is_not_blocked(submission: Any, rand: Rand, device: torch.device, low: float) -> None:
-    """A low score is not a blocked one, however low it is"""
+def test_low_is_not_blocked(
+    submission: Submission, rand: Rand, device: torch.device, low: float
+) -> None:
+    """A very low score is not treated as blocked"""
     scores = rand(B=2, H=3, Tq=4, Tk=5)
     scores[0, 1, 2] = low
     scores[1, :, 0] = low
@@ -151,10 +168,10 @@ def test_low_is_not_blocked(submission: Any, rand: Rand, device: torch.device, l
     )
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 3, 4)])
-def test_blocked_keys(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
-    """A key with the score -inf gets exactly 0, the others share the rest"""
+def test_blocked_keys(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+    """A key with the score -inf gets weight 0, and the others share the rest"""
     scores = partly_blocked(rand(B=B, H=H, Tq=Tq, Tk=Tk))
     expected, blocked = reference(scores), scores == BLOCKED
     weights = submission.attention_weights(scores)
@@ -162,7 +179,7 @@ def test_blocked_keys(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: 
     expect_zeros(weights, blocked, "the weight of a blocked key")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=3)
 @pytest.mark.parametrize(
     "case, dtype",
     [
@@ -176,9 +193,9 @@ def test_blocked_keys(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: 
     ],
 )
 def test_blocked_rows(
-    submission: Any, rand: Rand, device: torch.device, case: str, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, case: str, dtype: torch.dtype
 ) -> None:
-    """A query that may look at no key gives the weight 0 to all, never NaN"""
+    """A fully blocked query gets weight 0 for every key, never NaN"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     if case == "all rows":
@@ -201,17 +218,17 @@ def test_blocked_rows(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 5, 4)])
-def test_gradients(submission: Any, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+def test_gradients(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
     """The gradient of the scores is right where nothing is blocked"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, grad=True)
     actual = submission.attention_weights(scores)
     expect_gradients_close(actual, reference(scores), {"scores": scores})
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("case", ["partly blocked", "mixed batch", "all rows"])
-def test_blocked_gradients(submission: Any, rand: Rand, case: str) -> None:
-    """Blocked keys and fully blocked rows leave no NaN in any gradient"""
+def test_blocked_gradients(submission: Submission, rand: Rand, case: str) -> None:
+    """Blocked keys and fully blocked rows put no NaN into a gradient"""
     scores = rand(B=3, H=2, Tq=4, Tk=5, grad=True)
     if case == "partly blocked":
         scores = partly_blocked(scores)
@@ -234,7 +251,7 @@ def test_blocked_gradients(submission: Any, rand: Rand, case: str) -> None:
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
 def test_dtype_and_device(
-    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
 ) -> None:
     """The weights have the shape, the dtype and the device of the scores"""
     skip_unless_supported(dtype, device)
@@ -250,8 +267,8 @@ def test_dtype_and_device(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["keys first", "part of the keys", "one head repeated"])
-def test_calls(submission: Any, rand: Rand, layout: str) -> None:
-    """Any memory layout and a call by name work and leave scores as they are"""
+def test_calls(submission: Submission, rand: Rand, layout: str) -> None:
+    """scores may be a strided view, is not changed, and can be given by name"""
     if layout == "keys first":
         scores = rand(B=2, H=3, Tk=5, Tq=4).transpose(2, 3)
     elif layout == "part of the keys":

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
+    Submission,
     expect_close,
     expect_device,
     expect_dtype,
+    expect_equal,
     expect_gradients_close,
     expect_raises,
     expect_shape,
     expect_unchanged,
     skip_unless_supported,
 )
-
-Rand = Callable[..., Tensor]
 
 AXES = "B H T d_k"
 SIZES = [(2, 3, 8, 4), (3, 5, 12, 2), (4, 2, 15, 3), (2, 7, 30, 5)]
@@ -33,55 +31,59 @@ def reference(x: Tensor, num_heads: int) -> Tensor:
     return torch.stack([x[:, :, h * d_k : (h + 1) * d_k] for h in range(num_heads)], dim=1)
 
 
-def expect_split(submission: Any, x: Tensor, num_heads: int) -> None:
+def expect_split(submission: Submission, x: Tensor, num_heads: int) -> None:
     """Nothing is computed here, so the values must be equal to the last bit."""
     expected = reference(x, num_heads)
     expect_close(submission.split_heads(x, num_heads), expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=6)
+@pytest.mark.pays("zeros", "ones", because="the shape alone is looked at")
 @pytest.mark.parametrize("B, T, D, H", SIZES)
-def test_shape(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+def test_shape(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """The result has the shape [B, H, T, d_k]"""
     actual = submission.split_heads(rand(B=B, T=T, D=D), H)
     expect_shape(actual, B=B, H=H, T=T, d_k=D // H)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("H", [2, 3])
-def test_counted(submission: Any, device: torch.device, H: int) -> None:
-    """One token with the features 0, 1, 2, ... is cut into neighbouring pieces"""
+def test_counted(submission: Submission, device: torch.device, H: int) -> None:
+    """The features 0, 1, 2, ... of a token are split into neighbouring pieces"""
     x = torch.arange(6.0, device=device).reshape(1, 1, 6)
     expect_split(submission, x, H)
 
 
-@pytest.mark.points(2)
-@pytest.mark.parametrize("B, T, D, H", SIZES)
-def test_values(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+@pytest.mark.points(2, hint=3)
+@pytest.mark.parametrize(
+    "B, T, D, H", [*SIZES, pytest.param(3, 5, 12, 4, marks=pytest.mark.random)]
+)
+def test_values(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Head h holds the features h*d_k up to (h+1)*d_k of every token"""
-    expect_split(submission, rand(B=B, T=T, D=D), H)
+    for scale in (1.0, 1e-6, 1e6):
+        expect_split(submission, rand(B=B, T=T, D=D, scale=scale), H)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize(
     "B, T, D, H",
     [(1, 1, 1, 1), (1, 1, 6, 3), (1, 3, 8, 2), (2, 1, 8, 4), (3, 2, 5, 1), (2, 3, 6, 6)],
 )
-def test_edges(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """One batch, one token, one head, or heads of one feature are no exception"""
+def test_edges(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """It works for a single batch, token or head, and for heads of one feature"""
     expect_split(submission, rand(B=B, T=T, D=D), H)
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64], ids=str
 )
 def test_dtype_and_device(
-    submission: Any, rand: Rand, device: torch.device, dtype: torch.dtype
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
 ) -> None:
     """The result has the dtype and the device of x"""
     skip_unless_supported(dtype, device)
-    x = rand(B=2, T=3, D=8, dtype=dtype)
+    x = rand(B=2, T=3, D=8, dtype=dtype, scale=100.0)
     expected = reference(x, 4)
     actual = submission.split_heads(x, 4)
     expect_dtype(actual, dtype)
@@ -89,10 +91,10 @@ def test_dtype_and_device(
     expect_close(actual, expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout(submission: Any, rand: Rand, layout: str) -> None:
-    """It does not matter how x lies in memory"""
+def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
+    """A strided view gives what its copy gives"""
     if layout == "tokens first":
         x = rand(T=5, B=3, D=8).transpose(0, 1)
     elif layout == "features first":
@@ -104,26 +106,28 @@ def test_layout(submission: Any, rand: Rand, layout: str) -> None:
     expect_split(submission, x, 4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize("D, H", [(3, 2), (2, 4), (8, 3), (10, 4), (14, 5)])
-def test_indivisible(submission: Any, rand: Rand, D: int, H: int) -> None:
-    """A ValueError says that the features cannot be shared out evenly"""
+def test_indivisible(submission: Submission, rand: Rand, D: int, H: int) -> None:
+    """It raises ValueError if the heads do not divide the features"""
     x = rand(B=2, T=6, D=D)
     with expect_raises(ValueError, f"D={D} features do not divide into num_heads={H}"):
         submission.split_heads(x, H)
+    actual = submission.split_heads(rand(B=2, T=6, D=D * H), H)
+    expect_equal(actual.numel(), 2 * 6 * D * H, "the number of values, for heads that do divide D,")
 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 3, 5, 1), (2, 3, 4, 4)])
-def test_gradients(submission: Any, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """The gradient of every output value arrives at its own place in x"""
+def test_gradients(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+    """Each output value sends its gradient to its own place in x"""
     x = rand(B=B, T=T, D=D, grad=True)
     expect_gradients_close(submission.split_heads(x, H), reference(x, H), {"x": x})
 
 
 @pytest.mark.points(1)
-def test_second_call(submission: Any, rand: Rand) -> None:
-    """A call with other sizes or another num_heads starts afresh"""
+def test_second_call(submission: Submission, rand: Rand) -> None:
+    """Each call uses its own sizes and num_heads"""
     x = rand(B=2, T=3, D=12)
     for num_heads in (2, 6, 3, 2):
         expect_split(submission, x, num_heads)
@@ -132,8 +136,8 @@ def test_second_call(submission: Any, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-def test_unchanged_and_by_name(submission: Any, rand: Rand, device: torch.device) -> None:
-    """The call works by parameter names and leaves x as it is"""
+def test_unchanged_and_by_name(submission: Submission, rand: Rand, device: torch.device) -> None:
+    """It can be called by parameter name, and x is not changed"""
     x = rand(B=2, T=3, D=8)
     expected = reference(x, 4)
     with expect_unchanged(x=x):

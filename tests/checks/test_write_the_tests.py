@@ -1,19 +1,20 @@
-"""Hidden checks of write_the_tests: right modules and wrong ones, on which the tests are let loose.
+"""Hidden checks of write_the_tests: the tests run on right modules and on wrong ones.
 
-A wrong module is a right one in which one thing is spoilt, and none is caught unless all right ones
-pass: who cries wolf at everything finds every wolf. `test_run` has all of them tried at once, so
-that the order tells nothing.
+A wrong module is a right one with one mistake. A catch counts only if the tests pass on all right
+modules. `test_run` tries all modules at once, in random order, so that the order tells nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
-from grader.checking import CheckFailed
-from grader.run.trials import Trial
+from grader.checking import (
+    CheckFailed,
+    Submission,
+    Trial,
+)
 
 FIXTURE, NAME = "make_attention", "Attention"
 
@@ -150,8 +151,8 @@ class Attention(nn.Module):
         v = self.w_v(value).unflatten(-1, (self._h, wide))
         found = torch.einsum("bqhd,bkhd->bhqk", q, k) * wide**-0.5
         weights = self.shares(found, mask)
-        used = nn.functional.dropout(weights, self._p, self.training)
-        output = torch.einsum("bhqk,bkhd->bqhd", used, v)
+        weights = nn.functional.dropout(weights, self._p, self.training)
+        output = torch.einsum("bhqk,bkhd->bqhd", weights, v)
         return Found(self.w_o(output.flatten(2)), weights)
 
     def shares(self, found, mask):
@@ -300,11 +301,11 @@ class Attention(nn.Module):
 RIGHT = {
     "a right module": PLAIN,
     "a right module that returns a named tuple": EINSUM,
-    "a right module that goes from head to head": LOOP,
-    "a right module that takes all heads for sequences of their own": FOLDED,
-    "a right module whose weights are not the ones that were dropped from": FUSED,
+    "a right module that loops over the heads": LOOP,
+    "a right module that folds the heads into the batch": FOLDED,
+    "a right module that returns its weights as they were before dropout": FUSED,
 }
-FIRST = {"a right module, made of PyTorch's own": BUILTIN}
+FIRST = {"a right module, made from PyTorch's own": BUILTIN}
 
 
 # --- wrong ones ----------------------------------------------------------------------------------
@@ -336,7 +337,7 @@ SCALE = {
     "one whose weights are too flat": spoilt(LOOP, ("q.size(-1) ** 0.5", "q.size(-1)")),
 }
 SHARES = {
-    "one that shares out the queries among the keys": spoilt(
+    "one whose weights sum to 1 over the queries, not over the keys": spoilt(
         FUSED,
         ("shares.softmax(3)", "shares.softmax(2)"),
         ("mixed = F.", "unused = F."),
@@ -347,13 +348,11 @@ SHARES = {
     ),
 }
 MASK = {
-    "one that sees what is hidden, and nothing else": spoilt(
-        EINSUM, ("mask.bool()", "~mask.bool()")
-    ),
-    "one that sees everything, whatever is hidden": spoilt(
+    "one that reads its mask the wrong way round": spoilt(EINSUM, ("mask.bool()", "~mask.bool()")),
+    "one that ignores its mask": spoilt(
         FOLDED, ("if mask is None:", "if mask is None or mask.dim() > 0:")
     ),
-    "one that loses the share of what is hidden": spoilt(
+    "one that masks after the softmax": spoilt(
         PLAIN,
         ("scores = scores.masked_fill(mask == 0, -math.inf)", "hidden = mask == 0"),
         (
@@ -362,22 +361,22 @@ MASK = {
         ),
         ("weights.masked_fill(dead, 0.0)", "weights.masked_fill(hidden, 0.0)"),
     ),
-    "one that hides from each sequence what is hidden from the first": spoilt(
+    "one that uses the first sequence's mask for all": spoilt(
         LOOP, ("(mask != 0).expand(size)[:, h]", "(mask != 0).expand(size)[:1, h]")
     ),
 }
 BLOCKED = {
-    "one that gives no numbers where a query may see nothing": spoilt(
+    "one that gives NaN where a query may see nothing": spoilt(
         PLAIN,
         ("scores.masked_fill(dead, 0.0)", "scores"),
         ("weights.masked_fill(dead, 0.0)", "weights"),
     ),
-    "one whose query that may see nothing sees everything": spoilt(
+    "one in which a query that may see nothing sees everything": spoilt(
         LOOP, ("        w = w * some\n", "        w = w * 1\n")
     ),
 }
 APART = {
-    "one whose heads get features of several words": spoilt(
+    "one whose heads mix the features of several tokens": spoilt(
         FOLDED,
         (
             "x.reshape(B, T, self.heads, D // self.heads).permute(0, 2, 1, 3)",
@@ -396,11 +395,11 @@ APART = {
     ),
 }
 UNEQUAL = {
-    "one that is more sure of itself in one head than in another": spoilt(
+    "one that scales the scores of each head differently": spoilt(
         LOOP,
         ("append(one(q, ", "append(one(q * (1 + 0.3 * h), "),
     ),
-    "one whose last head is not heard": spoilt(
+    "one that ignores its last head": spoilt(
         FUSED,
         (
             "torch.cat(mixed.unbind(1), dim=2)",
@@ -409,18 +408,16 @@ UNEQUAL = {
     ),
 }
 ROLES = {
-    "one that brings back keys in place of values": spoilt(
+    "one that uses the keys as values": spoilt(
         FOLDED, ("self.fold(self.w_v(value))", "self.fold(self.w_v(key))")
     ),
-    "one with a layer that has no part in anything": spoilt(
-        EINSUM, ("self.w_q(query)", "self.w_k(query)")
-    ),
-    "one that stops a step before the end": spoilt(
+    "one that never uses one of its layers": spoilt(EINSUM, ("self.w_q(query)", "self.w_k(query)")),
+    "one that leaves out the last layer": spoilt(
         LOOP, ("self.w_o(torch.cat(outs, -1))", "torch.cat(outs, -1)")
     ),
 }
 LAYERS = {
-    "one that does not listen to bias=False": spoilt(
+    "one that keeps a bias with bias=False": spoilt(
         PLAIN,
         (
             "self.w_k = nn.Linear(d_model, d_model, bias=bias)",
@@ -428,25 +425,23 @@ LAYERS = {
         ),
         ("            if bias:", "            if layer.bias is not None:"),
     ),
-    "one that begins with smaller numbers than it should": spoilt(
+    "one that starts with weights that are too small": spoilt(
         LOOP, ("        nn.init.xavier_uniform_(layer.weight)\n", "")
     ),
 }
 SIZES = {
-    "one that takes sizes with which it cannot work": spoilt(
+    "one that accepts sizes that do not divide": spoilt(
         FOLDED, ("d_model // num_heads * num_heads != d_model", "num_heads < 1")
     ),
 }
 DROPOUT = {
-    "one that gives another answer each time when it is in use": spoilt(
+    "one that still drops weights after eval()": spoilt(
         FUSED, ("self.p if self.training else 0.0", "self.p")
     ),
-    "one that takes no notice of its dropout": spoilt(
-        PLAIN, ("nn.Dropout(dropout)", "nn.Dropout(0.0)")
-    ),
+    "one that ignores dropout": spoilt(PLAIN, ("nn.Dropout(dropout)", "nn.Dropout(0.0)")),
 }
 AVERAGE = {
-    "one that hears less while it learns than when it is in use": spoilt(
+    "one whose dropout does not scale up the weights that it keeps": spoilt(
         EINSUM,
         (
             "nn.functional.dropout(weights, self._p, self.training)",
@@ -455,7 +450,7 @@ AVERAGE = {
     ),
 }
 GRADIENTS = {
-    "one that never learns where to look": spoilt(
+    "one that passes no gradient back through its weights": spoilt(
         PLAIN, ("context = weights @ v", "context = weights.detach() @ v")
     ),
 }
@@ -482,13 +477,11 @@ WRONG = {
 def expect_passed(what: str, trial: Trial) -> None:
     """Expect that the tests pass on a right module."""
     if trial.ended:
-        raise CheckFailed(
-            f"Your tests do not come to their end on {what}\n  because   {trial.ended}"
-        )
+        raise CheckFailed(f"Your tests did not finish on {what}\n  because   {trial.ended}")
     if not trial.count("passed", "failed", "errored"):
-        raise CheckFailed("Not one of your tests was run to its end" + counted(trial))
+        raise CheckFailed("None of your tests ran to the end" + counted(trial))
     if trial.verdict == "failed":
-        raise CheckFailed(f"Your tests refuse {what}{counted(trial)}\n  first     {trial.said}")
+        raise CheckFailed(f"Your tests fail on {what}{counted(trial)}\n  first     {trial.said}")
     if not trial.made:
         raise CheckFailed(
             "Your tests never call make_attention(...)\n"
@@ -504,15 +497,17 @@ def counted(trial: Trial) -> str:
     return f"\n  of them   {', '.join(found) or 'there are none'}"
 
 
-def expect_caught(submission: Any, wrong: Mapping[str, str], right: Mapping[str, str]) -> None:
+def expect_caught(
+    submission: Submission, wrong: Mapping[str, str], right: Mapping[str, str]
+) -> None:
     """Expect that the tests fail on each of these, although they pass on the right ones."""
     trials = submission.tried(FIXTURE, {**right, **wrong}, NAME)
     for what in right:
         if trials[what].verdict != "passed":
             raise CheckFailed(
-                "While your tests refuse a right module, they catch no wrong one"
+                "Your tests fail on a right module, so no catch counts"
                 if trials[what].verdict == "failed"
-                else "Without tests that are run to their end nothing is caught"
+                else "None of your tests ran to the end, so nothing is caught"
             )
     missed = [what for what in wrong if trials[what].verdict != "failed"]
     if not missed:
@@ -528,8 +523,9 @@ def expect_caught(submission: Any, wrong: Mapping[str, str], right: Mapping[str,
 
 
 @pytest.mark.points(1)
-def test_run(submission: Any) -> None:
-    """They are tests: some are run, and make modules with make_attention"""
+@pytest.mark.pays("failing", because="it asks that tests run, whatever they say")
+def test_run(submission: Submission) -> None:
+    """Some tests run, and they make modules with make_attention"""
     trials = submission.tried(FIXTURE, {**RIGHT, **FIRST, **WRONG}, NAME)
     for what in (*FIRST, *RIGHT):
         if trials[what].verdict != "failed":
@@ -537,8 +533,8 @@ def test_run(submission: Any) -> None:
 
 
 @pytest.mark.points(1)
-def test_first(submission: Any) -> None:
-    """They pass on a right module"""
+def test_first(submission: Submission) -> None:
+    """The tests pass on a right module"""
     trials = submission.tried(FIXTURE, FIRST, NAME)
     for what in FIRST:
         expect_passed(what, trials[what])
@@ -546,87 +542,87 @@ def test_first(submission: Any) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("what", RIGHT, ids=range(len(RIGHT)))
-def test_right(submission: Any, what: str) -> None:
-    """They pass on every right module, in whatever way it is written"""
+def test_right(submission: Submission, what: str) -> None:
+    """The tests pass on every right module, however it is written"""
     trials = submission.tried(FIXTURE, {**FIRST, what: RIGHT[what]}, NAME)
     if any(trials[first].verdict == "nothing" for first in FIRST):
-        raise CheckFailed("Without tests that are run to their end nothing is passed")
+        raise CheckFailed("None of your tests ran to the end, so none passed")
     expect_passed(what, trials[what])
 
 
 @pytest.mark.points(1)
-def test_shapes(submission: Any) -> None:
-    """They catch a module whose results have other shapes"""
+def test_shapes(submission: Submission) -> None:
+    """The tests catch a module whose results have wrong shapes"""
     expect_caught(submission, SHAPES, FIRST)
 
 
 @pytest.mark.points(1)
-def test_scale(submission: Any) -> None:
-    """They catch a module that is too sure of itself, or not enough"""
+def test_scale(submission: Submission) -> None:
+    """The tests catch a module with a wrong scale"""
     expect_caught(submission, SCALE, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_shares(submission: Any) -> None:
-    """They catch a module whose weights are no shares"""
+def test_shares(submission: Submission) -> None:
+    """The tests catch a module whose weights do not sum to 1 over the keys"""
     expect_caught(submission, SHARES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(3)
-def test_mask(submission: Any) -> None:
-    """They catch a module that does not do what its mask says"""
+def test_mask(submission: Submission) -> None:
+    """The tests catch a module that ignores or misreads its mask"""
     expect_caught(submission, MASK, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_blocked(submission: Any) -> None:
-    """They catch a module that cannot see nothing"""
+def test_blocked(submission: Submission) -> None:
+    """The tests catch a module that fails where a query may see nothing"""
     expect_caught(submission, BLOCKED, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_apart(submission: Any) -> None:
-    """They catch a module that mixes what belongs apart"""
+def test_apart(submission: Submission) -> None:
+    """The tests catch a module that mixes up heads, tokens or sequences"""
     expect_caught(submission, APART, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(2)
-def test_unequal(submission: Any) -> None:
-    """They catch a module that treats its heads unequally"""
+def test_unequal(submission: Submission) -> None:
+    """The tests catch a module that treats its heads unequally"""
     expect_caught(submission, UNEQUAL, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(2)
-def test_roles(submission: Any) -> None:
-    """They catch a module in which a layer has not its own job"""
+def test_roles(submission: Submission) -> None:
+    """The tests catch a module that uses a wrong layer or leaves one out"""
     expect_caught(submission, ROLES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_layers(submission: Any) -> None:
-    """They catch a module that does not begin with what it should"""
+def test_layers(submission: Submission) -> None:
+    """The tests catch a module with wrong biases or starting weights"""
     expect_caught(submission, LAYERS, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_sizes(submission: Any) -> None:
-    """They catch a module that does not refuse what it cannot do"""
+def test_sizes(submission: Submission) -> None:
+    """The tests catch a module that accepts sizes that do not divide"""
     expect_caught(submission, SIZES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_dropout(submission: Any) -> None:
-    """They catch a module whose dropout is always there, or never"""
+def test_dropout(submission: Submission) -> None:
+    """The tests catch a module whose dropout is always on, or never"""
     expect_caught(submission, DROPOUT, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_average(submission: Any) -> None:
-    """They catch a module whose dropout changes the result on average"""
+def test_average(submission: Submission) -> None:
+    """The tests catch a module whose dropout changes the result on average"""
     expect_caught(submission, AVERAGE, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_gradients(submission: Any) -> None:
-    """They catch a module through which nothing can be learnt"""
+def test_gradients(submission: Submission) -> None:
+    """The tests catch a module with a gradient missing"""
     expect_caught(submission, GRADIENTS, {**FIRST, **RIGHT})

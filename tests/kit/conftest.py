@@ -1,10 +1,14 @@
-"""`pytest` alone, which runs all the quick tests, takes two processes."""
+"""What all tests of the kit share. `pytest` alone, all the quick tests, takes two processes."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+
+from tests.kit.birds import birds
+
+__all__ = ["birds"]  # a fixture for the tests of every wing
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of adding a stage, typed word for word in a copy of the repository."""
+"""The transcript in docs/authoring.md that adds a stage, typed as it is in a copy of the kit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SECTION = re.search(
     r"^## Add a stage\n.*?(?=^## |\Z)",
-    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+    (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8"),
     re.S | re.M,
 )
 assert SECTION is not None

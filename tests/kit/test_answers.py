@@ -1,48 +1,84 @@
 """Answers that the checks were not written against: right ones pass, wrong ones do not.
 
-tests/accepted/<slug>/ and answers/wrong/<slug>/ hold replacements for one stage's file, in many
-styles. The first line of a wrong one says what is wrong with it.
+Why a wrong one fails fits on one screen of 24 lines at 80 columns.
+
+tests/accepted/<slug>/ holds right answers in many styles, answers/<slug>.toml wrong ones and
+answers/<slug>/ the right code that these were made from.
 """
 
 from __future__ import annotations
 
+import io
+import statistics
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
-from grader.engine import with_calls
-from grader.judge.verdict import judge_stage
-from grader.read.author_files import accepted_files
-from grader.read.course_file import read_course
+from grader.authoring.verify.author_files import accepted_files
+from grader.judge.blame import with_calls
+from grader.judge.verdict import judge, judge_stage
+from grader.read.misconceptions import read_misconceptions
 from grader.run.answers import WorkerAnswers
+from grader.run.facts import Case, Ending
 from grader.run.reader import Reader, SourceReader
-from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
+from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
+from grader.show.scoreboard import footnotes, scoreboard
+from grader.show.terminal import explanation
 from grader.types.course import Stage
-from grader.types.report import StageResult, Status
+from grader.types.report import Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.wrong_answers import COURSE, base_files, wrong_answers
 
-ROOT = Path(__file__).parents[2]
-ANSWERS = Path(__file__).parent / "answers"
-COURSE = read_course(ROOT / "course.toml")
-RIGHT = [file for stage in COURSE.stages for file in accepted_files(stage)]
-WRONG = sorted(ANSWERS.glob("wrong/*/*.py"))
 SEED = 20
+SEEDS = range(1, 4)  # with 20, which takes half an hour, no answer got other points either
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is handed in for one stage, and what is said if the verdict is not as expected."""
+
+    slug: str
+    name: str
+    source: bytes
+    about: str = ""
+
+
+RIGHT = [
+    Answer(stage.slug, file.stem, file.read_bytes())
+    for stage in COURSE.stages
+    for file in (*accepted_files(stage), *base_files(stage.slug))
+]
+WRONG = [
+    Answer(wrong.slug, wrong.name, wrong.source.encode(), wrong.wrong)
+    for stage in COURSE.stages
+    for wrong in wrong_answers(stage.slug)
+]
+
+
+def wrong_of(stage: Stage) -> list[Answer]:
+    """The wrong answers to a stage."""
+    return [answer for answer in WRONG if answer.slug == stage.slug]
 
 
 @pytest.fixture(scope="module")
-def verdicts(request: pytest.FixtureRequest) -> dict[Path, StageResult]:
+def verdicts(request: pytest.FixtureRequest) -> dict[Answer, StageResult]:
     """The verdicts on the answers that were asked for, all from one set of collected checks."""
-    asked = [
-        item.callspec.params["answer"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.path == Path(__file__)
-    ]
+    asked: dict[Answer, None] = {}
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and item.path == Path(__file__):
+            given = item.callspec.params
+            if "answer" in given:
+                asked[given["answer"]] = None
+            elif "stage" in given:
+                asked |= dict.fromkeys(wrong_of(given["stage"]))
     torch.set_num_threads(1)  # as the engine does: two processes take turns here
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
         return with_checks(
@@ -50,39 +86,74 @@ def verdicts(request: pytest.FixtureRequest) -> dict[Path, StageResult]:
         )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("slug", [stage.slug for stage in COURSE.stages if not stage.fixture])
+def test_a_wrong_answer_gets_the_same_points_with_every_seed(slug: str) -> None:
+    """Only random cases can come out otherwise with another seed, so only they run again."""
+    stage, solutions, varied = COURSE.stage(slug), solution_files(COURSE), []
+
+    def failed(checks: Checks, answer: Answer, seed: int, *, only_random: bool) -> set[Case]:
+        submission = Submission(answer.name, {**solutions, stage.file_name: answer.source})
+        under_check = StageUnderCheck(stage, WorkerAnswers(interpreter, COURSE, stage, submission))
+        facts = checks.run(stage, under_check, seed, "cpu", only_random=only_random)
+        return {fact.case for fact in facts.cases if fact.ending is not Ending.PASSED}
+
+    def body(checks: Checks) -> None:
+        for answer in wrong_of(stage):
+            first, *others = SEEDS
+            known = failed(checks, answer, first, only_random=False)
+            fixed = {case.check for case in known - checks.random(stage)}
+            lost = {frozenset(case.check for case in known)}
+            for seed in others:
+                drawn = failed(checks, answer, seed, only_random=True)
+                lost.add(frozenset(fixed | {case.check for case in drawn}))
+            if len(lost) > 1:
+                varied.append(answer.name)
+
+    torch.set_num_threads(1)
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        with_checks(COURSE, [stage], body)
+    assert not varied
+
+
 def _graded(
-    asked: Iterable[Path], interpreter: Interpreter, checks: Checks
-) -> Iterator[tuple[Path, StageResult]]:
+    asked: Iterable[Answer], interpreter: Interpreter, checks: Checks
+) -> Iterator[tuple[Answer, StageResult]]:
     solutions = solution_files(COURSE)
     for answer in asked:
-        stage = COURSE.stage(answer.parent.name)
-        files = {**solutions, stage.file_name: answer.read_bytes()}
-        submission = Submission(answer.stem, files)
+        stage = COURSE.stage(answer.slug)
+        files = {**solutions, stage.file_name: answer.source}
+        submission = Submission(answer.name, files)
         answers = WorkerAnswers(interpreter, COURSE, stage, submission)
         facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
-        facts = with_calls(facts, SourceReader(Reader(None), submission).calls(COURSE, stage))
-        yield answer, judge_stage(stage, facts)
+        reader = SourceReader(Reader(None), submission)
+        facts = with_calls(facts, reader.calls(COURSE, stage))
+
+        def place(target: str, stage: Stage = stage, reader: SourceReader = reader) -> str:
+            return reader.place(stage, target)
+
+        yield answer, judge_stage(stage, facts, place=place)
 
 
 def _has_class(stage: Stage) -> bool:
     return any(entry.is_class for entry in stage.entry_points)
 
 
-def _marked(answers: Iterable[Path], *, modules: bool) -> Iterator[Any]:
-    """Those of bonus stages, and of `modules` too, are many and take long."""
-    for answer in answers:
-        stage = COURSE.stage(answer.parent.name)
-        slow = stage.bonus or (modules and _has_class(stage))
+def _marked(answers: Iterable[Answer], *, are_wrong: bool) -> Iterator[Any]:
+    """Those of bonus stages are many and take long, and so do wrong ones but a few functions."""
+    for place, answer in enumerate(answers):
+        stage = COURSE.stage(answer.slug)
+        slow = stage.bonus or (are_wrong and (_has_class(stage) or place % 4 > 0))
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 
-def _name(answer: Path) -> str:
-    return f"{answer.parent.name}-{answer.stem}"
+def _name(answer: Answer) -> str:
+    return f"{answer.slug}-{answer.name}"
 
 
-@pytest.mark.parametrize("answer", list(_marked(RIGHT, modules=False)), ids=_name)
+@pytest.mark.parametrize("answer", list(_marked(RIGHT, are_wrong=False)), ids=_name)
 def test_a_right_answer_in_another_style_gets_full_marks(
-    verdicts: dict[Path, StageResult], answer: Path
+    verdicts: dict[Answer, StageResult], answer: Answer
 ) -> None:
     result = verdicts[answer]
     failed = [f"{c.id}: {c.message}" for c in result.checks if c.score < c.max_score]
@@ -90,8 +161,55 @@ def test_a_right_answer_in_another_style_gets_full_marks(
     assert result.status is Status.PASSED
 
 
-@pytest.mark.parametrize("answer", list(_marked(WRONG, modules=True)), ids=_name)
-def test_a_wrong_answer_loses_points(verdicts: dict[Path, StageResult], answer: Path) -> None:
+@pytest.mark.parametrize("answer", list(_marked(WRONG, are_wrong=True)), ids=_name)
+def test_a_wrong_answer_loses_points(verdicts: dict[Answer, StageResult], answer: Answer) -> None:
     result = verdicts[answer]
-    assert result.status is Status.FAILED, answer.read_text(errors="replace").splitlines()[0]
+    assert result.status is Status.FAILED, answer.about
     assert result.score < result.max_score
+
+
+# --- the screen that says why --------------------------------------------------------------------
+
+LINES, USUAL = 24, 18
+USUAL_OF_BONUS = 20  # the calls of these modules alone take two or three lines
+GIVEN_UP = "{}: no single change that makes it pass was found in 1 s; there may be one"
+PLACE = "file.py, line 12: the axes of this call\n    x.transpose(1, 2)\n      ^^^^^^"
+
+
+def lines(stage: StageResult, *notes: str) -> int:
+    """How many lines `grade STAGE` prints."""
+    report = judge(COURSE, "exercises", "cpu", [stage], ["seed 1234567890", *notes])
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=False, _environ={})
+    console.print(scoreboard(report), explanation(report), footnotes(report), sep="", end="")
+    return len(file.getvalue().splitlines())
+
+
+def explained(stage: StageResult, text: str) -> StageResult:
+    """The verdict with a reason and a place for each failing check, and two lines printed."""
+    found = Diagnosis("x", text, 1, place=PLACE)
+    checks = tuple(
+        replace(check, diagnosis=found) if check.outcome is Outcome.FAILED else check
+        for check in stage.checks
+    )
+    return replace(stage, checks=checks, printed="one\ntwo")
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(stage, marks=[] if stage.slug == "concat_heads" else [pytest.mark.slow])
+        for stage in COURSE.stages
+        if wrong_of(stage)
+    ],
+    ids=lambda stage: stage.slug,
+)
+def test_why_a_stage_fails_fits_on_one_screen(
+    verdicts: dict[Answer, StageResult], stage: Stage
+) -> None:
+    longest = max((one.says for one in read_misconceptions(stage)), key=len)
+    found = [verdicts[answer] for answer in wrong_of(stage)]
+    note = GIVEN_UP.format(stage.slug)
+    assert max(lines(result, note) for result in found) <= LINES
+    assert max(lines(explained(result, longest), note) for result in found) <= LINES
+    assert statistics.median(map(lines, found)) <= (USUAL_OF_BONUS if stage.bonus else USUAL)

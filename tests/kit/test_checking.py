@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from grader import checking
 from grader.checking import (
     CheckFailed,
     are_close,
     comparisons,
+    draw,
     draw_array,
     expect_all_different,
     expect_close,
@@ -24,7 +28,10 @@ from grader.checking import (
     expect_within,
     is_between,
 )
+from grader.types.report import Way
 
+# What the engine takes from the language, and checks do not.
+ENGINES_OWN = {"comparisons", "draw", "draw_array", "is_watched"}
 Make = Callable[..., Any]
 # How each library makes an array of nested lists, by the name of a dtype.
 MAKE: dict[str, Make] = {
@@ -49,13 +56,38 @@ def test_what_is_right_is_met_with_silence(make: Make, dtype: str) -> None:
     expect_close(make([[1, 0], [0, 1]], dtype), make([[1, 0], [0, 1]], dtype), axes="B T")
 
 
-def test_the_first_wrong_place_is_told_with_its_row(make: Make) -> None:
+def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make: Make) -> None:
     assert said(make([[1.0, 2.0], [3.5, 4.0]]), make([[1.0, 2.0], [3.0, 5.0]]), "B T") == (
-        "The result is wrong at B=1, T=0\n"
-        "  expected  3    in the row  [3, 5]\n"
-        "  got       3.5  in the row  [3.5, 4]\n"
-        "  2 of 4 values are wrong, by at most 1"
+        "The result is wrong at B=1, T=0 (2 of 4 values, by up to 1)\n"
+        "  expected, B down, T across  got (* is wrong)\n"
+        "  [  1    2 ]                 [  1    2 ]\n"
+        "  [  3    5 ]                 [3.5*   4*]"
     )
+
+
+def test_of_a_large_array_the_row_is_shown_or_the_value(make: Make) -> None:
+    right = np.zeros((5, 3))
+    wrong = right.copy()
+    wrong[4, 1] = 1e-5
+    assert said(make(wrong.tolist(), "float64"), make(right.tolist(), "float64"), "T D") == (
+        "The result is wrong at T=4, D=1 (1 of 15 values, by up to 1e-05)\n"
+        "  expected  [    0      0      0 ]\n"
+        "  got       [    0  1e-05*     0 ]"
+    )
+    long = said(make([0.5] * 9), make([0.25] * 9), "T").splitlines()
+    assert long[1:] == ["  expected  0.25", "  got       0.5"]
+
+
+def test_as_many_digits_are_shown_as_it_takes_to_see_the_difference(make: Make) -> None:
+    close = said(make([1.0001, 2.0], "float64"), make([1.0, 2.0], "float64"), "T")
+    assert "[     1       2 ]" in close and "[1.0001*      2 ]" in close
+
+
+def test_a_failure_says_in_which_way_the_answer_is_wrong(make: Make) -> None:
+    for wrong, way in ((make([1.0]), Way.SHAPE), (make([1.0, 3.0]), Way.VALUES)):
+        with pytest.raises(CheckFailed) as failed:
+            expect_close(wrong, make([1.0, 2.0]), axes="T")
+        assert failed.value.way is way
 
 
 def test_a_wrong_shape_is_told_by_the_axes(make: Make) -> None:
@@ -69,8 +101,8 @@ def test_a_wrong_shape_is_told_by_the_axes(make: Make) -> None:
 def test_truths_are_told_as_such(make: Make) -> None:
     message = said(make([True, False], "bool"), make([True, True], "bool"), "T", what="the sign")
     assert message.splitlines()[:2] == [
-        "The sign is wrong at T=1",
-        "  expected  True   in the row  [True, True]",
+        "The sign is wrong at T=1 (1 of 2 values)",
+        "  expected  [ True   True ]",
     ]
 
 
@@ -112,7 +144,7 @@ def test_a_change_in_place_is_told_by_its_place(make: Make) -> None:
     with expect_unchanged(values=values):
         values[0, 1] = 2.0
     with (
-        pytest.raises(CheckFailed, match=r"changes values in place, at \[0, 1\]\n  before  2\n"),
+        pytest.raises(CheckFailed, match=r"changes values in place, at \[0, 1\]\n  before    2\n"),
         expect_unchanged(values=values),
     ):
         values[0, 1] = 7.0
@@ -223,11 +255,11 @@ def test_each_position_may_have_a_leeway_of_its_own(make: Make) -> None:
     assert noted[0].share == pytest.approx(0.5, rel=1e-5)
     with pytest.raises(CheckFailed) as failed:
         expect_within(make([1.0, 2.0]), make([1.2, 4.0]), leeway, axes="n")
+    off = "The result is further off than rounding explains, at n=0"
     assert str(failed.value).splitlines() == [
-        "The result is further off than rounding explains, at n=0",
+        f"{off} (1 of 2 values, by up to 0.2)",
         "  expected  1.2, give or take 0.1",
         "  got       1",
-        "  1 of 2 values are wrong, by at most 0.2",
     ]
     with pytest.raises(CheckFailed, match="holds NaN at n=1"):
         expect_within(make([1.0, float("nan")]), make([1.0, 4.0]), leeway, axes="n")
@@ -255,3 +287,19 @@ def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make: Ma
     assert type(close) is type(make([1.0]))
     assert (close.tolist(), partly.tolist()) == ([True, False], [True, True])
     assert [one.share for one in noted] == [2.0, 0.0]
+
+
+def test_every_name_of_the_language_has_an_example_that_runs() -> None:
+    def rand(scale: float = 1.0, dtype: torch.dtype | None = None, **axes: int) -> torch.Tensor:
+        return draw(generator, torch.device("cpu"), dtype, False, scale, **axes)
+
+    def made() -> torch.nn.ModuleDict:
+        return torch.nn.ModuleDict({name: torch.nn.Linear(100, 200) for name in ("w_q", "w_o")})
+
+    generator = torch.Generator().manual_seed(1)
+    torch.manual_seed(1)
+    given = {**vars(checking), "torch": torch, "rand": rand, "made": made}
+    examples = doctest.DocTestFinder(recurse=False).find(checking, globs=given)
+    assert sum(doctest.DocTestRunner().run(example).failed for example in examples) == 0
+    for name in set(checking.__all__) - ENGINES_OWN:
+        assert re.search(rf"\b{name}\b", checking.__doc__ or ""), name

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from grader.show.class_report import class_report
-from grader.types.ledger import HandIn
-from grader.types.similarity import Alike, Similar
+from grader.classes.folder.types import SubmissionRecord
+from grader.classes.report.page import class_report
+from grader.classes.report.types import Alike, Similar
 from tests.kit.browser import IN_A_BROWSER, chromium, contrasts, picture, webdriver
-from tests.kit.show.test_class_report import CLASS, EVIL, FLIGHT, LOST, UNREAD
+from tests.kit.classes.report.test_page import CLASS, EVIL, FLIGHT, LOST, UNREAD
 
 pytestmark = IN_A_BROWSER
 
@@ -30,7 +30,11 @@ NAMES = (
 ENTRIES = sorted(
     [
         *(
-            replace(CLASS[n % 3], hand_in=HandIn(name, "c0ffee", (EVIL,) * (n % 2)), seconds=n / 7)
+            replace(
+                CLASS[n % 3],
+                record=SubmissionRecord(name, "c0ffee", (EVIL,) * (n % 2)),
+                seconds=n / 7,
+            )
             for n, name in enumerate(NAMES)
         ),
         *(LOST, UNREAD),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -15,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import NbgraderClass
+from grader.classes.grading import NbgraderClass
+from grader.classes.nbgrader.submitted import Submitted
+from grader.classes.nbgrader.types import Graded
 from grader.command.main import main
 from grader.engine import Engine, with_engine
 from grader.read.course_file import read_course
-from grader.read.handed_in import HandedIn
 from grader.read.progress import make_memory_folder
 from grader.types.course import Course
 from grader.types.errors import KitError
-from grader.types.gradebook import Graded
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
@@ -93,6 +94,24 @@ def scores(root: Path) -> dict[str, float | None]:
 STUDENTS = ("ann", "bob", "cas", "dan", "eve")
 
 
+def test_who_is_graded_again_is_graded_with_the_same_seed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in(root, "ann", "bob")
+    seeds = []
+    for more in (
+        [],
+        ["--force"],
+        ["--force", "--jobs", "1"],
+        ["--seed", "7", "--force"],
+        ["--force"],
+    ):
+        words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME, *more]
+        assert main(words) == 0
+        seeds += re.findall(r"seed (\d+)", capsys.readouterr().out)
+    assert len(seeds) == 5 and len(set(seeds[:3])) == 1 and seeds[3:] == ["7", "7"]
+
+
 @pytest.mark.parametrize("lanes", [1, 3])
 def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     hand_in(root, *STUDENTS)
@@ -112,6 +131,28 @@ def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     assert set(graded(root, force=True)) == {*STUDENTS, "fay"}
 
 
+def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root: Path) -> None:
+    hand_in(root, "ann")
+    (ann := root / "submitted" / "ann" / NAME).joinpath("submission_secret.txt").write_text("hers")
+    (root / "submitted" / "bob").mkdir()
+    (root / "submitted" / "bob" / NAME).symlink_to(ann)
+    (root / "submitted" / "cas").symlink_to(ann.parent)
+    (root / "submitted" / "dan" / NAME).mkdir(parents=True)
+    (root / "submitted" / "dan" / NAME / f"{NAME}.ipynb").symlink_to(ann / f"{NAME}.ipynb")
+    results = graded(root, lanes=1)
+    assert {student: one.points for student, one in results.items()} == {
+        "ann": POINTS,
+        "bob": 0,
+        "cas": 0,
+        "dan": 0,
+    }
+    for student in ("bob", "cas", "dan"):
+        assert "is a link" in results[student].notes[0]
+        folder = root / "autograded" / student / NAME
+        assert "hers" not in (folder / "submission_secret.txt").read_text()
+        assert "is a link" in (folder / f"{NAME}.ipynb").read_text("utf-8")
+
+
 def test_what_was_handed_in_again_is_graded_again(root: Path) -> None:
     hand_in(root, "ann", "bob")
     graded(root)
@@ -120,11 +161,11 @@ def test_what_was_handed_in_again_is_graded_again(root: Path) -> None:
     assert set(graded(root)) == {"bob"}
 
 
-def dies(times: int, counter: Path) -> Callable[..., tuple[HandedIn, object]]:
+def dies(times: int, counter: Path) -> Callable[..., tuple[Submitted, object]]:
     """`_read` that ends its process for cas, so many times."""
     original = NbgraderClass._read
 
-    def read(self: NbgraderClass, student: str) -> tuple[HandedIn, object]:
+    def read(self: NbgraderClass, student: str) -> tuple[Submitted, object]:
         if student == "cas" and len(counter.read_text()) < times:
             counter.write_text(counter.read_text() + "x")
             os.kill(os.getpid(), signal.SIGKILL)
@@ -155,7 +196,7 @@ def test_where_nothing_can_pass_nobody_is_graded(root: Path, tmp_path: Path) -> 
     solution = copy / "solutions" / "moving_average.py"
     solution.write_text("def moving_average(values, width):\n    return values\n")
     course = replace(read_course(copy / "course.toml"))
-    with pytest.raises(KitError, match="nobody is graded, for the course's own solution of moving"):
+    with pytest.raises(KitError, match="grading stopped: the course's own solution of 'moving"):
         graded(root, course)
     assert scores(root) == {}
     assert not (root / "autograded").exists()
@@ -214,6 +255,20 @@ def test_late_costs_what_the_configuration_says(root: Path) -> None:
     assert rows == [("ann", POINTS), ("bob", None)]
 
 
+def test_who_came_near_the_limit_is_told(root: Path) -> None:
+    hand_in(root, "ann", "bob")
+    file = root / "submitted" / "bob" / NAME / f"{NAME}.ipynb"
+    notebook = json.loads(file.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        slow = "### BEGIN SOLUTION\n    __import__('time').sleep(1.8)"
+        cell["source"] = "".join(cell["source"]).replace("### BEGIN SOLUTION", slow)
+    file.write_text(json.dumps(notebook), encoding="utf-8")
+    course = replace(TINY, limits=replace(TINY.limits, submission_seconds=4.0))
+    found = graded(root, course)
+    assert found["ann"].notes == ()
+    assert [note for note in found["bob"].notes if "of the 4 seconds that one" in note]
+
+
 def test_the_command_says_what_was_odd(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hand_in(root, "ann", "bob")
     folder = root / "submitted" / "bob" / NAME
@@ -225,3 +280,39 @@ def test_the_command_says_what_was_odd(root: Path, capsys: pytest.CaptureFixture
         assert word in said
     assert main(words) == 0
     assert "Nothing new to grade" in capsys.readouterr().out
+
+
+def test_nothing_is_graded_where_the_lock_is_incomplete(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("grader.run.workers.Interpreter.missing_layers", ("landlock",))
+    hand_in(root, "ann")
+    words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]
+    assert main(words) == 2
+    assert "does not lock: landlock;" in capsys.readouterr().err
+    assert scores(root) == {}
+    assert main([*words, "--unlocked"]) == 0
+    assert scores(root) == {"ann": POINTS}
+    page = (root / "autograded" / "ann" / NAME / f"{NAME}.ipynb").read_text("utf-8")
+    assert "graded without a complete lock" in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a layer to be taken away")
+def test_nbgrader_itself_grades_nothing_where_the_lock_is_incomplete(root: Path) -> None:
+    hand_in(root, "ann")
+    without = [sys.executable, str(ROOT / "tests" / "kit" / "without.py"), "landlock"]
+    command = [*without, str(Path(sys.executable).parent / "nbgrader"), "autograde", NAME]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+
+    def autograde(*options: str) -> subprocess.CompletedProcess[str]:
+        words = [*command, *options]
+        return subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
+
+    refused = autograde()
+    assert refused.returncode != 0
+    assert "add --AnyNotebook.unlocked=True" in refused.stderr
+    assert POINTS not in scores(root).values()
+    done = autograde("--AnyNotebook.unlocked=True")
+    assert done.returncode == 0, done.stderr
+    assert scores(root) == {"ann": POINTS}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.ledger import open_ledger
+from grader.classes.folder.ledger import open_ledger
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -101,7 +101,7 @@ def verdicts(out: Path) -> list[object]:
     with open_ledger(out, create=False) as ledger:
         return [
             (
-                entry.hand_in,
+                entry.record,
                 entry.seed,
                 entry.report
                 and [
@@ -148,9 +148,9 @@ def _busy(pid: int) -> bool:
 # In a process of its own, as a client's threads live on: whoever forks later must have but one.
 IMPATIENT = """
 import sys
-import grader.cluster
+import grader.classes.folder.cluster
 from grader.command.main import main
-grader.cluster._ANSWER_SECONDS = 1
+grader.classes.folder.cluster._ANSWER_SECONDS = 1
 sys.exit(main(sys.argv[1:]))
 """
 

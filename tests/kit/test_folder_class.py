@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,8 +18,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
-from grader.read.ledger import open_ledger
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
@@ -79,7 +80,7 @@ def scores(out: Path) -> dict[str, str]:
         return {row["student_id"]: row["score"] for row in csv.DictReader(file)}
 
 
-SCORES = {"ann": "10", "bob": "2", "cas": "9", "dan": "9", "eve": "0", "fay": "0", "gus": "0"}
+SCORES = {"ann": "10", "bob": "1", "cas": "9", "dan": "9", "eve": "0", "fay": "0", "gus": "0"}
 
 
 def test_everybody_gets_the_points_that_grade_gives(
@@ -97,6 +98,27 @@ def test_everybody_gets_the_points_that_grade_gives(
     assert found == SCORES
 
 
+SLEEPS = f"import time\n{RIGHT}".replace("    return", "    time.sleep(1.8)\n    return")
+
+
+def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = course / "course.toml"
+    limit = "[limits]\nsubmission_seconds = 4\n"
+    toml.write_text(toml.read_text("utf-8").replace("[limits]\n", limit), encoding="utf-8")
+    submissions, out = tmp_path / "submissions", tmp_path / "results"
+    for student, answer in {"ann": RIGHT, "sly": SLEEPS}.items():
+        hand_in(submissions, student, answer)
+    start = time.monotonic()
+    assert grade_class(course, out, str(submissions)) == 0
+    assert time.monotonic() - start < 25  # with the start of the command
+    told = capsys.readouterr().out
+    assert "Used more than half of the 4 seconds for one submission:" in told
+    assert re.search(r"sly: [45] seconds", told) and "ann:" not in told
+    assert scores(out)["ann"] == "10" and float(scores(out)["sly"]) < 10
+
+
 def test_the_lines_of_json_hold_the_whole_verdict(
     course: Path, submissions: Path, tmp_path: Path
 ) -> None:
@@ -105,9 +127,11 @@ def test_the_lines_of_json_hold_the_whole_verdict(
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
     by_student = {line["student"]: line for line in lines}
     assert by_student.keys() == SCORES.keys()
-    assert by_student["bob"]["report"]["score"] == 2
+    assert by_student["bob"]["report"]["score"] == 1
     assert by_student["bob"]["seed"] == 5
-    assert by_student["gus"]["report"] is None and by_student["gus"]["notes"]
+    assert by_student["gus"]["report"]["score"] == 0
+    reasons = {c["message"] for s in by_student["gus"]["report"]["stages"] for c in s["checks"]}
+    assert reasons == set(by_student["gus"]["notes"])
 
 
 def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_path: Path) -> None:
@@ -116,7 +140,7 @@ def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_
         hand_in(submissions, name, RIGHT)
     grade_class(course, out, str(submissions), "--junit")
     files = sorted((out / "junit").iterdir())
-    assert len(files) == len(SCORES) + 2  # all but gus, and three more
+    assert len(files) == len(SCORES) + 3
     totals = {file.stem: ElementTree.parse(file).getroot().get("failures") for file in files}
     assert totals["ann"] == "0" and totals["bob"] != "0"
 
@@ -136,9 +160,9 @@ def test_only_what_is_new_is_graded(course: Path, submissions: Path, tmp_path: P
     grade_class(course, out, str(submissions))
     after = numbers(out)
     assert {student for student in after if after[student] != before.get(student)} == {"bob", "hal"}
-    assert scores(out) == {**SCORES, "bob": "10", "hal": "2"}
+    assert scores(out) == {**SCORES, "bob": "10", "hal": "1"}
     with open_ledger(out, create=False) as ledger:
-        assert [entry.report and entry.report.score for entry in ledger.history("bob")] == [2, 10]
+        assert [entry.report and entry.report.score for entry in ledger.history("bob")] == [1, 10]
         assert {entry.seed for entry in ledger.latest()} == {5}
 
 
@@ -148,6 +172,35 @@ def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_p
     with open_ledger(out, create=False) as ledger:
         seconds = {entry.student: entry.seconds for entry in ledger.latest()}
     assert seconds["cas"] > 0 and seconds["dan"] == 0
+
+
+def make_old(out: Path, honest: str, junk: str) -> None:
+    """What an older version kept: short digests, and two answers that share one."""
+    with sqlite3.connect(out / FILE) as database:
+        for table in ("submissions", "verdicts"):
+            database.execute(f"UPDATE {table} SET content = substr(content, 1, 16)")
+        (same,) = database.execute(
+            "SELECT content, report FROM verdicts WHERE student = ?", (honest,)
+        )
+        database.execute(
+            "UPDATE verdicts SET content = ?, report = ? WHERE student = ?", (*same, junk)
+        )
+
+
+def test_what_an_older_version_kept_under_a_short_digest_is_graded_again(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions), "--seed", "5")
+    make_old(out, honest="ann", junk="bob")
+    change_check(course, 'what="the average"', 'what="the mean"')
+    for words in (["--regrade", "--yes"], ["--why", "bob"]):
+        capsys.readouterr()
+        assert grade_class(course, out, *words) == 2
+        assert "rerun `grade class SUBMISSIONS --out DIR`" in capsys.readouterr().err
+    assert grade_class(course, out, str(submissions)) == 0
+    assert scores(out) == SCORES
+    assert grade_class(course, out, "--regrade") == 0
 
 
 def change_check(course: Path, old: str, new: str) -> None:
@@ -168,7 +221,7 @@ def test_a_change_that_changes_no_points_needs_no_asking(
     capsys.readouterr()
 
     grade_class(course, out, str(submissions))
-    assert "may come out otherwise" in capsys.readouterr().out
+    assert "may be different now" in capsys.readouterr().out
     assert numbers(out) == before
 
     assert grade_class(course, out, "--regrade") == 0
@@ -198,7 +251,7 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
     with open_ledger(out, create=False) as ledger:
         assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
     assert grade_class(course, out, "--regrade", "--yes") == 0
-    assert "nothing to grade again" in capsys.readouterr().out
+    assert "nothing to regrade" in capsys.readouterr().out
 
 
 def test_an_untouched_stub_is_not_graded_again(
@@ -223,7 +276,7 @@ def test_why_replays_a_verdict_exactly(
     capsys.readouterr()
     assert grade_class(course, out, "--why", "bob") == 0
     shown = capsys.readouterr().out
-    assert "every check came out the same" in shown and "seed 5" in shown
+    assert "every check gave the same result" in shown and "seed 5" in shown
     assert "The average is wrong" in shown or "shape" in shown
 
 
@@ -293,7 +346,7 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
     toml.write_text(text.replace("preload =", "follow_through = true\npreload ="), encoding="utf-8")
     out = tmp_path / "results"
     grade_class(course, out, str(submissions), "--seed", "5")
-    assert scores(out) == {**SCORES, "bob": "6", "eve": "4"}
+    assert scores(out) == {**SCORES, "bob": "5", "eve": "4"}
 
 
 @pytest.mark.parametrize(
@@ -301,8 +354,8 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
     [
         ((), "name the folder"),
         (("nowhere",), "cannot be read"),
-        (("--regrade",), "there are no results"),
-        (("--why", "ann"), "there are no results"),
+        (("--regrade",), "has no results yet"),
+        (("--why", "ann"), "has no results yet"),
         (("here", "--assignment", "other"), "there is no 'other'"),
     ],
 )
@@ -351,7 +404,7 @@ def verdicts(out: Path) -> list[object]:
     with open_ledger(out, create=False) as ledger:
         return [
             (
-                entry.hand_in,
+                entry.record,
                 entry.seed,
                 entry.report
                 and [

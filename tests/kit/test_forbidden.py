@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
@@ -21,7 +22,6 @@ from grader.run.worker.wire import Channel, Frame
 from grader.types.course import Course
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
-from grader.verify import verify
 
 ROOT = Path(__file__).parents[2]
 TORCH = read_course(ROOT / "course.toml")
@@ -60,11 +60,11 @@ import torch.nn.functional as F
 
 x = torch.ones(2, 3, 4)
 
-
 def concat_heads(x):
     B, H, T, d_k = x.shape
+    heads, x = x, x.float()
     {use}
-    return x.transpose(1, 2).reshape(B, T, H * d_k)
+    return heads.transpose(1, 2).reshape(B, T, H * d_k)
 """
 
 
@@ -341,10 +341,10 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
     course = read_course(file)
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     place = "course.toml: stage 'roughness': forbidden"
-    seen = "is not seen: name it as it is called"
+    seen = "are not seen: use the called name"
     assert list(proof.problems) == [
         f"{place}: numpy has no 'convlove' (did you mean 'convolve'?)",
-        f"{place}: a call of collections.OrderedDict.fromkeys {seen}",
+        f"{place}: calls of collections.OrderedDict.fromkeys {seen}",
     ]
 
 

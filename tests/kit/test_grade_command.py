@@ -254,7 +254,9 @@ def test_long_words_stay_within_80_columns(tmp_path: Path) -> None:
 def test_a_seed_repeats_a_run_exactly(tmp_path: Path) -> None:
     (tmp_path / "moving_average.py").write_text(
         "import random\n\nimport numpy as np\n\n\ndef moving_average(values, width):\n"
-        "    raise RuntimeError(f'{random.random()} {np.random.rand()} {values[0]}')\n"
+        "    if len(values) == 7:  # the one case that is drawn anew for each seed\n"
+        "        raise RuntimeError(f'{random.random()} {np.random.rand()} {values[0]}')\n"
+        "    return np.convolve(values, np.full(width, 1 / width), 'valid')\n"
     )
 
     def messages(seed: str) -> list[str]:
@@ -352,7 +354,7 @@ def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
     assert time.monotonic() - start < 40  # of the 90 that the loop may take
     # An interrupted exec() makes Python end by the signal, after our words: shells call it 130 too.
     assert process.returncode in (130, -signal.SIGINT)
-    assert (out, err.splitlines()) == ("", ["grade: stopped; nothing is lost"])
+    assert (out, err.splitlines()) == ("", ["grade: stopped; no work is lost"])
 
 
 @linux_only

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from grader.learning.notebook.builder import notebook
+from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import read_course
-from grader.read.notebook import notebook
-from grader.read.predictions import read_predictions
 from grader.read.stubs import read_solution, read_stub
 from tests.kit.browser import (
     IN_A_BROWSER,
@@ -127,7 +127,7 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     cell.find_element("css selector", ".jp-InputPrompt").click()
     run_cells(browser, 13)  # the same once more, and to the fourth stage, in four cells each
     passed = soon(lambda: verdict(browser, "passed, "))
-    example = opener(passed, "What your code makes of an example")
+    example = opener(passed, "Your code on an example")
     example.click()
     assert passed.find_element("css selector", "table").is_displayed()
     picture(browser, f"{theme}-4-passed", example)

@@ -17,15 +17,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.mutants import try_mutants
+from grader.authoring.mutants.operators import mutants_of
+from grader.authoring.mutants.record import read_records
+from grader.authoring.mutants.survivors import try_mutants
+from grader.authoring.mutants.types import Fate, StageTrials
 from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
-from grader.read.mutants import read_records
-from grader.read.mutations import mutants_of
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
-from grader.types.mutants import Fate, StageTrials
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
@@ -129,6 +129,7 @@ def lives(trials: StageTrials, check: str) -> set[str]:
     return live(trials) | in_check | {*passing}
 
 
+@pytest.mark.slow
 def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Course) -> None:
     count = 0
     for stage in course.stages:
@@ -136,15 +137,13 @@ def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Cour
             trials = tried(course, stage.slug)
             count += 1
             assert lives(trials, check) and not trials.is_sound, (stage.slug, check)
-            blunt = f": {stage.slug}.{check} finds no mutant and no misconception wrong: sharpen"
+            blunt = f": {stage.slug}.{check} catches no mutant and no misconception: sharpen"
             assert any(blunt in said for said in trials.problems), check
     assert count == 7
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "slug", ["split_heads", "scaled_scores", "concat_heads", "half_precision", "need_weights"]
-)
+@pytest.mark.parametrize("slug", ["split_heads", "scaled_scores", "concat_heads", "half_precision"])
 def test_of_the_courses_stages_too(
     slug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +159,10 @@ def test_of_the_courses_stages_too(
         few = {*need.only, *getattr(read_records(stage).overlaps.get(check), "catches", ())}
         for kind in (mutants_of, read_misconceptions):
             chosen = tuple(each for each in kind(stage) if each.id in few)
-            monkeypatch.setattr(f"grader.mutants.{kind.__name__}", lambda _, chosen=chosen: chosen)
+            monkeypatch.setattr(
+                f"grader.authoring.mutants.survivors.{kind.__name__}",
+                lambda _, chosen=chosen: chosen,
+            )
         trials = tried(course, slug)
         assert lives(trials, check) and not trials.is_sound, check
 
@@ -169,6 +171,7 @@ def removed(diff: str) -> list[str]:
     return [line for line in diff.splitlines()[2:] if line.startswith("-")]
 
 
+@pytest.mark.slow
 def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> None:
     stage = course.stage("moving_average")
     whole = stage.check_file.read_text(encoding="utf-8")
@@ -182,7 +185,7 @@ def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> 
         output = process.stdout.read()
     assert process.returncode == 1
     for each in escapes:
-        assert f"moving_average: {each.id} lives in the check length\n" in output
+        assert f"moving_average: {each.id} passes the check length\n" in output
         assert all(f"removed: {line[1:]}" in output for line in removed(each.diff))
         assert each.says in output
     assert any(removed(each.diff) for each in escapes) and any(each.says for each in escapes)
@@ -220,7 +223,7 @@ def test_a_live_mutant_may_be_explained(course: Course) -> None:
 def test_a_record_of_no_mutant_is_named(course: Course) -> None:
     record(course, "smooth", SAME)
     (problem,) = tried(course, "smooth").problems
-    assert problem.startswith("tests/mutants/smooth.toml: equivalent 1 is no mutant (any more)")
+    assert problem.startswith("tests/mutants/smooth.toml: equivalent 1 is no longer a mutant")
 
 
 def test_a_record_of_a_mutant_that_is_caught_is_named(course: Course) -> None:
@@ -247,11 +250,12 @@ def test_needed_tells_what_a_check_alone_catches(course: Course) -> None:
     assert trials.is_sound
 
 
+@pytest.mark.slow
 def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
     course.stage("moving_average").mutants_file.unlink()
     problems = tried(course, "moving_average", needed=True).problems
     told = (
-        "finds nothing wrong but what other checks catch too: sharpen it, or give the reason "
+        "catches nothing that other checks don't catch too: sharpen it, or give the reason "
         "under [overlaps]"
     )
     (problem,) = problems
@@ -264,7 +268,7 @@ def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
     "check, told",
     [
         ("value", "overlaps: there is no check 'value' (did you mean 'values'?)"),
-        ("values", "overlaps.values: the check alone finds smooth."),
+        ("values", "overlaps.values: only this check catches smooth."),
     ],
 )
 def test_an_overlap_that_is_none_is_named(course: Course, check: str, told: str) -> None:
@@ -289,19 +293,20 @@ def test_a_witness_that_is_none_is_named(course: Course) -> None:
     record(course, "moving_average", STALE)
     trials = tried(course, "moving_average")
     (problem,) = trials.problems
-    said = "'average_gone' is no mutant and no misconception (any more)"
+    said = "'average_gone' is no mutant and no misconception"
     place = "tests/mutants/moving_average.toml: overlaps.unchanged"
     assert problem == f"{place}: {said}: --needed prints what to write"
     ((check, id),) = ((each.check, each.id) for each in trials.escapes)
     assert (check, id) == ("moving_average.length", "average_in_place")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", STALE])
 def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, before: str) -> None:
     record(course, "moving_average", before)
     words = ("moving_average", "--needed", "--course", str(course.root))
     output, _ = grade(*words).communicate()
-    assert "To be written in tests/mutants/moving_average.toml:" in output
+    assert "Write this into tests/mutants/moving_average.toml:" in output
     tables = "\n".join(re.findall(r"^\[overlaps\.\w+\]\nreason.*\n(?:.+\n)+?\]$", output, re.M))
     assert tables.count("[overlaps.") == 1
     assert ('reason = "tells of the number"' in tables) == bool(before)
@@ -313,7 +318,7 @@ def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, b
 def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
     change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     output, _ = grade("roughness", "--needed", "--course", str(course.root)).communicate()
-    assert "To be written in tests/mutants/roughness.toml of those that no check" in output
+    assert "Write this into tests/mutants/roughness.toml, for mutants that no check" in output
     tables = re.findall(r"^\[\[equivalent\]\]\nwhere.*\nbefore.*\nafter.*\nreason.*$", output, re.M)
     record(course, "roughness", "\n".join(tables).replace('""', '"nobody asks for no values"'))
     after = tried(course, "roughness")
@@ -392,7 +397,7 @@ def test_its_options_go_together() -> None:
         cwd=ROOT,
     )
     assert done.returncode == 2
-    assert done.stderr == "grade: --needed and --jobs go with --mutants\n"
+    assert done.stderr == "grade: --needed and --jobs only work with --mutants: add it\n"
 
 
 @pytest.mark.slow
@@ -407,5 +412,5 @@ def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
         output, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
     assert time.monotonic() - start < 10
-    assert "Stopped: this is what is known so far." in output
+    assert "Stopped: these are the results so far." in output
     assert "multi_head_attention: " in output

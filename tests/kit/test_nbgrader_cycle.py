@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
+from grader.channels.leaks import leaks, secret_lines
 from grader.engine import Engine, Request, with_engine
-from grader.read.bundle import leaks, secret_lines
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.types.errors import KitError
@@ -214,7 +214,7 @@ def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> di
             file = tmp / f"{student}.ipynb"
             file.write_bytes(data)
             if student in ("hal_no_json", "kim_empty"):
-                with pytest.raises(KitError, match=r"is empty|is not all of a notebook"):
+                with pytest.raises(KitError, match=r"is empty|is not a complete notebook"):
                     read_submission(file)
                 points[student] = 0.0
             else:
@@ -301,9 +301,9 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
         pages[student] = page.read_text("utf-8")
         assert list((own / NAME / "feedback").rglob("*.html"))
     assert "scale" in pages["bob_partial"] and "hint 2" in pages["bob_partial"]
-    assert "is not all of a notebook" in pages["hal_no_json"]
+    assert "is not a complete notebook" in pages["hal_no_json"]
     assert "so My copy (1).ipynb was graded" in pages["jon_renamed"]
-    assert "put back" in pages["liz_edited"]
+    assert "restored" in pages["liz_edited"]
     assert secrets(made, pages) == []
 
 

@@ -18,14 +18,15 @@ from typing import Any
 import pytest
 
 from grader.engine import Engine, Request, with_engine
+from grader.learning.notebook.builder import cell_code, notebook
 from grader.read.course_file import read_course
-from grader.read.notebook import cell_code, notebook
 from grader.read.stubs import read_solution, read_stub
 from grader.read.submission import parse_cells
 from grader.run.solutions import solution_files
 from grader.types.course import Stage
 from grader.types.report import Report, to_json
 from grader.types.submission import Submission
+from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
@@ -38,7 +39,6 @@ ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
 TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 AVERAGE = f"%%grade moving_average\n{read_solution(TINY.stage('moving_average'))}"
-WRONG = Path(__file__).parent / "answers" / "wrong"
 SOLUTIONS = {slug: text.decode() for slug, text in solution_files(COURSE).items()}
 STUBS = {stage.file_name: read_stub(stage) for stage in COURSE.stages}
 REPORT = "import json, grader.notebook as n\nprint(json.dumps([*n.sessions.values()][0].report))"
@@ -152,7 +152,7 @@ def variants() -> dict[str, dict[str, str]]:
     """Files that hold all solutions, all stubs, and six times one mistake in those of the core."""
     mistakes = [
         ("split_heads", "view_only"),
-        ("scaled_scores", sorted((WRONG / "scaled_scores").glob("*.py"))[0].stem),
+        ("scaled_scores", wrong_answers("scaled_scores")[0].name),
         ("masking", "apply_inverted"),
         ("softmax", "nan_to_num"),
         ("concat_heads", "no_transpose"),
@@ -161,7 +161,7 @@ def variants() -> dict[str, dict[str, str]]:
     core = {stage.file_name: SOLUTIONS[stage.file_name] for stage in CORE}
     found = {"solutions": SOLUTIONS, "stubs": STUBS}
     for slug, name in mistakes:
-        wrong = (WRONG / slug / f"{name}.py").read_text(encoding="utf-8")
+        wrong = wrong_source(slug, name)
         found[f"{slug}, {name}"] = {**core, f"{slug}.py": wrong}
     return found
 
@@ -236,6 +236,7 @@ def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(
     assert points(there.report()) == files
 
 
+@pytest.mark.slow
 def test_cells_without_the_magic_give_the_same_points(warm: Kernel) -> None:
     name = "softmax, nan_to_num"
     files = VARIANTS[name]
@@ -285,7 +286,7 @@ def test_a_failure_shows_its_diagnosis_and_the_hint_for_it(warm: Kernel) -> None
 
 def test_the_weights_of_an_answer_that_passes_are_shown_as_a_table(warm: Kernel) -> None:
     html = warm.html(RIGHT["softmax"])
-    assert "What your code makes of an example" in html and "<table" in html
+    assert "Your code on an example" in html and "<table" in html
 
 
 def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm: Kernel) -> None:
@@ -426,7 +427,7 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     assert again != pid
     threading.Timer(1, lambda: os.kill(again, signal.SIGKILL)).start()
     # In the worker alone: after this the kernel runs the cell.
-    wait = "import sys, time\ntime.sleep(0 if 'IPython' in sys.modules else 60)"
+    wait = "import sys, time\ntime.sleep(0 if 'IPython' in sys.modules else 4)"
     html = there.html(f"%%grade smooth\n{wait}")
     assert "the grader has ended (signal 9); run the cell again" in html
     assert "passed, 6 / 6" in there.html(AVERAGE)

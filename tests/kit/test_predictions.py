@@ -20,11 +20,11 @@ import torch
 from rich.console import Console
 from torch import nn
 
+from grader.learning.predict.questions import judge, read_predictions
+from grader.learning.predict.screen import asked, explained
+from grader.learning.predict.types import Choice, Judgement, Number, Predictions, Question, Shape
 from grader.read.course_file import read_course
-from grader.read.predictions import judge, read_predictions
 from grader.run.solutions import local_solutions
-from grader.show.predictions import asked, explained
-from grader.types.predictions import Choice, Judgement, Number, Predictions, Question, Shape
 
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")

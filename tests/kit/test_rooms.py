@@ -13,27 +13,12 @@ from grader.read.course_file import read_course
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "grader").rglob("*.py"))
-# A module may import from its own room and those before it. `misconceptions` and `checking` are
-# what an author's files import; `engine` and `verify` put the rooms together.
+# A module may import from its own room and those before it: first the core, then the wings.
 ROOMS = (
-    *("types", "misconceptions", "tracing", "checking", "read", "run", "judge", "show"),
-    *(
-        "similarity",
-        "engine",
-        "classroom",
-        "folder_class",
-        "cluster",
-        "nbgrader",
-        "proving",
-        "verify",
-        "mutants",
-        "trace",
-        "watch",
-        "serve",
-        "notebook",
-        "command",
-        "__main__",
-    ),
+    *("types", "misconceptions", "tracing", "checking"),
+    *("read", "run", "judge", "diagnosis", "show", "engine", "command"),
+    *("learning", "classes", "channels", "authoring"),
+    *("nbgrader", "notebook", "__main__"),
 )
 
 
@@ -66,6 +51,23 @@ def test_imports_point_one_way(file: Path) -> None:
         if name.startswith("grader.") and name != "grader.__version__" and room(name) not in before
     ]
     assert wrong == []
+
+
+# What the judge may use: data, text and no more. So its tests need no interpreter and no torch.
+PURE = {
+    *("grader.types", "grader.judge", "grader.run.facts", "grader.run.sources"),
+    *("__future__", "collections", "dataclasses", "re", "typing"),
+}
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "grader" / "judge").glob("*.py")), ids=lambda f: f.name
+)
+def test_the_judge_is_pure(file: Path) -> None:
+    def is_pure(name: str) -> bool:
+        return any(name == pure or name.startswith(f"{pure}.") for pure in PURE)
+
+    assert [name for name in imported(file) if not is_pure(name)] == []
 
 
 # --- the picture of them ---------------------------------------------------------------------

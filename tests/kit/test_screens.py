@@ -1,4 +1,4 @@
-"""The pictures of the README's walkthrough are what the commands show today."""
+"""The pictures in docs/first-hour.md are what the commands show today."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_the_screens_of_the_walkthrough_are_true(tmp_path: Path) -> None:
     assert [name for name, picture in drawn.items() if picture != kept[name]] == []
 
 
-def test_the_readme_shows_every_screen_and_describes_it() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r"!\[([^\]]*)\]\(docs/screens/([^)]+)\)", text)
+def test_the_walkthrough_shows_every_screen_and_describes_it() -> None:
+    text = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[([^\]]*)\]\(screens/([^)]+)\)", text)
     assert {name for _, name in shown} == {picture.name for picture in SCREENS.iterdir()}
     assert all(len(description) > 40 for description, _ in shown)

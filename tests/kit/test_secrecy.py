@@ -19,9 +19,9 @@ import pytest
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.answers import WorkerAnswers
-from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import References
+from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
@@ -194,7 +194,7 @@ def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) ->
     facts = checks.run(stage, StageUnderCheck(stage, answers), 7, "cpu")
     if references is not None:
         references.close()
-    assert not answers.missing_layers
+    assert not interpreter.missing_layers
     assert len(answers.longest) > 1 << 20, {fact.message for fact in facts.cases}
     return answers.longest
 

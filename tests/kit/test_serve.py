@@ -181,7 +181,7 @@ def test_it_ends_with_its_input_even_while_it_grades(
 
 def test_a_course_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     serving = Serving(tmp_path, tmp_path)
-    assert "is no course" in serving.receive()["fatal"]
+    assert "is not a course" in serving.receive()["fatal"]
     assert serving.end() == 2
 
 
@@ -226,5 +226,5 @@ def test_what_cannot_be_remembered_is_told_beside_the_verdict(tmp_path: Path) ->
     serving = Serving(TINY, tmp_path)
     serving.receive()
     answer = serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
-    assert "cannot be understood; it is kept as" in answer["html"]
+    assert "is damaged; it is kept as" in answer["html"]
     assert serving.end() == 0

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import similarity
+from grader.classes.report import similarity
+from grader.classes.report.similarity import Given, similar
+from grader.classes.report.types import Alike, Similar
 from grader.read.course_file import read_course
 from grader.read.stubs import read_solution, read_stub
-from grader.similarity import Given, similar
 from grader.types.course import EntryPoint, Stage
-from grader.types.similarity import Alike, Similar
 from grader.types.submission import Submission
 
 pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed")

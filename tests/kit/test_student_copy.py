@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.verify.verify import verify
+from grader.channels.student_copy import student_files, zipped
 from grader.command.main import main
 from grader.engine import Engine, Request, with_engine
-from grader.read.bundle import bundle_files, zipped
+from grader.learning.hints.ladder import read_hints
+from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import read_course
-from grader.read.hints import read_hints
-from grader.read.predictions import read_predictions
 from grader.read.stubs import read_stub
 from grader.read.workspace import locate_workspace
 from grader.types.course import Course
 from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
-from grader.verify import verify
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
@@ -66,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 @pytest.fixture(scope="module")
 def archive(whole: Course) -> bytes:
-    return zipped(bundle_files(whole), "copy")
+    return zipped(student_files(whole), "copy")
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_no_word_is_too_much(whole: Course, copy: Path, capsys: Capture) -> None
 def test_watch_goes_on_and_says_what_is_left(
     whole: Course, copy: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grader import watch
+    from grader.learning.watch import loop as watch
 
     hand_in(whole, copy, smooth=read_stub(whole.stages[1]))
     ends = iter([False] * 40 + [True] * 10_000)
@@ -215,10 +215,10 @@ def test_watch_goes_on_and_says_what_is_left(
 @pytest.mark.parametrize(
     "words, why",
     [
-        (["solution", "smooth"], "solutions are not part of a student's copy"),
-        (["solution", "smooth", "--give-up"], "solutions are not part of a student's copy"),
-        (["verify"], "this is a student's copy of the course"),
-        (["new", "nest", "--title", "Nest"], "this is a student's copy of the course"),
+        (["solution", "smooth"], "a student's copy has no solutions"),
+        (["solution", "smooth", "--give-up"], "a student's copy has no solutions"),
+        (["verify"], "this is a student's copy"),
+        (["new", "nest", "--title", "Nest"], "this is a student's copy"),
         (["stubs"], "a student's copy has no solutions"),
         (["stubs", "--force"], "a student's copy has no solutions"),
         *(
@@ -241,9 +241,9 @@ def test_work_in_the_unzipped_folder_is_compared_with_the_stubs_as_they_came(
     hand_in(whole, copy)
     file = copy / "exercises" / "smooth.py"
     assert "+ ### BEGIN SOLUTION" in type_(capsys, "diff", "smooth")
-    assert "as it was at first" in type_(capsys, "reset", "smooth")
+    assert "the original stub again" in type_(capsys, "reset", "smooth")
     assert file.read_text(encoding="utf-8") == read_stub(whole.stages[1])
-    assert "unzipped beside it" in type_(capsys, "update")
+    assert "unzip a newer copy beside it" in type_(capsys, "update")
     assert "Written: smoothing.ipynb" in type_(capsys, "notebook")
     assert "raise NotImplementedError" in (copy / "smoothing.ipynb").read_text(encoding="utf-8")
 
@@ -274,7 +274,7 @@ def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy: Pat
 def test_hints_and_questions_are_those_of_the_course() -> None:
     """What the bundle takes along can be read: the real course's, as the files stand."""
     course = read_course(ROOT / "course.toml")
-    names = set(bundle_files(course))
+    names = set(student_files(course))
     for stage in course.stages:
         assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in names
         if read_predictions(stage) is not None:
@@ -316,16 +316,16 @@ def test_release_writes_the_zip(
     for _ in range(2):  # it may be made again
         said = type_(capsys, "release", "student", "--course", str(whole.root))
         assert "Written: smoothing-student.zip, with 3 stages and 3 visible checks" in said
-    assert "No check is visible of: roughness." in said
+    assert "Stages without visible checks: roughness." in said
     with zipfile.ZipFile("smoothing-student.zip") as file:
         assert file.testzip() is None
         assert {name.split("/")[0] for name in file.namelist()} == {"smoothing-student"}
     type_(capsys, "release", "student", "--course", str(whole.root), "--out", "there.zip")
     assert Path("there.zip").read_bytes() == Path("smoothing-student.zip").read_bytes()
     assert sorted(os.listdir()) == ["smoothing-student.zip", "there.zip"]
-    for out in (tmp_path, tmp_path / "nowhere" / "a.zip"):
+    for out, said in ((tmp_path, "is a folder"), (Path("there.zip", "a.zip"), "cannot be written")):
         words = ["release", "student", "--course", str(whole.root), "--out", str(out)]
-        assert str(out) in type_(capsys, *words, code=2)
+        assert said in type_(capsys, *words, code=2)
 
 
 # --- installed ---------------------------------------------------------------------------------
@@ -336,7 +336,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the real course's copy is installed, far from a checkout and from what was unzipped."""
     pytest.importorskip("hatchling", reason="the copy is built with hatchling")
     folder = tmp_path_factory.mktemp("unzipped")
-    data = zipped(bundle_files(read_course(ROOT / "course.toml")), "copy")
+    data = zipped(student_files(read_course(ROOT / "course.toml")), "copy")
     zipfile.ZipFile(io.BytesIO(data)).extractall(folder)
     site = tmp_path_factory.mktemp("site")
     words = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
@@ -388,12 +388,12 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     wrong.write_text(text, encoding="utf-8")
     said = run("split_heads", code=1)
     assert "1 of 2 checks does not pass yet" in said and "Likely" not in said
-    assert "solutions are not part" in run("solution", "softmax", code=2)
+    assert "has no solutions" in run("solution", "softmax", code=2)
 
 
 @pytest.mark.slow
 def test_no_byte_of_what_is_installed_is_a_secret(installed: Path) -> None:
-    from grader.read.bundle import leaks, secret_lines
+    from grader.channels.leaks import leaks, secret_lines
 
     course = read_course(ROOT / "course.toml")
     files = {

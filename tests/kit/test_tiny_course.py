@@ -84,7 +84,7 @@ def test_a_mistake_is_named_and_costs_its_own_checks(reports: Mapping[str, Repor
     assert own["values"].diagnosis is not None
     assert own["values"].diagnosis.id == "average_sum"
     call = own["values"].message.splitlines()[1]
-    assert call.strip() == "call      moving_average([n=5] float64, 2)"
+    assert call.strip() == "call      moving_average([-0.9, -0.3, -0.9, -0.7, 0] float64, 2)"
 
 
 def test_a_later_stage_says_which_earlier_one_is_the_cause(reports: Mapping[str, Report]) -> None:

@@ -16,19 +16,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from grader.learning.pictures.examples import traced_stages
+from grader.learning.pictures.heatmap import heatmap_screen
+from grader.learning.pictures.trace import trace_screen
+from grader.learning.pictures.tracer import trace, traces
+from grader.learning.pictures.types import Curve, Trace, TracedCurves, TracedHeatmap, TracedStep
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
-from grader.read.traces import traced_stages
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
-from grader.show.heatmap import heatmap_screen
 from grader.show.screen import PlainConsole, Screen
-from grader.show.trace import trace_screen
-from grader.trace import trace, traces
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from grader.types.trace import Curve, Trace, TracedCurves, TracedHeatmap, TracedStep
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = Path(__file__).parent / "goldens" / "trace"
@@ -151,7 +151,7 @@ def test_every_core_stage_has_a_trace(solved: Mapping[str, Trace]) -> None:
 
 def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str, Trace]) -> None:
     for found in solved.values():
-        assert found.stop is None and found.to_mend is None and found.printed == ""
+        assert found.stop is None and found.to_fix is None and found.printed == ""
         assert [step.misfit for step in steps(found).values() if step.misfit] == []
 
 
@@ -315,7 +315,7 @@ def test_stubs_stop_at_their_first_function() -> None:
     assert all(trace.stop is not None and trace.stop.not_written for trace in found)
     whole = next(trace for trace in found if trace.slug == "multi_head_attention")
     assert list(steps(whole)) == ["x", "q", "k", "v"]
-    assert whole.to_mend == "split_heads"
+    assert whole.to_fix == "split_heads"
     compare("stub", draw(trace_screen(found[0])))
 
 
@@ -334,7 +334,7 @@ def test_a_shape_that_does_not_fit_is_shown_as_it_is(one: One) -> None:
     assert axes(heads) == "=1 =4 =2 =3"
     assert heads.misfit == ("The axes should be B=1 H=2 T=4 d_k=3, but the shape is [1, 4, 2, 3].")
     assert len(heads.blocks) == 4
-    assert found.stop is None and found.to_mend == "split_heads"
+    assert found.stop is None and found.to_fix == "split_heads"
     compare("no_transpose", draw(trace_screen(found)))
     fewer = steps(one("split_heads", changed(split_heads=THREE_AXES)))["heads"]
     assert fewer.misfit == "The axes should be B=1 H=2 T=4 d_k=3, but the shape is [1, 4, 6]."
@@ -344,7 +344,7 @@ def test_a_shape_that_does_not_fit_is_shown_as_it_is(one: One) -> None:
 def test_a_later_failure_points_to_the_step_that_did_not_fit(one: One) -> None:
     found = one("multi_head_attention", changed(split_heads=THREE_AXES))
     assert steps(found)["q heads"].misfit
-    assert found.to_mend == "split_heads"
+    assert found.to_fix == "split_heads"
     assert found.stop is not None
 
 
@@ -356,7 +356,7 @@ def test_code_that_raises(one: One) -> None:
     assert found.stop.message.startswith("RuntimeError: view size is not compatible")
     assert "concat_heads.py, line 4, in concat_heads" in found.stop.message
     drawn = draw(trace_screen(found))
-    assert "The trace ends here: concat_heads gave no answer to go on with." in drawn
+    assert "The trace ends here: concat_heads gave no usable result." in drawn
     assert "grade hint concat_heads" in drawn
 
 
@@ -385,7 +385,7 @@ def test_a_function_of_an_earlier_stage_can_stop_it(one: One) -> None:
 def test_an_answer_that_the_example_cannot_go_on_with(one: One) -> None:
     found = one("multi_head_attention", changed(scaled_scores=NOT_A_SQUARE))
     assert steps(found)["scores"].misfit
-    assert found.to_mend == "scaled_scores"
+    assert found.to_fix == "scaled_scores"
     assert found.stop is not None
     shown = draw(trace_screen(found))
     assert "Traceback" not in shown
@@ -422,7 +422,7 @@ def test_another_course(one: One) -> None:
 
 def test_another_course_never_loads_torch() -> None:
     code = (
-        "import sys; from pathlib import Path; from grader.trace import traces; "
+        "import sys; from pathlib import Path; from grader.learning.pictures.tracer import traces; "
         "from grader.read.course_file import read_course; "
         "from grader.read.submission import read_submission; "
         f"course = read_course(Path({str(TINY.root / 'course.toml')!r})); "
@@ -468,7 +468,7 @@ def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
 @pytest.mark.parametrize(
     "body, said",
     [
-        ("yield 3", "trace yields 3, which is no Step, Heatmap or Curves"),
+        ("yield 3", "trace yields 3: yield a text, Step, Heatmap or Curves"),
         ("yield Step('x', np.zeros(2), 'T=two')", "'T=two' among the axes is not like 'H=2'"),
         ("yield submission.second(1)", "neither the stage nor one that it requires has 'second'"),
         ("yield 1 / 0", "ZeroDivisionError"),
@@ -484,7 +484,7 @@ def test_the_author_is_told(author: Callable[[str], Trace], body: str, said: str
 def test_after_an_answer_a_failure_is_the_answers(author: Callable[[str], Trace]) -> None:
     found = author("yield Step('y', submission.first(np.zeros(2)) @ np.zeros(3))")
     assert found.stop is not None and found.stop.function == "first"
-    assert found.stop.message.startswith("The example cannot go on with this answer: ValueError")
+    assert found.stop.message.startswith("The example cannot continue with this result: ValueError")
 
 
 def test_a_heatmap_of_another_shape_is_no_heatmap(author: Callable[[str], Trace]) -> None:
@@ -552,7 +552,7 @@ def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(
         "",
     ]
     assert steps(found)["d"].axes[0].labels == ()
-    assert found.to_mend is None  # no function of the learner's is to blame
+    assert found.to_fix is None  # no function of the learner's is to blame
 
 
 def test_of_a_large_tensor_the_beginning_is_kept(author: Callable[[str], Trace]) -> None:
@@ -563,6 +563,6 @@ def test_of_a_large_tensor_the_beginning_is_kept(author: Callable[[str], Trace])
     drawn = draw(trace_screen(found))
     assert "Only 2048 of its 18000 numbers are shown." in drawn
     assert max(map(len, drawn.splitlines())) <= 80
-    assert "There are no numbers in it." in draw(
+    assert "It has no numbers." in draw(
         trace_screen(author("yield Step('none', np.zeros((0, 2)), 'A B')"))
     )

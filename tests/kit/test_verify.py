@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.verify.author_files import strays
+from grader.authoring.verify.verify import verify
 from grader.command.main import main
-from grader.read.author_files import strays
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
-from grader.verify import verify
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 SEEDS = (1, 2)
@@ -35,6 +35,16 @@ def test_values(submission):
     'It is a matter of chance'
     calls.append(submission.roughness([2.0]))
     assert len(calls) not in (1, 2), "It is not"
+"""
+REFUSAL = """
+
+@pytest.mark.points(1)
+def test_refusal(submission):
+    'Words are no numbers'
+    from grader.checking import expect_raises
+
+    with expect_raises(TypeError, "Words are no numbers"):
+        submission.roughness(["a", "b"])
 """
 HANG = """while True:
         try:
@@ -135,14 +145,16 @@ def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:
 
 @pytest.mark.points(1)
 def test_more(submission):
-    """It is small"""
-    assert submission.roughness([1.0]) < 9, "It is large"
+    """There may be one step alone"""
+    assert submission.roughness([1.0, 2.5]) == 1.5, "It is not 1.5"
 '''
     append(course, CHECKS, more)
     change(course, CHECKS, "points(2)", "points(1)")
     proof = proven(course)
     assert proof.is_sound
-    assert proof.notes == ("roughness.more: no misconception fails it; a mutant has to: --mutants",)
+    assert proof.notes == (
+        "roughness.more: catches no misconception, so it must catch a mutant: --mutants",
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,8 +170,8 @@ def test_a_misconception_that_gives_no_value_is_a_note(
     append(course, MISTAKES, SLIP.replace("return mx(values)", line))
     proof = proven(course)
     assert proof.is_sound, proof.problems
-    said = "slip: none of its calls gives a value that can be judged"
-    assert proof.notes == (f"{said}: {told}: is it meant so?",)
+    said = "slip: no call returns a value to compare"
+    assert proof.notes == (f"{said}: {told}: is that intended?",)
 
 
 # --- faults that are told once, in a line -------------------------------------------------------
@@ -167,27 +179,27 @@ def test_a_misconception_that_gives_no_value_is_a_note(
 FAULTS = {
     "an absent solution": (
         lambda c: (c.root / SOLUTION).unlink(),
-        ["solutions/roughness.py: is not there: write the solution"],
+        ["solutions/roughness.py: is missing: write the solution"],
     ),
     "absent hints": (
         lambda c: (c.root / "hints/roughness.md").unlink(),
-        ["hints/roughness.md: is not there: write the hints"],
+        ["hints/roughness.md: is missing: write the hints"],
     ),
     "absent misconceptions": (
         lambda c: (c.root / MISTAKES).unlink(),
-        ["hints/misconceptions/roughness.py: is not there: write the misconceptions"],
+        ["hints/misconceptions/roughness.py: is missing: write the misconceptions"],
     ),
     "an absent stub": (
         lambda c: (c.root / "exercises/roughness.py").unlink(),
-        ["exercises/roughness.py: there is no stub: run grade stubs"],
+        ["exercises/roughness.py: is missing: run grade stubs"],
     ),
     "an old stub": (
         lambda c: append(c, "exercises/roughness.py", "# mine\n"),
-        ["exercises/roughness.py: is not in step with the solution: run grade stubs"],
+        ["exercises/roughness.py: does not match the solution: run grade stubs"],
     ),
     "a stub that was edited by hand": (
         lambda c: change(c, "exercises/roughness.py", "raise", "return 1\n    raise"),
-        ["is not in step with the solution: run grade stubs roughness --force"],
+        ["does not match the solution: run grade stubs roughness --force"],
     ),
     "a solution that is no Python": (
         lambda c: change(c, SOLUTION, RETURN, "    return max((("),
@@ -199,7 +211,7 @@ FAULTS = {
     ),
     "a solution under another name": (
         lambda c: change(c, SOLUTION, "def roughness", "def rough"),
-        ["solutions/roughness.py: defines no 'roughness', which course.toml names (did you mean"],
+        ["solutions/roughness.py: does not define 'roughness', which course.toml names"],
     ),
     "a solution that hangs": (
         lambda c: change(
@@ -233,7 +245,7 @@ FAULTS = {
     ),
     "a solution that begins twice": (
         lambda c: change(c, SOLUTION, RETURN, f"{MARK}{RETURN}"),
-        [f"{SOLUTION}:14: a solution begins inside the one of line 12: end that one with '### E"],
+        [f"{SOLUTION}:14: a solution starts inside the one from line 12: end that one with '### E"],
     ),
     "a check that is no Python": (
         lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
@@ -267,7 +279,7 @@ FAULTS = {
     ),
     "two checks of one name": (
         lambda c: append(c, CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
-        ["tests/checks/test_roughness.py:31: helper hides the one of line 27: rename one"],
+        ["tests/checks/test_roughness.py:31: helper hides the one in line 27: rename one"],
     ),
     "two checks of one name in two classes": (
         lambda c: append(c, CHECKS, TWO_CLASSES),
@@ -277,15 +289,15 @@ FAULTS = {
         lambda c: change(
             c, CHECKS, '    """The largest step between neighbours, up or down"""', ""
         ),
-        ["tests/checks/test_roughness.py:22: test_values has no docstring, its title"],
+        ["tests/checks/test_roughness.py:22: test_values has no title: write a docstring"],
     ),
     "a check with a long title": (
         lambda c: change(c, CHECKS, "up or down", "up or down" + " and up or down" * 5),
-        ["test_values: its title has 122 characters: use 72 at most"],
+        ["test_values: its title has 122 characters: use at most 72"],
     ),
     "a check with a full stop": (
         lambda c: change(c, CHECKS, "up or down", "up or down."),
-        ["test_values: its title ends with a full stop: leave it out"],
+        ["test_values: its title ends with a full stop: remove it"],
     ),
     "a bug in a check": (
         lambda c: change(c, CHECKS, "expected, axes", "expected + None, axes"),
@@ -295,9 +307,21 @@ FAULTS = {
         lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
         ["wrong: see grade roughness --submission solutions --seed 1"],
     ),
+    "a check that pays for always raising": (
+        lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
+        ["roughness.refusal pays for an answer that is always TypeError: compare values, or say"],
+    ),
+    "a check that declares what it does not pay for": (
+        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),
+        ["test_roughness.py:23: roughness.values does not pay for ones: remove that from its mark"],
+    ),
+    "a check that pays without a reason": (
+        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones")\n@pytest'),
+        ['test_roughness.py:12: test_values: write @pytest.mark.pays("zeros", because="...") with'],
+    ),
     "points that do not add up": (
         lambda c: change(c, CHECKS, "points(2)", "points(1)"),
-        ["test_roughness.py: its checks are worth 1 points, course.toml says 2: change one"],
+        ["test_roughness.py: its checks are worth 1 points, but course.toml says 2: change one"],
     ),
     "malformed hints": (
         lambda c: change(c, "hints/roughness.md", "## 2.", "## 5."),
@@ -316,14 +340,14 @@ FAULTS = {
     "a stub that gives a value away": (
         lambda c: change(c, SOLUTION, "    >>> roughness", f"    {VALUE}\n\n    >>> roughness"),
         [
-            "exercises/roughness.py: is not in step",
+            "exercises/roughness.py: does not match",
             "exercises/roughness.py:9: gives away solutions/roughness.py:16",
         ],
     ),
     "a stub that gives the solution away": (
         lambda c: change(c, SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
         [
-            "exercises/roughness.py: is not in step",
+            "exercises/roughness.py: does not match",
             "exercises/roughness.py:9: gives away solutions/roughness.py:16",
         ],
     ),
@@ -349,7 +373,7 @@ FAULTS = {
     ),
     "a misconception with a slip": (
         lambda c: append(c, MISTAKES, SLIP),
-        [f"{MISTAKES}: the misconception slip is not caught but broken: NameError: name 'mx' is"],
+        [f"{MISTAKES}: the misconception slip is broken rather than caught: NameError: "],
     ),
     "a misconception with another signature": (
         lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
@@ -357,11 +381,11 @@ FAULTS = {
     ),
     "two functions of one name": (
         lambda c: append(c, MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
-        ["misconceptions/roughness.py:41: rough_range hides the one of line 26: rename one"],
+        ["misconceptions/roughness.py:41: rough_range hides the one in line 26: rename one"],
     ),
     "no misconception": (
         lambda c: (c.root / MISTAKES).write_text("", encoding="utf-8"),
-        ["hints/misconceptions/roughness.py: holds no misconception: mark one with @misconcep"],
+        ["hints/misconceptions/roughness.py: has no misconception: mark one with @misconcep"],
     ),
     "a misconception that says nothing": (
         lambda c: change(
@@ -379,11 +403,11 @@ FAULTS = {
     ),
     "two that are one": (
         lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
-        ["roughness.py: rough_range cannot be told from rough_twin: remove one"],
+        ["roughness.py: rough_range behaves exactly like rough_twin: remove one"],
     ),
     "a hint that is not there": (
         lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
-        [f"{MISTAKES}: the misconception slip points at hint 9, but there are 4"],
+        [f"{MISTAKES}: the misconception slip points to hint 9, but there are only 4 hints"],
     ),
     "a misconception that is right": (
         lambda c: append(c, MISTAKES, HARMLESS),
@@ -391,7 +415,7 @@ FAULTS = {
     ),
     "a wide tolerance": (
         lambda c: append(c, MISTAKES, NEAR),
-        ["the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and nothing"],
+        ["the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other"],
     ),
     "a far too wide tolerance": (
         lambda c: change(c, CHECKS, "what=", "atol=1e6, what="),
@@ -399,13 +423,14 @@ FAULTS = {
             "the misconception rough_upwards passes every check",
             "the misconception rough_range passes every check",
             "the misconception rough_from_the_first passes every check",
-            "the tolerance 1e-09, 1e+06 is wide: right answers take 0 of it, and no misconc",
-            "the tolerance 0, 1e+06 is wide: right answers take 0 of it, and no misconception",
+            "roughness.values pays for an answer that is always zeros or ones: compare",
+            "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
+            "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
         ],
     ),
     "too few accepted answers": (
         lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
-        ["tests/accepted/roughness/: holds 2 of 3 right answers: write 1 more"],
+        ["tests/accepted/roughness/: has 2 of 3 right answers: write 1 more"],
     ),
     "an accepted answer that is refused": (
         lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
@@ -417,19 +442,19 @@ FAULTS = {
     ),
     "an accepted answer twice": (
         lambda c: shutil.copy(c.root / ACCEPTED, c.root / ACCEPTED.replace("sorted", "still_sor")),
-        ["roughness/still_sor_steps.py: is tests/accepted/roughness/sorted_steps.py again: rem"],
+        ["roughness/still_sor_steps.py: repeats tests/accepted/roughness/sorted_steps.py: rem"],
     ),
     "the solution as an accepted answer": (
         lambda c: shutil.copy(c.root / SOLUTION, c.root / ACCEPTED),
-        ["tests/accepted/roughness/sorted_steps.py: is solutions/roughness.py again: remove it"],
+        ["tests/accepted/roughness/sorted_steps.py: repeats solutions/roughness.py: remove it"],
     ),
     "an accepted answer of another name": (
         lambda c: change(c, ACCEPTED, "def roughness", "def rough"),
-        ["tests/accepted/roughness/sorted_steps.py: defines no 'roughness', which course.toml"],
+        ["tests/accepted/roughness/sorted_steps.py: does not define 'roughness'"],
     ),
     "a check that is a matter of chance": (
         lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
-        ["test_roughness.py:7: roughness.values gives another verdict each time (seed 1): draw"],
+        ["test_roughness.py:7: roughness.values gives different verdicts (seed 1): make"],
     ),
     "an accepted answer that cannot be imported": (
         lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
@@ -458,7 +483,7 @@ def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> Non
     change(course, "course.toml", 'requires = ["moving_average"]\n', "")
     course = read_course(course.root / "course.toml")
     (problem,) = proven(course, "smooth").problems
-    said = "imports moving_average, which the stage's `requires` in course.toml does not name"
+    said = "imports moving_average: add it to the stage's `requires` in course.toml"
     assert problem == f"solutions/smooth.py:5: {said}"
 
 
@@ -500,10 +525,56 @@ def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
     assert problem.startswith(
         "tests/checks/test_roughness.py:24: AssertionError (for rough_upwards): "
     )
-    assert problem.endswith("roughness.values has no words for the learner")
+    assert problem.endswith("roughness.values has no message for the learner")
+
+
+BY_LUCK = """
+
+@pytest.mark.points(1)
+{mark}
+def test_chance(submission: Any, rand: Any) -> None:
+    'Ten numbers have their largest step'
+    values = list(map(float, {draw}))
+    expect_close(submission.roughness(values), max(map(abs, np.diff(values))), axes="")
+"""
+CLAMPED = """
+
+@misconception("clamped", replaces="roughness", says="You cut large steps off.", hint=1)
+def clamped(values):
+    return min(max((abs(b - a) for a, b in pairwise(values)), default=0.0), 3.0)
+"""
+
+
+def lucky(course: Course, mark: str = "", draw: str = "rand(n=10)") -> str:
+    """What is said of a mistake that shows only where two of ten numbers are far apart."""
+    change(course, CHECKS, "import pytest\n", "import numpy as np\nimport pytest\n")
+    change(course, "course.toml", "points = 2", "points = 3")
+    append(course, CHECKS, BY_LUCK.format(mark=mark, draw=draw))
+    append(course, MISTAKES, CLAMPED)
+    course = read_course(course.root / "course.toml")
+    [proof] = verify(course, [course.stage("roughness")], seeds=range(1, 21), per_answer=20).stages
+    return "\n".join(proof.problems)
+
+
+def test_a_mistake_that_shows_with_some_seeds_only_is_told(course: Course) -> None:
+    said = lucky(course, "@pytest.mark.random")
+    assert (
+        "the misconception clamped gets 0 or 1 points depending on the seed: give roughness.chance"
+        in said
+    )
+
+
+def test_inputs_that_do_not_follow_the_seed_bring_no_luck(course: Course) -> None:
+    assert lucky(course) == ""
+
+
+def test_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
+    said = lucky(course, draw="np.random.default_rng().normal(size=10)")
+    assert "roughness.chance uses different inputs each time: make them with rand" in said
 
 
 def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:
+    change(course, CHECKS, "@pytest.mark.points(2)", "@pytest.mark.random\n@pytest.mark.points(2)")
     change(course, CHECKS, "submission: Any, values", "submission: Any, seed: int, values")
     change(course, CHECKS, "    expect_close", "    assert seed % 2, 'odd'\n    expect_close")
     [proof] = verify(course, [course.stages[2]], seeds=range(1, 9)).stages
@@ -519,7 +590,7 @@ def test_free(submission):
 '''
     append(course, CHECKS, more)
     change(course, CHECKS, "points(2)", "points(1)")
-    said = "roughness.free passes on the untouched stub: it tests nothing of the learner's"
+    said = "roughness.free passes on the untouched stub: it does not test the learner's code"
     assert proven(course).problems == (f"tests/checks/test_roughness.py:28: {said}",)
 
 
@@ -614,7 +685,7 @@ def test_the_screen_begins_its_summary_with_what_is_wrong(course: Course) -> Non
     assert "roughness: tolerances" in lines
     said = "roughness: tests/checks/test_roughness.py: its checks are worth 1 points,"
     assert any(line.startswith(said) for line in lines), lines
-    assert lines[-1] == "Not proven: 1 stage of 1 to mend."
+    assert lines[-1] == "Not proven: fix 1 of 1 stage."
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 
@@ -623,11 +694,11 @@ def test_plain_and_json_say_the_same(course: Course) -> None:
     assert done.returncode == 0
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert "rough_range: caught by 1 of 1, named yes" in lines
-    assert "All is proven." in lines
+    assert "The course is proven." in lines
     told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
     assert told["course"] == "smoothing" and told["sound"] is True and told["strays"] == []
     [stage] = told["stages"]
-    assert stage["slug"] == "roughness" and stage["seeds"] == 50
+    assert stage["slug"] == "roughness" and stage["seeds"] == 20
     assert [m["named"] for m in stage["misconceptions"]] == [
         m["id"] for m in stage["misconceptions"]
     ]

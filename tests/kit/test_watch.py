@@ -11,75 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from grader.read import changes as changes_module
-from grader.read.course_file import read_course
+from grader.learning.watch import changes as changes_module
+from grader.learning.watch.loop import Watch
+from grader.learning.watch.state import DiffShown, Every, HintShown, Phase, Standing, Watching
 from grader.read.progress import memory_folder, read_progress
 from grader.types.report import Status
-from grader.types.watching import Difference, Every, HintShown, Phase, Standing, Watching
 from grader.types.workspace import Workspace
-from grader.watch import Watch
+from tests.kit.learner import COURSE, LONGEST, Learner
 
-TINY = Path(__file__).parent / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
 FIRST, SECOND, BONUS = COURSE.stages
-LONGEST = 60.0  # seconds; a test that waits longer has failed
 
 LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
 ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
 WRONG = ONE_LINE + "return np.asarray(values) * 0.0\n"
 BROKEN = ONE_LINE + "return (\n"
-
-
-class Learner:
-    """Someone who watches: writes files, presses keys and looks at the screen."""
-
-    def __init__(self, root: Path, watch: Callable[[Learner], Watch]) -> None:
-        self.root = root
-        self.edited: list[tuple[Path, int]] = []
-        self.states: list[Watching] = []
-        self._changed = threading.Condition()
-        self.watch = watch(self)
-        self.thread = threading.Thread(target=self.watch.run, daemon=True)
-
-    def show(self, state: Watching) -> None:
-        with self._changed:
-            self.states.append(state)
-            self._changed.notify_all()
-
-    def edit(self, file: Path, line: int) -> str:
-        self.edited.append((file, line))
-        return "no editor here"
-
-    def sees(self, what: Callable[[Watching], bool]) -> Watching:
-        """The first state from now on that is like this."""
-        end = time.monotonic() + LONGEST
-        with self._changed:
-            while not (self.states and what(self.states[-1])):
-                if not self._changed.wait(max(0.0, end - time.monotonic())):
-                    pytest.fail(f"not seen; the last was {self.states[-1:]}")
-            return self.states[-1]
-
-    def judged(self, slug: str, status: Status) -> Watching:
-        return self.sees(
-            lambda state: (
-                state.phase is Phase.WAITING
-                and state.report is not None
-                and (state.report.stages[0].slug, state.report.stages[0].status) == (slug, status)
-            )
-        )
-
-    def writes(self, slug: str, text: str) -> None:
-        """Save as most editors do: a new file takes the old one's place."""
-        file = self.root / "exercises" / f"{slug}.py"
-        new = file.with_suffix(".tmp")
-        new.write_text(text, encoding="utf-8")
-        new.replace(file)
-
-    def solves(self, slug: str) -> None:
-        self.writes(slug, COURSE.stage(slug).solution_file.read_text(encoding="utf-8"))
-
-    def presses(self, key: str) -> None:
-        self.watch.press(key)
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +67,22 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> N
     assert known.stage(FIRST.slug).best == 6
     assert known.stage(FIRST.slug).attempts == 2
     assert known.stage(SECOND.slug).status is Status.PASSED
+    shown = [state for state in learner.states if state.report is not None]
+    passing = [s for s in shown if s.report and s.report.stages[0].status is Status.PASSED]
+    assert passing and all(s.success and s.success.stage == s.stage for s in passing)
+
+
+def test_the_place_of_a_mistake_is_added_to_the_verdict(learner: Learner) -> None:
+    right = COURSE.stage(FIRST.slug).solution_file.read_text(encoding="utf-8")
+    learner.writes(FIRST.slug, right.replace("window.mean()", "abs(window.mean())"))
+    learner.judged(FIRST.slug, Status.FAILED)
+
+    def is_placed(state: Watching) -> bool:
+        checks = state.report.stages[0].checks if state.report else ()
+        return any(check.diagnosis and "abs(" in check.diagnosis.place for check in checks)
+
+    assert learner.sees(is_placed).phase is Phase.WAITING
+    assert read_progress(learner.root).progress.stage(FIRST.slug).attempts == 1
 
 
 def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:
@@ -189,8 +150,8 @@ def test_the_keys(learner: Learner) -> None:
     learner.presses("l")
     learner.sees(lambda state: isinstance(state.panel, Standing) and state.scroll == 0)
     learner.presses("d")
-    compared = learner.sees(lambda state: isinstance(state.panel, Difference))
-    assert isinstance(compared.panel, Difference) and compared.panel.now == WRONG
+    compared = learner.sees(lambda state: isinstance(state.panel, DiffShown))
+    assert isinstance(compared.panel, DiffShown) and compared.panel.now == WRONG
     learner.presses("escape")
     learner.sees(lambda state: state.panel is None)
     learner.presses("e")
@@ -238,14 +199,15 @@ def test_changes_are_seen_where_the_file_system_has_no_events(
     monkeypatch.setattr(watchfiles, "watch", no_watches)
     stop = threading.Event()
     folder = root / "exercises"
-    seen = changes_module.changes(folder, stop)
-    found: list[frozenset[str]] = []
+    before = changes_module.see(folder)
+    found: list[changes_module.Seen] = []
+    seen = changes_module.changes(folder, before, stop)
     thread = threading.Thread(target=lambda: found.extend(seen), daemon=True)
     thread.start()
+    (folder / "smooth.py").write_text("x = 1", encoding="utf-8")
     end = time.monotonic() + LONGEST
     while not found and time.monotonic() < end:
-        time.sleep(0.3)  # until it has looked at the folder for the first time
-        (folder / "smooth.py").write_text(f"x = {time.monotonic()}", encoding="utf-8")
+        time.sleep(0.05)
     stop.set()
     thread.join(LONGEST)
-    assert set(found) == {frozenset({"smooth.py"})}
+    assert changes_module.changed_files(before, found[0]) == {"smooth.py"}

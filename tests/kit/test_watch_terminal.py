@@ -183,11 +183,12 @@ def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_loop_is_suspected_before_the_time_is_up(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.writes("moving_average", "def moving_average(values, width):\n    while True: pass\n")
-    terminal.has_shown("a busy machine, or an endless loop?", "judging, 1 s")
-    terminal.sees("No answer in ", "call      moving_average(", "2  while True: pass")
+    terminal.has_shown("is the machine busy, or is there an endless loop?", "grading, 1 s")
+    terminal.sees("No answer in ", "call      moving_average(", "line 2: while True: pass")
 
 
 def test_what_the_code_prints_and_a_deleted_file_are_told(terminal: Terminal) -> None:
@@ -198,7 +199,7 @@ def test_what_the_code_prints_and_a_deleted_file_are_told(terminal: Terminal) ->
     )
     terminal.sees("Your code printed", "width is 2")
     (terminal.root / "exercises" / "moving_average.py").unlink()
-    terminal.sees("`grade reset moving_average` puts it back")
+    terminal.sees("`grade reset moving_average` restores it")
 
 
 def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root: Path) -> None:

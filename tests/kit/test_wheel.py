@@ -136,7 +136,7 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
 def test_outside_a_workspace(site: Path, tmp_path: Path) -> None:
     assert "usage: grade" in type_(site, tmp_path, "--help")
     assert COURSE.title in type_(site, tmp_path, "list")
-    assert "`grade init` makes one here" in type_(site, tmp_path, code=2)
+    assert "make one here with `grade init`" in type_(site, tmp_path, code=2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,15 +148,15 @@ def test_from_the_first_look_to_the_last_point(
     stub = file.read_bytes()
     assert "Welcome!" in grade(code=1)
     assert "hint 1 of" in grade("hint")
-    assert "as it was at first" in grade("diff")
-    assert "opens when you have passed it" in grade("solution", first.slug, code=2)
+    assert "is unchanged: it is still the stub" in grade("diff")
+    assert "opens when you pass" in grade("solution", first.slug, code=2)
     for stage in COURSE.stages:
         solution = site / "grader_course" / "solutions" / stage.file_name
         shutil.copyfile(solution, exercises / stage.file_name)
     assert "100 of 100" in " ".join(grade().split())
     assert "### BEGIN SOLUTION" in grade("diff", first.slug)
     assert "Why it is written so" in grade("solution", first.slug)
-    assert "What you had is in .grade/replaced/" in " ".join(grade("reset", first.slug).split())
+    assert "Your version is in .grade/replaced/" in " ".join(grade("reset", first.slug).split())
     assert file.read_bytes() == stub
     assert f"All {len(COURSE.stages)} files are up to date." in grade("update")
     assert "nothing is missing" in grade("init").lower()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import difflib
 import functools
+import gc
 import random
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -18,6 +21,7 @@ from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, t
 
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12
+_LINE_CAP = 200  # letters of a line of code
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,13 @@ class Bench:
         self._line = line or (lambda file, number: None)
         self._objects: dict[int, Any] = {}
         self._calls: dict[int, _Call] = {}
+        self._meter: Any = None
 
     def reset(self) -> None:
         """Forget every object and call: the next check starts afresh."""
         self._objects.clear()
         self._calls.clear()
+        self._meter = None
 
     def held(self, number: int) -> Any:
         """The object of a handle's number, None if there is none."""
@@ -66,6 +72,8 @@ class Bench:
                     function(*earlier["args"])
                 if request.header.get("op") == "backward":
                     return self._backward(request)
+                if request.header.get("op") == "usage":
+                    return self._usage()
                 if request.header.get("op") == "try":
                     return self._tried(request.header)
                 return self._call(request)
@@ -82,17 +90,13 @@ class Bench:
         function, owner = self._target(header["target"])
         seed_all(header.get("seed"))
         torch = sys.modules.get("torch")
-        more = {}
         if torch is None:
             result = function(*args, **kwargs)
         else:
-            measured: Any = meter() if header.get("measured") else contextlib.nullcontext()
-            with torch.set_grad_enabled(header["differentiate"]), measured:
+            with torch.set_grad_enabled(header["differentiate"]), self._metered(header):
                 if getattr(type(function), "forward", None) is torch.nn.Module.forward:
                     args, kwargs = (), {}  # torch then tells what is missing, not what is too much
                 result = function(*args, **kwargs)
-            if header.get("measured"):
-                more["peak"] = measured.peak
         packer = Packer(self._handle)
         value = packer.pack(result)
         outputs = list(packer.arrays)
@@ -103,8 +107,24 @@ class Bench:
             for array, entry in zip(unpacker.arrays, header.get("arrays", []), strict=True)
             if entry.get("grad")
         ]
-        self._calls[call] = _Call(outputs, leaves, owner, header["parameters"])
-        return packer.frame({"value": value, "changed": changed, "call": call, **more})
+        # What needs no gradient would only be kept alive.
+        kept = [output if getattr(output, "requires_grad", False) else None for output in outputs]
+        self._calls[call] = _Call(kept, leaves, owner, header["parameters"])
+        return packer.frame({"value": value, "changed": changed, "call": call})
+
+    def _metered(self, header: dict[str, Any]) -> AbstractContextManager[Any]:
+        """A block whose tensors are counted, if the check measures."""
+        if not header.get("measured"):
+            return contextlib.nullcontext()
+        self._meter = self._meter or meter()
+        return self._meter  # type: ignore[no-any-return]
+
+    def _usage(self) -> Frame:
+        """What the calls that were measured took and still hold, as counted here."""
+        gc.collect()
+        counted, self._meter = self._meter, None
+        usage = {"peak": counted.peak, "held": counted.held} if counted else {}
+        return Frame({"value": usage})
 
     def _backward(self, request: Frame) -> Frame:
         import torch
@@ -114,9 +134,9 @@ class Bench:
         own = dict(call.module.named_parameters()) if call.parameters else {}
         inputs = call.leaves + [own.get(name) for name in call.parameters]
         pairs = [
-            (call.outputs[index], gradient)
+            (output, gradient)
             for index, gradient in Unpacker(request).unpack(header["gradients"])
-            if call.outputs[index].requires_grad
+            if (output := call.outputs[index]) is not None
         ]
         wanted = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
         found: Sequence[Any] = []
@@ -197,7 +217,8 @@ def describe(
                     "file": code.co_filename,
                     "line": traceback.tb_lineno,
                     "function": code.co_name,
-                    "text": text.strip()[:200],
+                    "text": text.strip()[:_LINE_CAP],
+                    **_caret(traceback, text),
                 }
             )
         traceback = traceback.tb_next
@@ -206,7 +227,13 @@ def describe(
         if text is not None:
             message = str(error.msg)
             place = {"file": error.filename, "line": error.lineno, "function": ""}
-            frames = [{**place, "text": text.strip()[:200]}]
+            begin = (error.offset or 0) - 1
+            last = getattr(error, "end_offset", None) or 0
+            same = getattr(error, "end_lineno", error.lineno) == error.lineno
+            caret = _within(text, begin, last - 1 if same else len(text))
+            frames = [{**place, "text": text.strip()[:_LINE_CAP], **caret}]
+    else:
+        message += _suggestion(error)
     return {
         "type": type(error).__name__[:100],
         "bases": names,
@@ -214,6 +241,49 @@ def describe(
         "frames": frames[-_FRAMES_CAP:],
         "stub": type(error) is NotImplementedError and last_is_own and len(frames) == 1,
     }
+
+
+def _caret(traceback: TracebackType, text: str) -> dict[str, list[int]]:
+    """Where in a line the expression is that raised, if Python knows it and it is not the line."""
+    positions = getattr(traceback.tb_frame.f_code, "co_positions", None)
+    if positions is None:  # before Python 3.11
+        return {}
+    first, last, begin, end = list(positions())[traceback.tb_lasti // 2]
+    if first != last or first != traceback.tb_lineno or begin is None or end is None:
+        return {}
+    raw = text.encode()
+    begin, end = len(raw[:begin].decode(errors="ignore")), len(raw[:end].decode(errors="ignore"))
+    return {} if text.strip() == text[begin:end].strip() else _within(text, begin, end)
+
+
+def _within(text: str, begin: int, end: int) -> dict[str, list[int]]:
+    """A place in a line as its first letter and how many, in the line without its indentation."""
+    indent = len(text) - len(text.lstrip())
+    first, last = begin - indent, min(end - indent, len(text.strip()))
+    return {"caret": [first, max(1, last - first)]} if 0 <= first < _LINE_CAP else {}
+
+
+def _suggestion(error: BaseException) -> str:
+    """The name that was meant, for one that is not there: as Python itself suggests it."""
+    name = getattr(error, "name", None)
+    if not isinstance(name, str) or not isinstance(error, (NameError, AttributeError)):
+        return ""
+    try:
+        known: set[str] = set()
+        if isinstance(error, AttributeError):
+            known.update(dir(error.obj))
+        else:
+            traceback = error.__traceback__
+            while traceback is not None and traceback.tb_next is not None:
+                traceback = traceback.tb_next
+            if traceback is not None:
+                frame = traceback.tb_frame
+                known.update(frame.f_locals, frame.f_globals, dir(builtins))
+        known = {each for each in known if name.startswith("_") or not each.startswith("_")}
+        close = difflib.get_close_matches(name, known - {name}, n=1, cutoff=0.7)
+    except BaseException:  # noqa: BLE001 - a hostile __dir__
+        return ""
+    return f". Did you mean: '{close[0]}'?" if close else ""
 
 
 def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:

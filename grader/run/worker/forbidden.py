@@ -169,7 +169,7 @@ class Watch:
                         setattr(module, key, instead)
 
     def _stay(self) -> None:
-        """Watch again over what a file defines anew: a reload is no way to be rid of us."""
+        """Watch again what a file redefines, so that a reload cannot end the watch."""
         if self._stays:
             return
         self._stays = True

@@ -1,6 +1,7 @@
 """Imports a submission from bytes: the worker never opens a file of the learner's."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import importlib.abc
@@ -106,14 +107,16 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         else:
             names = module.__dict__
             names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
+            future = 0  # in Jupyter what a cell imports from __future__ holds for the next ones too
             for number, cell in enumerate(cells, start=1):
                 name, text = f"cell {number}", without_magics(cell)
                 try:
+                    code = self._compile(name, text, future | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                    future |= code.co_flags & __future__.annotations.compiler_flag
                     if only_definitions:
-                        self._compile(name, text)  # for its lines, and for what is wrong with them
                         self._define(name, text, 0, names)
                     else:
-                        _run(self._compile(name, text, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+                        _run(code, names)
                 except BaseException as error:  # noqa: BLE001 - sys.exit ends a cell too
                     errors.append({**describe(error, self.line), "source": cell[:20_000]})
                     with suppress(BaseException):
@@ -187,7 +190,7 @@ def _last_line(error: BaseException, file: str) -> int | None:
 
 
 def without_magics(cell: str) -> str:
-    """A notebook cell as plain Python: `%magic`, `!shell` and `?help` lines give way to `pass`.
+    """A notebook cell as plain Python: `%magic`, `!shell` and `?help` lines give way to nothing.
 
     Only lines at which Python itself stops are taken for magics, so that a `%` that goes on an
     expression from the line before is left alone. A cell magic's body stays when it is Python. As
@@ -219,7 +222,9 @@ def without_magics(cell: str) -> str:
             if timed:
                 lines[number] = indent + timed[1]
             else:
-                lines[number] = f"{assigned[1]}= None" if assigned else f"{indent}pass"
+                lines[number] = (
+                    f"{assigned[1]}= None" if assigned else f"{indent}pass" if indent else ""
+                )
         except (ValueError, RecursionError, MemoryError):
             break
     return "\n".join(lines)

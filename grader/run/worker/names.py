@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import symtable
 from collections.abc import Iterator
 
@@ -9,28 +10,45 @@ from grader.run.worker.loader import without_magics
 
 LARGEST = 1 << 18  # characters of a file or a cell that are looked through
 _COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
+ANY = "*"  # stands for names that nobody can tell
+_DEFINERS = frozenset({"exec", "eval", "globals", "locals", "vars"})
+_DEFINE_HERE = frozenset({"setattr", "__name__"})
+_STAR = re.compile(r"\bfrom\b[^\n;#]*\bimport[ \t\\\n]*\*")
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:
     """The global names that a cell defines, those it imports, and those it needs of others.
 
-    What is not Python has none.
+    What is not Python has none. ANY stands among them where a cell defines or imports names that
+    its text does not tell: by exec() and its like, and by `from module import *`.
     """
+    text = without_magics(cell)
     try:
-        top = symtable.symtable(without_magics(cell), "cell", "exec")
+        own, imported, needed = read_names(text)
     except UNREADABLE:
         return [], [], []
+    unsaid = {ANY} if needed & _DEFINERS or needed >= _DEFINE_HERE else set()
+    starred = {ANY} if _STAR.search(text) else set()
+    return sorted(own - imported | unsaid), sorted(imported | starred), sorted(needed)
+
+
+def read_names(source: str) -> tuple[set[str], set[str], set[str]]:
+    """The same of Python; what is both defined and imported is in both.
+
+    Raises whatever Python's own reading does.
+    """
+    top = symtable.symtable(source, "cell", "exec")
     symbols = top.get_symbols()
     imported = {symbol.get_name() for symbol in symbols if symbol.is_imported()}
     assigned = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
-    own = (assigned | set(_named_on_the_way(top))) - imported
+    own = assigned | set(_named_on_the_way(top))
     used = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
     pending = top.get_children()
     for table in pending:
         used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
         pending.extend(table.get_children())
-    return sorted(own), sorted(imported), sorted(used - own - imported)
+    return own, imported, used - own - imported
 
 
 def _named_on_the_way(top: symtable.SymbolTable) -> Iterator[str]:

@@ -63,6 +63,7 @@ def held_shapes(root: Any) -> list[tuple[int, ...]]:
 def meter() -> AbstractContextManager[Any]:
     """A block that notes, as its `peak`, the most bytes that its tensors took at once.
 
+    `held` are those that they take now. The block may be entered again and goes on counting.
     Counted is the storage of every tensor that an operation in the block makes, for as long as it
     is alive; what an operation takes inside for a moment is not seen. So it is the same on every
     machine.
@@ -79,7 +80,7 @@ def _meter() -> Any:
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
             self.peak = 0
-            self._bytes = 0
+            self.held = 0
             self._sizes: dict[int, int] = {}
             self._alive: dict[int, Any] = {}
 
@@ -95,19 +96,19 @@ def _meter() -> Any:
             for storage in _storages(result):
                 if storage._cdata in self._sizes or storage._cdata not in before:
                     self._count(storage)
-            self.peak = max(self.peak, self._bytes)
+            self.peak = max(self.peak, self.held)
             return result
 
         def _count(self, storage: Any) -> None:
             key, size = storage._cdata, storage.nbytes()
             if key not in self._sizes:
                 self._alive[key] = weakref.ref(storage, lambda _: self._free(key))
-            self._bytes += size - self._sizes.get(key, 0)  # it may have been resized
+            self.held += size - self._sizes.get(key, 0)  # it may have been resized
             self._sizes[key] = size
 
         def _free(self, key: int) -> None:
             del self._alive[key]
-            self._bytes -= self._sizes.pop(key)
+            self.held -= self._sizes.pop(key)
 
     return Meter
 

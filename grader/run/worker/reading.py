@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from grader.run.worker.loader import without_magics
@@ -31,6 +32,8 @@ def look(about: dict[str, Any]) -> Any:
         return place_of(about["sources"], about["target"])
     if about["what"] == "same":
         return same_of(about)
+    if about["what"] == "edits":
+        return edits_of(about)
     return forbidden_calls(
         about["sources"],
         own=set(about["own"]),
@@ -38,6 +41,20 @@ def look(about: dict[str, Any]) -> Any:
         forbidden=about["forbidden"],
         is_notebook=about["is_notebook"],
     )
+
+
+def edits_of(about: dict[str, Any]) -> Any:
+    """What the kit's own `code`, sent along because it is seldom needed, makes of the sources."""
+    module: Any = sys.modules.get("grader_edits")
+    if module is None:
+        module = sys.modules["grader_edits"] = ModuleType("grader_edits")
+        exec(compile(about["code"], "<grader edits>", "exec"), module.__dict__)
+    sources = about["sources"]
+    if about["is_notebook"]:
+        sources = [(name, without_magics(text)) for name, text in sources]
+    more = (about[key] for key in ("targets", "others", "lines", "signatures", "way"))
+    found = module.edits(sources, *more)
+    return {"edits": module.as_data(found), "sources": sources}
 
 
 # --- the place of a definition -------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 Two submissions whose digests of a stage agree do the same in that stage's checks. So a digest is
 given only where that can be read off the source: where no part of the submission, run or called,
-can reach beyond its own values, to another module's or to Python's own. Whatever is out of the
-ordinary has none, and is run.
+can reach beyond its own values, to another module's or to Python's own. In a notebook, where other
+cells run in the same process, a stage's own cells must keep no state either, and the other cells
+may only call what these define. Whatever is out of the ordinary has no digest, and neither has what
+cannot be read: a failure to read code says nothing of what it does.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from grader.run.worker.loader import without_magics
-from grader.run.worker.names import LARGEST, UNREADABLE, names_of
+from grader.run.worker.names import LARGEST, read_names
 
 _KNOWN = 1000  # sources that are remembered
 _SHORT = 1 << 14  # characters of one that is
@@ -35,24 +39,46 @@ _PLAIN_BUILTINS = frozenset(
         *("enumerate", "filter", "float", "format", "frozenset", "int", "isinstance", "iter"),
         *("issubclass", "len", "list", "map", "max", "min", "next", "object", "pow", "print"),
         *("property", "range", "repr", "reversed", "round", "set", "slice", "sorted"),
-        *("staticmethod", "str", "sum", "super", "tuple", "type", "zip"),
+        *("staticmethod", "str", "sum", "super", "tuple", "zip"),
         *("Ellipsis", "NotImplemented", "__name__", "display", "grade_here"),
     }
 )
-_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # of nothing but `self`
-# Attributes of libraries by which something is changed for everybody, or that lead out of them.
+# Attributes of libraries by which something is changed for everybody, by which text becomes code,
+# or that lead out of them.
 _WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
 _WIDE = frozenset(
     {
-        *("attrgetter", "backends", "builtins", "compile", "ctypes", "gc", "get_type_hints"),
-        *("hub", "importlib", "inspect", "library", "load", "methodcaller", "multiprocessing"),
-        *("operator", "ops", "os", "overrides", "register", "save", "singledispatch"),
-        *("singledispatchmethod", "subprocess", "sys", "threading", "warnings"),
+        *("as_strided", "attrgetter", "backends", "builtins", "compile", "copyreg", "ctypes"),
+        *("ctypeslib", "distributed", "evaluate_forward_ref", "f2py", "ForwardRef", "fx", "gc"),
+        *("get_type_hints", "hub", "importlib", "inspect", "jit", "library", "load"),
+        *("make_dataclass", "methodcaller", "multiprocessing", "operator", "ops", "os"),
+        *("overrides", "package", "register", "save", "serialization", "singledispatch"),
+        *("singledispatchmethod", "subprocess", "sys", "testing", "threading", "total_ordering"),
+        *("types", "update_wrapper", "warnings", "wraps"),
     }
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_SCOPES = (ast.FunctionDef, ast.ClassDef, ast.NamedExpr, ast.Nonlocal, *_IMPORTS)
 _UNUSUAL = (ast.Global, ast.Await, ast.AsyncFor, ast.AsyncFunctionDef, ast.AsyncWith)
+_YIELDS = (ast.Yield, ast.YieldFrom)
+_OWN_DUNDERS = frozenset({"__all__", "__slots__"})  # the special names that code may bind
+_OF_CLASSES = frozenset({"__class_getitem__", "__init_subclass__", "__new__"})  # have a class first
+_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # of nothing but `self`
+_DECORATORS = frozenset({"classmethod", "dataclass", "property", "staticmethod"})
+_HARMLESS_CALLS = frozenset(
+    {*("complex", "display", "float", "grade_here", "int", "namedtuple", "partial", "print")}
+)
+# What these two lists speak of where it is imported; nobody may give their names another meaning.
+_MEANT = {
+    "dataclass": "dataclasses:dataclass",
+    "namedtuple": "collections:namedtuple",
+    "partial": "functools:partial",
+}
+_MAIN = ast.dump(ast.parse("__name__ == '__main__'", mode="eval").body)
+_STILL = (
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Tuple, ast.keyword),
+    *(ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.expr_context),
+)
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
@@ -67,7 +93,12 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
     is_notebook = kind == "cells"
     if len(sources) > _PARTS_CAP or any(len(text) > LARGEST for _, text in sources):
         return {}
-    parts = {name: _part(text, is_notebook) for name, text in sources}
+    parts: dict[str, _Part] = {}
+    for name, text in sources:
+        part = _part(text, is_notebook)
+        if part is None:
+            return {}
+        parts[name] = part
     modules = _PLAIN_MODULES | set(about["modules"])
     whole = (_Notebook if is_notebook else _Files)(parts, modules)
     if not whole.is_plain:
@@ -78,8 +109,8 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
         needed = whole.needed(stage["names"], stage["file"])
         if needed and not any(part.mentions & forbidden for part in parts.values()):
             # A file is called by its name, and does not run as a cell does.
-            named = (parts[name].digest + ("" if is_notebook else name) for name in needed[1:])
-            found[slug] = _digest(" ".join([kind, parts[needed[0]].digest, *named])), needed
+            named = [(parts[name].dump, "" if is_notebook else name) for name in needed[1:]]
+            found[slug] = _digest(repr([kind, parts[needed[0]].dump, *named])), needed
     return found
 
 
@@ -87,59 +118,70 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
 class _Part:
     """A file or a cell: the global names that it binds itself, imports, and needs of others.
 
+    `hinted` are those that its annotations speak of, be it in a text.
+
     `imported` says what an imported name stands for, `modules` are all names that are imported, in
     full, and `mentions` all names that its code speaks of. `fills` are the names whose items are
-    assigned to, `pries` those whose private attributes are read, and `touches` those of which any
-    attribute or item is spoken of. It `is_plain` if nothing else in it is out of the ordinary.
+    assigned to, `pries` those whose private attributes are read, and `uses` those that are spoken
+    of in any other way than by calling them. `stores` are the methods that change their `self`, and
+    `asks` the attributes that are asked of anything but a `self`. It `is_plain` if nothing else in
+    it is out of the ordinary, and `is_still` if running it does no more than define what keeps no
+    state. Its `dump` is its syntax tree as text.
     """
 
-    digest: str
-    is_plain: bool = False
-    own: frozenset[str] = frozenset()
-    imported: Mapping[str, str] = field(default_factory=dict)
-    needed: frozenset[str] = frozenset()
-    modules: frozenset[str] = frozenset()
-    mentions: frozenset[str] = frozenset()
-    fills: frozenset[str] = frozenset()
-    pries: frozenset[str] = frozenset()
-    touches: frozenset[str] = frozenset()
+    dump: str
+    is_plain: bool
+    is_still: bool
+    own: frozenset[str]
+    imported: Mapping[str, str]
+    needed: frozenset[str]
+    hinted: frozenset[str]
+    modules: frozenset[str]
+    mentions: frozenset[str]
+    fills: frozenset[str]
+    pries: frozenset[str]
+    uses: frozenset[str]
+    stores: frozenset[str]
+    asks: frozenset[str]
 
 
-def _part(text: str, is_notebook: bool) -> _Part:
+def _part(text: str, is_notebook: bool) -> _Part | None:
     """What a source is; of a short one it is remembered."""
     return (_known_part if len(text) <= _SHORT else _read_part)(text, is_notebook)
 
 
-def _read_part(text: str, is_notebook: bool) -> _Part:
-    """What a source is. One that is not Python does nothing."""
+def _read_part(text: str, is_notebook: bool) -> _Part | None:
+    """What a source is; None where it cannot be read, for whatever reason."""
     if is_notebook:
         text = without_magics(text)
     try:
         tree = ast.parse(text)
-        own, imported, needed = names_of(text)
+        own, imported, needed = read_names(text)
+        own |= _stored_outside(tree)
         finder = _Finder()
         finder.look_through(tree)
         meanings = _meanings(tree)
-        for node in tree.body:
-            for function in node.body if isinstance(node, ast.ClassDef) else [node]:
-                if isinstance(function, ast.FunctionDef):
-                    _rename_locals(function)
         return _Part(
-            digest=_digest(ast.dump(tree)),
-            is_plain=finder.is_plain,
+            dump=ast.dump(tree),
+            is_plain=finder.is_plain
+            and not (own & imported or any(map(_is_magic, own)))
+            # What one cell imports from __future__ holds for the cells after it.
+            and not (is_notebook and "__future__" in finder.mentions),
+            is_still=all(map(_is_still_statement, tree.body)),
             own=frozenset(own),
-            imported={name: meanings[name] for name in imported if name in meanings},
+            imported={name: meanings[name] for name in imported},
             needed=frozenset(needed),
+            hinted=frozenset(_in_annotations(tree)),
             modules=frozenset(finder.modules),
             mentions=frozenset(finder.mentions),
             fills=frozenset(finder.fills),
             pries=frozenset(finder.pries),
-            touches=frozenset(finder.touches),
+            uses=frozenset(finder.uses),
+            stores=frozenset(finder.stores),
+            asks=frozenset(finder.asks),
         )
-    except (SyntaxError, ValueError):
-        return _Part(_digest(text), is_plain=True)
-    except UNREADABLE:
-        return _Part("")
+    except Exception:  # noqa: BLE001 - Python's own reading fails in many ways
+        return None
 
 
 # Many hand in the same, beginning with what they were given.
@@ -151,8 +193,12 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
     imported = {name for part in parts for name in part.imported}
     own = {name for part in parts for name in part.own}
     bound = own | imported
-    return all(
+    known = _DECORATORS | _HARMLESS_CALLS
+    stores = {name for part in parts for name in part.stores}
+    return not own & known and all(
         part.is_plain
+        and all(part.imported[name] == _MEANT.get(name) for name in known & part.imported.keys())
+        and not part.asks & stores
         and not part.fills & imported
         and part.pries <= own - imported
         and all(map(_is_plain_builtin, part.needed - bound))
@@ -162,22 +208,43 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
 
 
 def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    """A whole digest: two answers that share 64 bits of one can be made in minutes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _outside(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes that run in the module's own scope."""
+    inner = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef))
+    yield node
+    for name, value in ast.iter_fields(node):
+        if not (inner and name in ("body", "type_params")):
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, ast.AST):
+                    yield from _outside(each)
+
+
+def _stored_outside(tree: ast.Module) -> set[str]:
+    """The names that are assigned to in the module's own scope, or in a comprehension there."""
+    names = (node for node in _outside(tree) if isinstance(node, ast.Name))
+    return {name.id for name in names if not isinstance(name.ctx, ast.Load)}
 
 
 def _meanings(tree: ast.Module) -> dict[str, str]:
-    """What each imported name stands for."""
-    meanings: dict[str, str] = {}
-    for node in ast.walk(tree):
+    """What each imported name stands for. Raises ValueError for one that has two meanings."""
+    meanings: dict[str, list[str]] = {}
+    for node in _outside(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
-                before = "" if alias.asname else meanings.get(name, "")
-                meanings[name] = f"{before} {alias.name}"
+                meanings.setdefault(name, []).append(f"{alias.name} as {alias.asname}")
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                meanings[alias.asname or alias.name] = f"{node.module}:{alias.name}"
-    return meanings
+                name = alias.asname or alias.name
+                meanings.setdefault(name, []).append(f"{node.module}:{alias.name}")
+    for name, found in meanings.items():
+        if len(set(found)) > 1 and not all(each.endswith(" as None") for each in found):
+            raise ValueError(f"{name} has two meanings")
+    return {name: " ".join(dict.fromkeys(found)) for name, found in meanings.items()}
 
 
 class _Notebook:
@@ -209,10 +276,12 @@ class _Notebook:
             if binding and not taken & set(binding):
                 taken.add(binding[0])
                 part = self._parts[binding[0]]
-                wanted += sorted({*part.own, *part.imported, *part.needed})
+                wanted += sorted({*part.own, *part.imported, *part.needed, *part.hinted})
+        if not all(self._parts[cell].is_still for cell in taken):
+            return []  # what it keeps may change when another cell calls it
         own = {name for cell in taken for name in self._parts[cell].own}
         others = (part for cell, part in self._parts.items() if cell not in taken)
-        if any(part.touches & own for part in others):
+        if any(part.uses & own for part in others):
             return []  # it may change what they stand for
         return [cell for cell in self._parts if cell in taken]
 
@@ -222,12 +291,15 @@ class _Files:
 
     def __init__(self, parts: Mapping[str, _Part], modules: Set[str]) -> None:
         self._parts = parts
-        known = modules | {file.removesuffix(".py") for file in parts}
+        stems = {file.removesuffix(".py") for file in parts}
+        known = modules | stems
+        stores = {name for part in parts.values() for name in part.stores}
         self.is_plain = (
             all(_are_plain([part], known) for part in parts.values())
+            and not any(part.asks & stores for part in parts.values())
             # Of a package, or of a name that a library has too, who knows which one is imported?
             and not any("/" in file for file in parts)
-            and modules.isdisjoint(file.removesuffix(".py") for file in parts)
+            and (modules | sys.stdlib_module_names).isdisjoint(stems)
         )
 
     def needed(self, names: Sequence[str], file: str) -> list[str]:
@@ -253,7 +325,9 @@ class _Finder:
         self.mentions: set[str] = set()
         self.fills: set[str] = set()
         self.pries: set[str] = set()
-        self.touches: set[str] = set()
+        self.uses: set[str] = set()
+        self.stores: set[str] = set()
+        self.asks: set[str] = set()
 
     def look_through(self, tree: ast.Module) -> None:
         """Find it all."""
@@ -264,8 +338,14 @@ class _Finder:
             for node in every
             if isinstance(node, ast.Call) and node.args and _is_self(node.args[0])
         }
+        harmless = {id(each) for node in every for each in _called(node)}
+        supers = {id(each.func) for each in _usual_supers(every)}
+        decorators = {id(each) for node in every for each in _decorators(node)}
+        withs = any(isinstance(node, ast.With) for node in every)
         self.is_plain = _has_only_usual_self(every) and not (
             any(isinstance(node, _UNUSUAL) for node in every)
+            # What a generator has entered stays so as long as nobody asks it to go on.
+            or (withs and any(isinstance(node, _YIELDS) for node in every))
             # A loop in a cell may never come to its end.
             or any(isinstance(node, ast.While) for each in outside for node in ast.walk(each))
         )
@@ -273,37 +353,104 @@ class _Finder:
             if isinstance(node, _IMPORTS):
                 self._import(node)
             elif isinstance(node, ast.Name):
-                self.mentions.add(node.id)
+                self._name(node, is_harmless=id(node) in harmless)
                 self.is_plain &= node.id not in _ON_SELF or id(node) in on_self
+                self.is_plain &= node.id != "super" or id(node) in supers
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
-            elif isinstance(node, ast.Subscript):
-                self.touches.add(_root(node))
-                if not isinstance(node.ctx, ast.Load):
-                    self.fills.add(_root(node))
+            if "dataclass" in (getattr(node, "id", ""), getattr(node, "attr", "")):
+                self.is_plain &= id(node) in decorators  # it changes the class that it is given
+            if isinstance(node, ast.MatchClass):
+                for name in node.kwd_attrs:
+                    self._attribute(ast.Attribute(node.cls, name, ast.Load()))
+            elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                self.fills.add(_root(node))
+            elif isinstance(node, ast.comprehension):
+                self.is_plain &= not node.is_async
+            elif isinstance(node, ast.ClassDef):
+                self._class(node)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             name = alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
             self.modules.add(name)
             self.mentions.update(name.split("."))
-            self.is_plain &= alias.name != "*"
+            self.is_plain &= alias.name != "*" and not _is_magic(alias.asname or "")
+            self.is_plain &= alias.name != "dataclass" or not alias.asname
         self.is_plain &= not getattr(node, "level", 0)
+
+    def _name(self, node: ast.Name, *, is_harmless: bool) -> None:
+        self.mentions.add(node.id)
+        self.asks.add(node.id)  # in its class a method is a function like any other
+        if not isinstance(node.ctx, ast.Load):
+            self.is_plain &= not _is_magic(node.id)
+        elif not is_harmless:
+            self.uses.add(node.id)
 
     def _attribute(self, node: ast.Attribute) -> None:
         owner = node.value
+        is_super = isinstance(owner, ast.Call) and _is_name(owner.func, "super")
         self.mentions.add(node.attr)
-        self.touches.add(_root(node))
+        if not (_is_self(owner) or is_super):
+            self.asks.add(node.attr)
         # Of anything but `self` nobody knows whose it is.
         self.is_plain &= isinstance(node.ctx, ast.Load) or _root(node) == "self"
         if not node.attr.startswith("_"):
-            self.is_plain &= not _is_wide(node.attr)
+            self.is_plain &= not _is_wide(node.attr) and not _may_format(node)
         elif isinstance(owner, ast.Name) and not node.attr.startswith("__"):
             if owner.id not in ("self", "cls"):
                 self.pries.add(owner.id)
         else:  # but `super().__init__`
-            is_super = isinstance(owner, ast.Call) and _is_name(owner.func, "super")
             self.is_plain &= is_super and node.attr == "__init__"
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self.is_plain &= not node.keywords  # a metaclass sees a class as its `self`
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and any(map(_stores, ast.walk(method))):
+                self.stores.add(method.name)
+
+
+def _called(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node calls or derives from: that does not change it."""
+    if isinstance(node, ast.Call):
+        yield node.func
+    elif isinstance(node, ast.ClassDef):
+        yield from node.bases
+
+
+def _decorators(node: ast.AST) -> Iterator[ast.expr]:
+    """What decorates a new function or class, with no more said than by keywords."""
+    for each in getattr(node, "decorator_list", ()):
+        if not isinstance(each, ast.Call):
+            yield each
+        elif not each.args:
+            yield each.func
+
+
+def _stores(node: ast.AST) -> bool:
+    """Whether it changes an attribute of `self`."""
+    return _is_name(node, "setattr") or (
+        isinstance(node, ast.Attribute)
+        and not isinstance(node.ctx, ast.Load)
+        and _root(node) == "self"
+    )
+
+
+def _may_format(node: ast.Attribute) -> bool:
+    """Whether it is a text's `format` that may ask for attributes by the text."""
+    text = node.value.value if isinstance(node.value, ast.Constant) else "__"
+    return node.attr in ("format", "format_map") and "__" in str(text)
+
+
+def _in_annotations(tree: ast.Module) -> Iterator[str]:
+    """The names in annotations, be they texts: a dataclass looks some of them up."""
+    for node in ast.walk(tree):
+        for told in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            for each in ast.walk(told) if told is not None else ():
+                if isinstance(each, ast.Name):
+                    yield each.id
+                elif isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield from _WORD.findall(each.value)
 
 
 def _is_plain_import(dotted: str, modules: Set[str]) -> bool:
@@ -312,7 +459,12 @@ def _is_plain_import(dotted: str, modules: Set[str]) -> bool:
 
 
 def _is_wide(name: str) -> bool:
-    return name in _WIDE or name.startswith(_WIDE_PREFIXES)
+    return name in _WIDE or name.startswith(_WIDE_PREFIXES) or name.endswith("Meta")
+
+
+def _is_magic(name: str) -> bool:
+    """Whether to bind a name may change what Python itself does, or to what class it belongs."""
+    return name.startswith("__") and name not in _OWN_DUNDERS
 
 
 def _is_plain_builtin(name: str) -> bool:
@@ -331,20 +483,33 @@ def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def _usual_methods(nodes: Sequence[ast.AST]) -> Iterator[ast.FunctionDef]:
+    """The methods that Python calls with an object of their class, and nobody with a class."""
+    for node in nodes:
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if not isinstance(method, ast.FunctionDef) or method.name in _OF_CLASSES:
+                continue
+            if all(_is_name(each, "property") for each in method.decorator_list):
+                yield method
+
+
+def _usual_supers(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
+    """The calls `super()` in methods of objects, and `super(Class, self)`."""
+    for method in _usual_methods(nodes):
+        for node in (each for statement in method.body for each in _outside(statement)):
+            if not isinstance(node, ast.Call) or not _is_name(node.func, "super"):
+                continue
+            if not node.args or _is_self(node.args[-1]):
+                yield node
+
+
 def _has_only_usual_self(nodes: Sequence[ast.AST]) -> bool:
-    """Whether `self` is nothing but the first argument of methods."""
-    usual = {
-        id(arg)
-        for node in nodes
-        if isinstance(node, ast.ClassDef)
-        for method in node.body
-        if isinstance(method, ast.FunctionDef)
-        for arg in method.args.args[:1]
-    }
+    """Whether `self` is nothing but the first argument of methods, and no class."""
+    usual = {id(arg) for method in _usual_methods(nodes) for arg in method.args.args[:1]}
     return not any(
         (isinstance(node, ast.arg) and node.arg == "self" and id(node) not in usual)
         or (_is_self(node) and not isinstance(getattr(node, "ctx", None), ast.Load))
-        or "self" in (getattr(node, "name", ""), getattr(node, "asname", ""))
+        or "self" in (getattr(node, key, "") for key in ("name", "asname", "rest"))
         for node in nodes
     )
 
@@ -356,31 +521,48 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-# --- the same code -------------------------------------------------------------------------------
+# --- what keeps no state -------------------------------------------------------------------------
 
 
-def _rename_locals(function: ast.FunctionDef) -> None:
-    """Give the function's variables other names, in their order: no code can tell the difference.
+def _is_still_statement(node: ast.stmt) -> bool:
+    """Whether running it does no more than define what keeps no state."""
+    if isinstance(node, (*_IMPORTS, ast.Pass)):
+        return True
+    if isinstance(node, ast.FunctionDef):
+        return _has_still_decorators(node) and _has_still_defaults(node.args)
+    if isinstance(node, ast.ClassDef):
+        inside = all(map(_is_still_statement, node.body)) and all(map(_is_still, node.bases))
+        return inside and _has_still_decorators(node)
+    if isinstance(node, ast.If) and not node.orelse:
+        return ast.dump(node.test) == _MAIN  # a submission's module has another name
+    if isinstance(node, ast.Assign):
+        are_names = all(isinstance(target, ast.Name) for target in node.targets)
+        return are_names and _is_still(node.value)
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and _is_still(node.value or node.target)
+    return isinstance(node, ast.Expr) and _is_still(node.value)
 
-    What is an argument, or more than the name of a variable anywhere in it, keeps its name. So does
-    everything where there are scopes in it that variables of their own may have, or names that
-    Python changes in a class. Decorators, defaults and annotations do not know the variables.
-    """
-    every = [node for statement in function.body for node in ast.walk(statement)]
-    if any(isinstance(node, _SCOPES) for node in every):
-        return
-    if any(isinstance(node, ast.Name) and node.id.startswith("__") for node in every):
-        return
-    kept = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-    kept |= {str(getattr(node, "name", "")) for node in every}
-    kept |= {str(node.rest) for node in every if isinstance(node, ast.MatchMapping)}
-    for node in every:
-        if isinstance(node, ast.comprehension):
-            kept |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-    names: dict[str, str] = {}
-    for node in every:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.setdefault(node.id, f"{len(names)}")  # no name begins with a digit
-    for node in every:
-        if isinstance(node, ast.Name) and node.id in names and node.id not in kept:
-            node.id = names[node.id]
+
+def _has_still_decorators(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Whether it is decorated by nothing, or by what keeps nothing of it."""
+    for each in node.decorator_list:
+        call = each if isinstance(each, ast.Call) else ast.Call(each, [], [])
+        if not (isinstance(call.func, ast.Name) and call.func.id in _DECORATORS):
+            return False
+        if call.args or not all(map(_is_still, call.keywords)):
+            return False
+    return True
+
+
+def _has_still_defaults(arguments: ast.arguments) -> bool:
+    return all(map(_is_still, [*arguments.defaults, *filter(None, arguments.kw_defaults)]))
+
+
+def _is_still(node: ast.AST) -> bool:
+    """Whether it is a value that nobody can change; what is called makes no other."""
+    if isinstance(node, ast.Call):
+        is_harmless = isinstance(node.func, ast.Name) and node.func.id in _HARMLESS_CALLS
+        return is_harmless and all(map(_is_still, [*node.args, *node.keywords]))
+    if isinstance(node, ast.Lambda):
+        return _has_still_defaults(node.args)
+    return isinstance(node, _STILL) and all(map(_is_still, ast.iter_child_nodes(node)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+OWNER = ".grade-scratch-owner"  # a file that a run keeps locked, in the folder of its workers'
 _ENTRIES_CAP = 5000  # files and folders in one scratch folder
 _PATH_CAP = 500  # characters below it: looking into deep folders takes long
 
@@ -12,7 +14,8 @@ _PATH_CAP = 500  # characters below it: looking into deep folders takes long
 def is_overfull(root: str, size: int) -> bool:
     """Whether what lies in the folder takes more than `size` bytes, or is too much to look at.
 
-    Strangers fill it meanwhile. A folder that cannot be looked into is too much, too.
+    Strangers fill it meanwhile. A folder that closes itself is opened; one that stays closed is too
+    much.
     """
     left, entries, longest = size, 0, len(root) + _PATH_CAP
     pending = [root]
@@ -22,6 +25,7 @@ def is_overfull(root: str, size: int) -> bool:
                 for entry in found:
                     entries += 1
                     if entry.is_dir(follow_symlinks=False):
+                        open_up(entry.path)
                         pending.append(entry.path)
                     else:
                         with suppress(FileNotFoundError):
@@ -40,20 +44,61 @@ def _taken(entry: os.DirEntry[str]) -> int:
     return 512 * entry.stat(follow_symlinks=False).st_blocks
 
 
-def remove_tree(root: str) -> None:
-    """Remove a folder that strangers have filled, however deep; what cannot be removed is left.
-
-    A folder found inside is first moved beside the root: no path grows long and nothing recurses.
-    """
-    pending = [root]
-    for folder in pending:
+def open_up(folder: str) -> None:
+    """Let this user list and change a folder of theirs, whatever mode strangers have given it."""
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         with suppress(OSError):
             os.chmod(folder, 0o700)
-            with os.scandir(folder) as entries:
-                for entry in list(entries):
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(f"{root}.{len(pending)}")
-                        os.rename(entry.path, pending[-1])
-                    else:
-                        os.unlink(entry.path)
+
+
+def remove_tree(root: str, last: str | None = None) -> OSError | None:
+    """Remove a folder that strangers have filled, however deep, and all of it that can be removed.
+
+    Returns the first refusal if something is left. The file `last` in it is removed after all else,
+    and stays with what is left. A folder found inside is first moved up into the root, under a name
+    that nobody could foresee: no path grows long and nothing recurses.
+    """
+    refusals: list[OSError] = []
+    unforeseen = os.urandom(8).hex()
+    pending = [root]
+    for folder in pending:
+        open_up(folder)
+        for entry in _listed(folder, refusals):
+            if entry.path == last:
+                continue
+            with _noting(refusals):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                open_up(entry.path)  # whoever moves a folder must be allowed to write in it
+                moved = os.path.join(root, f"{unforeseen}.{len(pending)}")
+                try:
+                    os.rename(entry.path, moved)
+                except OSError:
+                    moved = entry.path  # it is emptied where it is
+                pending.append(moved)
+    for folder in reversed(pending[1:]):
+        with _noting(refusals):
             os.rmdir(folder)
+    with _noting(refusals):
+        if last is not None and not refusals:
+            os.unlink(last)
+        os.rmdir(root)
+    return refusals[0] if refusals and os.path.lexists(root) else None
+
+
+def _listed(folder: str, refusals: list[OSError]) -> list[os.DirEntry[str]]:
+    with _noting(refusals), os.scandir(folder) as entries:
+        return list(entries)
+    return []
+
+
+@contextmanager
+def _noting(refusals: list[OSError]) -> Iterator[None]:
+    """Go on after a refusal and take a note of it; what is gone already is none."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        refusals.append(error)

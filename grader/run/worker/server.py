@@ -3,15 +3,18 @@
 It never runs a line of the learner's: only the forked (or, where there is no fork, the handed-over)
 worker does, after the lock. Requests on the control socket:
 
-    {"op": "start", "tests": bool, ...}  with a socket attached: fork a worker that serves on it,
-        with pytest at hand if it is to run tests -> {"pid": int}
+    {"op": "start", "tests": bool, "measured": bool, ...}  with a socket attached: fork a worker
+        that serves on it, with pytest at hand if it is to run tests, and keeping no freed memory
+        if it is to be measured -> {"pid": int}
     {"op": "end", "pid": int, "grace": seconds}: end that worker
-        -> {"status": wait status or null, "why": what it was stopped for, "files" or "threads"}
+        -> {"status": wait status or null, "why": what it was stopped for, "files" or "threads",
+            "seconds": the processor time that it used}
     {"op": "copy"}  with a socket attached: fork another interpreter, which answers that one
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import io
@@ -24,6 +27,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
@@ -32,7 +36,7 @@ from grader.run.worker.forbidden import Watch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
 from grader.run.worker.reading import look
-from grader.run.worker.scratch import is_overfull, remove_tree
+from grader.run.worker.scratch import OWNER, is_overfull, remove_tree
 from grader.run.worker.trying import tried
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
@@ -77,9 +81,8 @@ class Tap(io.TextIOBase):
 class Worker:
     """Serves one stage of one submission on a channel."""
 
-    def __init__(self, channel: Channel, missing_layers: tuple[str, ...]) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._missing = missing_layers
         self._tap = Tap()
         self._namespace: Callable[[str], Any] = self._unknown
         self._loader: Loader | None = None
@@ -166,7 +169,6 @@ class Worker:
                 "defined": defined,
                 "others": [name[:80] for name in others],
                 "cells": errors[:20],
-                "missing_layers": list(self._missing),
             }
         )
 
@@ -216,7 +218,8 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
     """Import what the course needs and answer the control socket until it closes.
 
     Without fork, the first start request turns this very process into the worker, and the control
-    socket into its channel.
+    socket into its channel. What this machine does not lock is said with "ready", before any
+    submission is there.
     """
     channel = Channel(control)
     sys.path[:] = setup["path"]
@@ -227,24 +230,14 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
         if "torch" in sys.modules:
             _warm_torch()
         seed_all(0)  # numpy loads its generators when they are first asked for
+        lock = prepare(_policy(setup))
+        missing = _missing_layers(lock, setup, control)
     except Exception as error:  # noqa: BLE001 - whatever an import may raise, the checker tells
         channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
         return
-    lock = prepare(
-        Policy(
-            readable=python_environment(),
-            hidden=tuple(setup["hidden"]),
-            scratch_root=setup["scratch_root"],
-            memory_bytes=setup["memory_bytes"],
-            cpu_seconds=setup["cpu_seconds"],
-            file_bytes=setup["file_bytes"],
-            open_files=1024 if setup["gpu"] else 64,  # CUDA opens each device many times
-            gpu=setup["gpu"],
-        )
-    )
-    server = _Server(control, setup, lock)
+    server = _Server(control, setup, lock, missing)
     try:
-        channel.send(Frame({"ready": True}))
+        channel.send(Frame({"ready": True, "missing_layers": list(missing)}))
         gc.freeze()
         gc.enable()
         server.run()
@@ -252,14 +245,56 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
         server.clean_up()
 
 
+def _policy(setup: dict[str, Any]) -> Policy:
+    return Policy(
+        readable=python_environment(),
+        hidden=tuple(setup["hidden"]),
+        scratch_root=setup["scratch_root"],
+        memory_bytes=setup["memory_bytes"],
+        cpu_seconds=setup["cpu_seconds"],
+        file_bytes=setup["file_bytes"],
+        open_files=1024 if setup["gpu"] else 64,  # CUDA opens each device many times
+        gpu=setup["gpu"],
+    )
+
+
+def _missing_layers(lock: Lock, setup: dict[str, Any], control: socket.socket) -> tuple[str, ...]:
+    """What a lock cannot apply here: a child that never runs a submission tries it.
+
+    Without fork this process locks itself, and nobody watches it. Raises OSError if the child does
+    not say how it went.
+    """
+    scratch = setup["scratch_root"]
+    if not setup["fork"]:
+        keep = (0, 1, 2, control.fileno())
+        return (*lock.apply(scratch, keep), "disk space", "threads")
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(theirs, "\n".join([*lock.apply(scratch, keep=[theirs]), "end"]).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with open(ours, encoding="ascii") as said:
+        *missing, end = said.read().split("\n")
+    os.waitpid(pid, 0)
+    if end != "end":
+        raise OSError("a process that locks itself ends at once")
+    return tuple(missing)
+
+
 class _Server:
     """Forks the workers, stops those that take too much, and cleans up when nobody is left to."""
 
-    def __init__(self, control: socket.socket, setup: dict[str, Any], lock: Lock) -> None:
+    def __init__(
+        self, control: socket.socket, setup: dict[str, Any], lock: Lock, missing: tuple[str, ...]
+    ) -> None:
         self._control = control
         self._channel = Channel(control)
         self._setup = setup
         self._lock = lock
+        self._missing = missing
         self._is_copy = False
         self._scratch: dict[int, str] = {}  # of the workers that there are, by pid
         self._stopped: dict[int, str] = {}  # and why
@@ -274,13 +309,13 @@ class _Server:
             if header["op"] == "end":
                 pid = header["pid"]
                 self._scratch.pop(pid, None)
-                status = _end(pid, header["grace"])
+                status, seconds = _end(pid, header["grace"])
                 why = self._stopped.pop(pid, None)
-                self._channel.send(Frame({"status": status, "why": why}))
+                self._channel.send(Frame({"status": status, "why": why, "seconds": seconds}))
             elif header["op"] == "copy":
                 self._copy()
             else:
-                self._start(header["scratch"], tests=header["tests"])
+                self._start(header["scratch"], tests=header["tests"], measured=header["measured"])
 
     def clean_up(self) -> None:
         """Leave nothing behind: whoever would have told us to has been killed.
@@ -290,7 +325,8 @@ class _Server:
         for pid in self._scratch:
             _end(pid, 0.0)
         if not self._is_copy:
-            remove_tree(self._setup["scratch_root"])
+            root = self._setup["scratch_root"]
+            remove_tree(root, last=os.path.join(root, OWNER))
 
     def _watch(self) -> None:
         """Until there is a request: stop workers that no limit of their own keeps in bounds."""
@@ -306,18 +342,27 @@ class _Server:
                         self._stopped[pid] = why
                         os.kill(pid, signal.SIGKILL)  # nobody else reaps it, so it is there
 
-    def _start(self, scratch: str, *, tests: bool) -> None:
+    def _start(self, scratch: str, *, tests: bool, measured: bool) -> None:
         if tests and not self._has_pytest:
+            tempfile.tempdir = scratch  # for this user the system's own may be read-only
             _warm_pytest()
+            tempfile.tempdir = None
             self._has_pytest = True
         if not self._setup["fork"]:
             self._channel.send(Frame({"pid": os.getpid()}))
-            _work(self._control, self._lock, scratch, is_watched=False)
+            _work(self._control, scratch, lambda: True)  # it is locked already
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         pid = os.fork()
         if pid == 0:
             self._forget()  # this frame is there for the learner's code to look at
-            _work(socket.socket(fileno=descriptor), self._lock, scratch)
+            if measured:
+                _give_back_at_once()
+            keep = (0, 1, 2, descriptor)
+            _work(
+                socket.socket(fileno=descriptor),
+                scratch,
+                lambda: self._lock.apply(scratch, keep) == self._missing,
+            )
         os.close(descriptor)
         self._scratch[pid] = scratch
         self._started = time.monotonic()
@@ -351,41 +396,50 @@ def _too_much(pid: int, scratch: str, size: int) -> str | None:
     return "threads" if threads > _THREADS_CAP else None
 
 
-def _work(
-    connection: socket.socket, lock: Lock, scratch: str, *, is_watched: bool = True
-) -> NoReturn:
-    """Become the worker: keep one descriptor, lock the process, serve, and end with no clean-up.
+def _give_back_at_once() -> None:
+    """Have the C library return freed memory of a page or more to the system at once.
 
-    What no limit of its own keeps in bounds needs a server that watches.
+    Otherwise it keeps much of it, and the size of the process says little about what is in use.
+    """
+    with suppress(AttributeError):  # not every C library has it
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _PAGE)
+
+
+_M_MMAP_THRESHOLD, _PAGE = -3, 4096
+
+
+def _work(connection: socket.socket, scratch: str, lock: Callable[[], bool]) -> NoReturn:
+    """Become the worker: lock the process, serve, and end with no clean-up.
+
+    Nothing is served unless `lock` says that the process is locked as the checker was told.
     """
     try:
         os.chdir(scratch)
         os.environ["TMPDIR"] = tempfile.tempdir = scratch
-        missing = lock.apply(scratch, keep=(0, 1, 2, connection.fileno()))
-        if not is_watched:
-            missing += ("disk space", "threads")
-        channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
-        Worker(channel, missing).serve()
+        if lock():
+            channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
+            Worker(channel).serve()
     finally:
         os._exit(0)
 
 
-def _end(pid: int, grace: float) -> int | None:
+def _end(pid: int, grace: float) -> tuple[int | None, float]:
     """Reap a worker, killing it unless it ends by itself within `grace` seconds.
 
-    Returns its wait status, None if it was reaped already.
+    Returns its wait status, None if it was reaped already, and its seconds of processor time.
     """
     end = time.monotonic() + grace
     try:
         while time.monotonic() < end:
-            done, status = os.waitpid(pid, os.WNOHANG)
+            done, status, used = os.wait4(pid, os.WNOHANG)
             if done:
-                return status
+                return status, used.ru_utime + used.ru_stime
             time.sleep(0.001)
         os.kill(pid, signal.SIGKILL)
-        return os.waitpid(pid, 0)[1]
+        _, status, used = os.wait4(pid, 0)
     except (ChildProcessError, ProcessLookupError):
-        return None
+        return None, 0.0
+    return status, used.ru_utime + used.ru_stime
 
 
 class _Unasked(set[str]):

@@ -199,7 +199,7 @@ def _no_fixture(name: str, fixture: str, known: Collection[str]) -> str:
 
 
 def _pointed(function: Any, said: str, describe: Describe) -> dict[str, Any]:
-    """What is said of a function, as an exception's data: without a type, with its first line."""
+    """A message about a function, as an exception's data: without a type, with its first line."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return {"type": "", "message": said, "frames": []}

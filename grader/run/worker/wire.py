@@ -24,10 +24,14 @@ _PIECE = 1 << 20  # bytes that are read at once, at most
 HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
 ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
 _PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
+_PIECES_CAP = 1 << 17  # values, lists and objects in the JSON of a worker's frame
+_NESTING_CAP = 64  # lists and objects within each other in it; a packed value needs fewer
+_DIGITS_CAP = 310  # of an integer, which `Packer` keeps below 1024 bits
 LAZY = "not initialized yet"  # why a parameter does not travel before its module's first call
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
+_OTHER_KEYS_CAP = 256  # keys of one dictionary that are no text: their hashes may be all the same
 _TEXT_CAP = 20_000  # characters of one string that the learner's code returns
 
 
@@ -50,10 +54,11 @@ class Frame:
     """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
 
     `aside` goes along and is no part of the message. One that was received has the `digest` of its
-    header and data, and in `size` roughly the memory that it takes.
+    header and data, in `size` roughly the memory that it takes, and in `left` the seconds that
+    were left until the deadline of its receiver.
     """
 
-    __slots__ = ("_encoded", "_header", "aside", "data", "digest", "size")
+    __slots__ = ("_encoded", "_header", "aside", "data", "digest", "left", "size")
 
     def __init__(
         self,
@@ -69,6 +74,7 @@ class Frame:
         self._encoded = encoded
         self.data = data
         self.aside = aside or {}
+        self.left = math.inf
         self.size = size
         self.digest = digest
 
@@ -76,7 +82,7 @@ class Frame:
     def header(self) -> dict[str, Any]:
         """The header, read from what was received when it is first asked for. Raises WireError."""
         if self._header is None:
-            self._header, self._encoded = _object(self._encoded or b""), None
+            self._header, self._encoded = _object(self._encoded or b"", math.inf), None
         return self._header
 
     @property
@@ -104,9 +110,15 @@ class Frame:
 
 
 def _digest(header: bytes, data: bytes) -> bytes:
-    hashed = hashlib.blake2b(header, digest_size=16)
+    """A digest of 256 bits: replies of one digest share a verdict, so nobody may make two."""
+    hashed = hashlib.blake2b(len(header).to_bytes(8, "little"), digest_size=32)
+    hashed.update(header)
     hashed.update(data)
     return hashed.digest()
+
+
+# A moment of `time.monotonic()`, or a function that gives one and may move it on.
+Deadline = float | Callable[[], float]
 
 
 class Channel:
@@ -130,8 +142,8 @@ class Channel:
         self._ahead = ahead
         self._buffer = bytearray()
 
-    def send(self, frame: Frame, deadline: float | None = None) -> None:
-        """Send one frame; `deadline` is a value of `time.monotonic()`.
+    def send(self, frame: Frame, deadline: Deadline | None = None) -> None:
+        """Send one frame; `deadline` is a value of `time.monotonic()`, or gives one that moves on.
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
@@ -139,6 +151,8 @@ class Channel:
         aside = _JSON.encode(frame.aside).encode() if frame.aside else b""
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
+        if _pieces(header) > _pieces_cap(self._sends):
+            raise WireError("the values are too many to send")
         parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
         try:
             if len(frame.data) < 1 << 16:
@@ -151,11 +165,11 @@ class Channel:
         except OSError as error:
             raise Closed from error
 
-    def receive(self, deadline: float | None = None, known: Container[bytes] = ()) -> Frame:
+    def receive(self, deadline: Deadline | None = None, known: Container[bytes] = ()) -> Frame:
         """Read one frame; the header of one that is `known` by its digest is left for later.
 
-        Raises DeadlineError at the deadline, Closed at the end of the stream and WireError for
-        anything that is not a frame or is larger than the caps.
+        Raises DeadlineError if it is not read and parsed by the deadline, Closed at the end of the
+        stream and WireError for anything that is not a frame or is larger than the caps.
         """
         lengths = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
         header_length, data_length, aside_length = lengths
@@ -165,11 +179,17 @@ class Channel:
         aside = self._read(aside_length, deadline)
         data = self._read(data_length, deadline)
         digest = _digest(raw, data)
-        size = _PER_HEADER_BYTE * header_length + data_length
-        told = _object(aside) if aside else None
-        frame = Frame(None, data, told, size=size, digest=digest, encoded=raw)
-        if digest not in known:
-            assert frame.header is not None  # read it now: it may be no header at all
+        size = _PER_HEADER_BYTE * header_length + aside_length + data_length
+        cap = _pieces_cap(self._receives)
+        told = _object(aside, cap) if aside else None
+        # What is not known is read now: it may be no header at all.
+        header = None if digest in known else _object(raw, cap)
+        encoded = raw if header is None else None
+        frame = Frame(header, data, told, size=size, digest=digest, encoded=encoded)
+        if deadline is not None:
+            frame.left = _moment(deadline) - time.monotonic()
+            if frame.left <= 0:
+                raise DeadlineError
         return frame
 
     def close(self) -> None:
@@ -181,13 +201,17 @@ class Channel:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _send_all(self, data: bytes, deadline: float | None) -> None:
+    def _send_all(self, data: bytes, deadline: Deadline | None) -> None:
         view = memoryview(data)
         while view:
-            self._socket.settimeout(_left(deadline))
-            view = view[self._socket.send(view) :]
+            try:
+                self._socket.settimeout(_left(deadline))
+                view = view[self._socket.send(view) :]
+            except TimeoutError:
+                if _is_over(deadline):
+                    raise
 
-    def _read(self, count: int, deadline: float | None) -> bytes:
+    def _read(self, count: int, deadline: Deadline | None) -> bytes:
         buffer = self._buffer
         while len(buffer) < count:
             missing = count - len(buffer)
@@ -196,34 +220,91 @@ class Channel:
                 most = max(missing, _CHUNK) if self._ahead else missing
                 got = self._socket.recv(min(most, _PIECE))
             except TimeoutError:
-                raise DeadlineError from None
+                if _is_over(deadline):
+                    raise DeadlineError from None
+                continue
             except OSError as error:
                 raise Closed from error
             if not got:
                 raise Closed
             buffer += got
-        read = bytes(buffer[:count])
+        with memoryview(buffer) as view:
+            read = bytes(view[:count])
         del buffer[:count]
         return read
 
 
-def _object(text: bytes) -> dict[str, Any]:
+def _integer(digits: str) -> int:
+    """The integer of its digits, which take the longer to read the more there are."""
+    if len(digits) > _DIGITS_CAP:
+        raise ValueError("an integer is too long")
+    return int(digits)
+
+
+_PARSER = json.JSONDecoder(parse_int=_integer)
+
+
+def _object(text: bytes, most: float) -> dict[str, Any]:
+    """The object of a header, of at most so many pieces. Raises WireError before it is built."""
+    if _pieces(text) > most:
+        raise WireError("a frame's header has too many values")
     try:
-        found = json.loads(text)
+        found = _PARSER.decode(text.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise WireError("a frame's header is not JSON") from None
     if not isinstance(found, dict):
         raise WireError("a frame's header is not an object")
+    if _opened(text) > _NESTING_CAP and _is_too_deep(found):
+        raise WireError("a frame's header is nested too deeply")
     return found
 
 
-def _left(deadline: float | None) -> float | None:
+def _opened(text: bytes) -> int:
+    """How many lists and objects JSON has, at most."""
+    return text.count(b"[") + text.count(b"{")
+
+
+def _pieces(text: bytes) -> int:
+    """How many values, lists and objects JSON has, at most."""
+    return _opened(text) + text.count(b",")
+
+
+def _pieces_cap(header_cap: int) -> float:
+    """The most pieces of a header: the checker's, which carry source code, have no limit."""
+    return _PIECES_CAP if header_cap <= HEADER_CAP else math.inf
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Whether lists and objects are nested deeper than any packed value's."""
+    level = [value]
+    for _ in range(_NESTING_CAP):
+        containers = [each for each in level if isinstance(each, (list, dict))]
+        level = [
+            item
+            for each in containers
+            for item in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _left(deadline: Deadline | None) -> float | None:
     if deadline is None:
         return None
-    left = deadline - time.monotonic()
+    left = _moment(deadline) - time.monotonic()
     if left <= 0:
         raise TimeoutError
     return left
+
+
+def _moment(deadline: Deadline) -> float:
+    return deadline() if callable(deadline) else deadline
+
+
+def _is_over(deadline: Deadline | None) -> bool:
+    """Whether there is no time left; a deadline may have moved on while a socket was waited for."""
+    return deadline is not None and _moment(deadline) <= time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -295,7 +376,7 @@ class Packer:
         if isinstance(value, list):
             return {"list": self._items(value, depth)}
         if isinstance(value, Mapping):
-            return {"dict": [self._items(pair, depth) for pair in _capped(value.items())]}
+            return self._mapping(value, depth)
         if isinstance(value, Iterator):
             return {"list": self._items(value, depth)}
         if isinstance(value, Opaque):
@@ -305,6 +386,12 @@ class Packer:
     def frame(self, header: dict[str, Any]) -> Frame:
         """The frame of `header`, whose values were packed by this packer."""
         return Frame({**header, "arrays": self._entries}, b"".join(self._chunks))
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
+        pairs = list(_capped(value.items()))
+        if sum(not isinstance(key, str) for key, _ in pairs) > _OTHER_KEYS_CAP:
+            return _opaque(_type_name(value), "too many keys that are no text")
+        return {"dict": [self._items(pair, depth) for pair in pairs]}
 
     def _items(self, values: Any, depth: int) -> list[Any]:
         return [self.pack(value, depth + 1) for value in _capped(values)]
@@ -353,7 +440,7 @@ class Packer:
 
 @dataclass
 class Unpacker:
-    """Turns one frame's JSON data back into values.
+    """Turns one frame's JSON data back into values, in the time that its receiver had left.
 
     `strided` rebuilds each tensor's strides (for frames from the trusted side) and `leaves` marks
     the tensors that required gradients there; `handle` gives the object of a handle's id.
@@ -370,23 +457,29 @@ class Unpacker:
         entries = self.frame.header.get("arrays", [])
         if not isinstance(entries, list):
             raise WireError("a frame's arrays are not a list")
+        self._end = time.monotonic() + self.frame.left
         self.buffers = list(_buffers(entries, self.frame.data))
         self.arrays = [None] * len(entries)
 
     def unpack(self, data: Any, depth: int = 0) -> Any:
-        """The value of `data`. Raises WireError for anything that `Packer.pack` never makes."""
+        """The value of `data`.
+
+        Raises WireError for anything that `Packer.pack` never makes, and when the time is over.
+        """
         if data is None or isinstance(data, (bool, int, float)):
             return data
         if isinstance(data, str):
             return data[:_TEXT_CAP]
         if not isinstance(data, dict) or depth > _DEPTH_CAP + 1:
             raise WireError("a value is not of the protocol")
+        if time.monotonic() > self._end:
+            raise WireError("reading it took all the time that was left to the call")
         for tag, content in data.items():
             if tag in ("tensor", "ndarray"):
                 return self._array(tag, content)
             if tag in ("tuple", "list", "dict") and isinstance(content, list):
                 if tag == "dict":
-                    return dict(self._pair(pair, depth) for pair in content)
+                    return self._dict(content, depth)
                 items = [self.unpack(item, depth + 1) for item in content]
                 return tuple(items) if tag == "tuple" else items
             if tag == "dtype":
@@ -399,6 +492,12 @@ class Unpacker:
                 return Opaque(_short(content), _short(data.get("why", "")))
             break
         raise WireError("a value is not of the protocol")
+
+    def _dict(self, content: list[Any], depth: int) -> dict[Any, Any]:
+        pairs = [self._pair(pair, depth) for pair in content]
+        if sum(not isinstance(key, str) for key, _ in pairs) > _OTHER_KEYS_CAP:
+            raise WireError("a dictionary has too many keys that are no text")
+        return dict(pairs)
 
     def _pair(self, pair: Any, depth: int) -> tuple[Any, Any]:
         if not isinstance(pair, list) or len(pair) != 2:
@@ -492,9 +591,16 @@ def _is_shape(shape: Any) -> bool:
     return whole < 1 << 48  # strides must fit, even when empty
 
 
-def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -> Any:
-    import torch
+def _torch() -> Any:
+    """The library, where it is in use: no reply may have this process import it, for seconds."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise WireError("something of torch's came where torch is not in use")
+    return torch
 
+
+def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -> Any:
+    torch = _torch()
     dtype = getattr(torch, entry["dtype"])
     shape = entry["shape"]
     if buffer:
@@ -531,16 +637,14 @@ def _ndarray(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) 
 
 
 def _torch_dtype(name: Any) -> Any:
-    import torch
-
+    torch = _torch()
     # Not getattr: torch imports some of its parts when their names are asked for.
     dtype = vars(torch).get(name) if isinstance(name, str) else None
     return dtype if isinstance(dtype, torch.dtype) else Opaque("torch.dtype", str(name)[:40])
 
 
 def _torch_device(name: Any) -> Any:
-    import torch
-
+    torch = _torch()
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError, ValueError):

@@ -1,6 +1,7 @@
 """Blocks of queries, each computed anew in the backward pass."""
 
 import torch
+import torch._dynamo  # checkpoint imports it in its first call, which takes seconds
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 

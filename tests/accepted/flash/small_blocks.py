@@ -1,7 +1,7 @@
 import torch
 from torch.nn.functional import dropout
 
-SIZE = 16
+SIZE = 24
 
 
 class Rows:

@@ -25,12 +25,14 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from grader.channels.gradescope import results as gradescope
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
-from grader.show.gradescope import results as gradescope
+from grader.run.worker.scratch import OWNER
 from grader.show.html import verdict_html
 from grader.show.junit import junit
-from grader.show.terminal import explanation, scoreboard
+from grader.show.scoreboard import scoreboard
+from grader.show.terminal import explanation
 from grader.types.report import Outcome, Report, Status, to_json
 from grader.types.submission import Submission
 
@@ -291,14 +293,14 @@ READING = {
         "open(KIT + '/solutions/concat_heads.py').read()",
         "open(KIT + '/tests/checks/test_concat_heads.py').read()",
         "os.listdir(KIT)",
-        "open(KIT + '/grader/checking.py').read()",
+        "open(KIT + '/grader/checking/comparing.py').read()",
     ),
     "another one's submission": asks(
         "open(SIBLING + '/concat_heads.py').read()", "os.listdir(SIBLING)", "open(RESULTS).read()"
     ),
     "by modules": asks(
         "__import__('grader.checking')",
-        "__import__('grader.verify')",
+        "__import__('grader.authoring.verify.verify')",
         "__import__('importlib').import_module('solutions.concat_heads')",
         "__import__('runpy').run_path(KIT + '/solutions/concat_heads.py')",
         "__import__('importlib.metadata').metadata.files('attention-course-kit')[0]",
@@ -849,6 +851,60 @@ def concat_heads(x):
         "os.fork()",
         "ctypes.CDLL(None, use_errno=True).prctl(4, 1, 0, 0, 0) and [][ctypes.get_errno()]",
     ),
+    "folders that their owner may not enter": Attack(
+        f"""
+def leave(place, mode):
+    os.makedirs(f"{{place}}/inside/deeper")
+    for folder in (place, f"{{place}}/inside", f"{{place}}/inside/deeper"):
+        open(f"{{folder}}/file", "wb").write(bytes(4096))
+    os.umask(0)
+    os.mkdir(f"{{place}}/inside/closed", mode)
+for mode in (0, 0o100, 0o200, 0o300, 0o400, 0o500):
+    leave(f"mode {{mode:o}}", mode)
+os.mkdir("unwritable", 0o500); os.mkdir("closed", 0); os.mkdir(os.fsencode("\\udcff\\n"), 0o500)
+os.umask(0o777); os.makedirs("of a mask"); open("file of a mask", "w").close()
+{HONEST}
+""",
+        worth=FULL,
+    ),
+    "names that are hard to list": Attack(
+        f"""
+for name in (b"\\xff\\xfe", b"new\\nline", b"-rf", b"*", b"~", b" ", b"\\x1b[2J", b"n" * 255):
+    open(name, "wb").write(b"here"); os.mkdir(name[:200] + b".folder", 0o300)
+{HONEST}
+""",
+        worth=FULL,
+    ),
+    "files that are open, without a name": Attack(
+        f"""
+held = []
+for number in range(6):
+    held.append(open(str(number), "wb")); os.unlink(str(number)); held[-1].write(bytes(4 << 20))
+os.mkdir("held"); held.append(os.open("held", os.O_RDONLY)); os.chdir("held"); os.rmdir("../held")
+import fcntl; fcntl.flock(held[0], fcntl.LOCK_EX)
+{HONEST}
+""",
+        worth=FULL,
+    ),
+    "memory that outlives its process": asks(
+        "open('/dev/shm/left', 'w')",
+        "open('/dev/mqueue/left', 'w')",
+        "open('/tmp/left', 'w')",
+        "os.memfd_create('left')",
+        *(
+            f"ctypes.CDLL(None, use_errno=True).syscall({number}, *{arguments}) + 1"
+            " or (_ for _ in ()).throw(OSError(ctypes.get_errno(), 'no'))"
+            for number, arguments in (
+                (29, (0, 4096, 0o1600)),  # shmget
+                (64, (0, 1, 0o1600)),  # semget
+                (68, (0, 0o1600)),  # msgget
+                (240, (b"left", 0o102, 0o600, None)),  # mq_open
+                (248, (b"user", b"left", b"here", 4, -4)),  # add_key
+                (249, (b"user", b"left", None, -4)),  # request_key
+                (250, (1, None)),  # keyctl, a session of its own
+            )
+        ),
+    ),
     "a mark for the next one": Attack(
         """
 def concat_heads(x):
@@ -911,6 +967,21 @@ def concat_heads(x):
     ),
     "lines without end": Attack(
         "def concat_heads(x):\n    raise RuntimeError('\\n' * 100_000 + 'W' * 100_000)\n",
+    ),
+    "that this machine does not lock": Attack(
+        f"""
+Channel = wire().Channel
+original = Channel.send
+def send(self, frame, deadline=None):
+    if "defined" in frame.header:
+        frame.header["missing_layers"] = ["landlock", "seccomp"]
+    original(self, frame, deadline)
+Channel.send = send
+for thing in gc.get_objects():
+    if type(thing).__name__ in ("Worker", "_Server"):
+        thing._missing = ("landlock", "seccomp")
+{HONEST}""",
+        worth=FULL,
     ),
     "a file name that is markup": Attack(
         "import importlib\nevil = importlib.import_module('[red]<b>\\x1b[31m')\n"
@@ -1045,7 +1116,8 @@ def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any])
     seconds = time.monotonic() - start
     engine._reader.close()
     attacked._reader.close()
-    processes, scratch = _processes(engine), os.listdir(engine.interpreter._scratch_root)
+    processes, scratch = _processes(engine), os.listdir(engine.interpreter._scratch_root.path)
+    scratch.remove(OWNER)
     return Met(report, seconds, _honest(engine), processes, scratch, _outside(ground))
 
 
@@ -1127,6 +1199,7 @@ def test_an_attack_gets_what_its_code_is_worth(met: Mapping[str, Met], attack: s
         Status.FAILED,
     ) or (stage.status is Status.NOT_STARTED and stage.score == 0)
     assert not [check for check in stage.checks if check.outcome is Outcome.ERROR]
+    assert report.notes == met[attack].honest.notes
     assert len(stage.checks) == len(met[attack].honest.stages[0].checks)
     assert met[attack].seconds < ATTACKS[attack].within
 

@@ -144,7 +144,7 @@ HANDED = {
     "a folder": Handed(a_folder, 0),
     "a file of a terabyte": Handed(huge, "is larger than 1 MiB"),
     "many files": Handed(many, "has more than 200 .py files"),
-    "deep folders": Handed(deep, "has too many folders in it"),
+    "deep folders": Handed(deep, "has too many folders"),
     "odd names": Handed(odd_names, 10),
     "other modules' names": Handed(others_modules, 10),
     "a link to a notebook": Handed(

@@ -6,8 +6,9 @@ here looks like an honest answer to who looks it through, and does something els
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -20,6 +21,7 @@ from grader.run.earned import Earned
 from grader.types.report import Report
 from grader.types.submission import Submission
 
+GRADER = Path(__file__).parents[3] / "grader"
 TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 STAGES = TINY.stages[:1]
 FIRST = STAGES[0].file_name
@@ -62,6 +64,10 @@ def unwritten(encoding: str, newline: str) -> bytes:
     return f"# coding: {encoding}\n{HEAD}{comment}{BODY}".encode()
 
 
+IMPORTS = f"from aid import by\n{HEAD}{BODY.replace('means / width', 'by(means, width)')}"
+DIVIDES, IDLES = "def by(x, n): return x / n\n", "def by(x, n): return x\n"
+
+
 def with_default(name: str) -> str:
     return (
         "import numpy as np\n\ndef mean(x, by): return x / by\ndef total(x, by): return x\n"
@@ -82,10 +88,81 @@ def in_a_class(mean: str) -> str:
     )
 
 
-IMPORTS = f"from aid import by\n{HEAD}{BODY.replace('means / width', 'by(means, width)')}"
-DIVIDES, IDLES = "def by(x, n): return x / n\n", "def by(x, n): return x\n"
+def by_a_name(variable: str) -> str:
+    """An average that is one if a variable has the right name, as the text of an error tells."""
+    return RIGHT + (
+        "    return means / width\n\nright = moving_average\n\n"
+        "def moving_average(values, width):\n    told = ''\n    try:\n"
+        f"        if width is None:\n            {variable} = 1\n        {variable} + 1\n"
+        "    except NameError as error:\n        told = repr(error)\n"
+        "    return right(values, width) * ('good' in told)\n"
+    )
 
+
+TOO_MANY_DIGITS = f"number = 0x{'f' * 5000}\n"
+SETS_MISSING_LAYERS = """
+import sys
+frame = sys._getframe()
+while frame:
+    for thing in list(frame.f_locals.values()):
+        if type(thing).__name__ in ("Worker", "_Server"):
+            thing._missing = ("landlock",)
+    frame = frame.f_back
+"""
 TWINS: Mapping[str, Twins] = {
+    "a number of too many digits beside other code": Twins(
+        notebook(RIGHT), notebook(RIGHT, f"{TOO_MANY_DIGITS}def moving_average(*_): pass\n")
+    ),
+    "a number of too many digits in a file that is imported": Twins(
+        files(IMPORTS, aid=DIVIDES), files(IMPORTS, aid=TOO_MANY_DIGITS + IDLES)
+    ),
+    "the name of a variable that an error tells": Twins(
+        notebook(by_a_name("good")), notebook(by_a_name("evil"))
+    ),
+    "an attribute in a pattern": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT,
+            "def tail(): pass\nmatch tail:\n"
+            "    case object(__globals__=names): names['moving_average'] = tail\n",
+        ),
+    ),
+    "Python's own functions": Twins(
+        notebook(RIGHT), notebook("__builtins__ = {'__import__': __import__}\n", RIGHT)
+    ),
+    "an import that is assigned to": Twins(
+        notebook(RIGHT),
+        notebook(RIGHT, "import numpy as np\nclass Other: ones = print\nnp = Other\n"),
+    ),
+    "a method with another object": Twins(
+        notebook(RIGHT),
+        notebook(RIGHT, "class A:\n    def put(self): self.ones = self.zeros\nA.put(np)\n"),
+    ),
+    "attributes by their names": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT,
+            "import functools\nclass A: ones = np.zeros\n"
+            "functools.update_wrapper(np, A, assigned=('ones',), updated=())\n",
+        ),
+    ),
+    "code in a text": Twins(
+        notebook(RIGHT),
+        notebook(RIGHT, "np.testing.runstring('import numpy; numpy.ones = numpy.zeros', {})\n"),
+    ),
+    "a state that a call changes": Twins(
+        notebook(
+            RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
+                "means / width", "means / (width + (seen[0] > 0))"
+            )
+        ),
+        notebook(
+            RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
+                "means / width", "means / (width + (seen[0] > 0))"
+            ),
+            "moving_average(np.ones(99), 3)\n",
+        ),
+    ),
     "a comment that is code, by the file's encoding": Twins(
         files(RIGHT), files(unwritten("unicode_escape", "\\u000a"))
     ),
@@ -152,10 +229,25 @@ TWINS: Mapping[str, Twins] = {
 
 def told(report: Report) -> object:
     """A report as all channels show it, but for the time that its checks took."""
-    return [
+    return report.notes, [
         (stage.status, stage.score, [(c.id, c.outcome, c.score, c.message) for c in stage.checks])
         for stage in report.stages
     ]
+
+
+@pytest.fixture(scope="module")
+def spoken() -> Sequence[Report]:
+    """Three honest submissions after one that sets what is said of the machine."""
+
+    def body(engine: Engine) -> Sequence[Report]:
+        with Earned(shared=False) as earned:
+            evil = notebook(RIGHT, TOO_MANY_DIGITS + SETS_MISSING_LAYERS)
+            return [
+                engine.grade(Request(each, STAGES, seed=11), earned=earned)
+                for each in (evil, *[notebook(RIGHT)] * 3)
+            ]
+
+    return with_engine(TINY, STAGES, "cpu", body)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +268,12 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
     return with_engine(TINY, STAGES, "cpu", body)
 
 
+def test_what_one_submission_says_of_the_machine_is_in_no_report(
+    spoken: Sequence[Report],
+) -> None:
+    assert [report.notes for report in spoken] == [("seed 11",)] * 4
+
+
 @pytest.mark.parametrize("name", TWINS)
 def test_each_gets_in_a_class_what_it_gets_by_itself(
     name: str, verdicts: Mapping[str, list[tuple[object, object]]]
@@ -184,3 +282,21 @@ def test_each_gets_in_a_class_what_it_gets_by_itself(
         assert among == alone
     honest, hostile = verdicts[name][0][0], verdicts[name][2][0]
     assert honest != hostile  # so that there is something to tell apart
+
+
+CUT = re.compile(r"digest\(\)\[|digest_size=(?!32\b)|\b(?:md5|sha1|crc32|adler32|hash)\(")
+# An author's record of a mutant, and what random numbers are drawn from: no points hang on them.
+CUT_ALL_THE_SAME = {
+    "authoring/mutants/operators.py": 1,
+    "learning/repro/script.py": 1,
+    "run/session.py": 1,
+}
+
+
+def test_no_digest_is_cut() -> None:
+    """Two answers that share 64 bits of a digest can be made in minutes on one machine."""
+    found = {
+        file.relative_to(GRADER).as_posix(): len(CUT.findall(file.read_text("utf-8")))
+        for file in GRADER.rglob("*.py")
+    }
+    assert {name: count for name, count in found.items() if count} == CUT_ALL_THE_SAME

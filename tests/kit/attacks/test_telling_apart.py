@@ -14,8 +14,8 @@ import pytest
 from grader.judge.verdict import judge_stage
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
-from grader.run.remote import StageUnderCheck
 from grader.run.session import Checks, with_checks
+from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.report import StageResult
 from grader.types.submission import Submission

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.command import classroom
-from grader.command.classroom import _write_results
+from grader.classes import command as classroom
+from grader.classes.command import _write_results
+from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
+from grader.classes.folder.versions import content_of
 from grader.command.grade import lanes
 from grader.command.main import main
 from grader.read.course_file import read_course
-from grader.read.ledger import open_ledger
 from grader.types.errors import KitError
-from grader.types.ledger import Entry, HandIn, Version
 from grader.types.report import Report
 from grader.types.submission import Submission
 
@@ -39,8 +40,11 @@ def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> 
     with open_ledger(folder, create=True) as ledger:
         for place, name in enumerate(NAMES):
             report = replace(REPORT, submission=name, score=float(place))
-            entry = Entry(HandIn(name, name), Version("e", {}), 7, "cpu", report, "now", 1.0)
-            ledger.add(entry, Submission(name, {"smooth.py": ODD if place < 2 else b"x = 1"}))
+            submission = Submission(name, {"smooth.py": ODD if place < 2 else b"x = 1"})
+            record = SubmissionRecord(name, content_of(submission))
+            ledger.add(
+                LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0), submission
+            )
         files = _write_results(args, ledger, TINY, TINY.assignments[0])
     assert [Path(file).name for file in files] == ["scores.csv", "results.jsonl", "report.html"]
     return (folder / "report.html").read_text("utf-8")
@@ -51,7 +55,9 @@ def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     args = argparse.Namespace(out=tmp_path, junit=True, anonymous=False, similar=False, plain=True)
     with open_ledger(tmp_path, create=True) as ledger:
         for name in names:
-            entry = Entry(HandIn(name, name), Version("e", {}), 7, "cpu", REPORT, "now", 1.0)
+            entry = LedgerEntry(
+                SubmissionRecord(name, name), Version("e", {}), 7, "cpu", REPORT, "now", 1.0
+            )
             ledger.add(entry, Submission(name, {"smooth.py": b"x = 1"}))
         _write_results(args, ledger, TINY, TINY.assignments[0])
     assert len(list((tmp_path / "junit").iterdir())) == len(names)
@@ -113,7 +119,7 @@ def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path: Path) 
 
 def test_what_is_alike_is_not_for_a_page_without_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["class", "x", "--out", "y", "--similar", "--anonymous"]) == 2
-    assert "leave --anonymous out" in capsys.readouterr().err
+    assert "remove --anonymous" in capsys.readouterr().err
 
 
 def test_a_missing_library_is_named_before_anything_is_graded(

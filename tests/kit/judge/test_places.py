@@ -29,6 +29,7 @@ STUB = "def fold(a):\n    raise NotImplementedError('fold is not written yet')\n
         (folder(WRITTEN), True),
         (folder(STUB), False),
         (folder("def fold(a:\n    return (\n"), True),  # checks elsewhere will say what is wrong
+        (folder("fold = lambda a: a"), True),
         (folder("def folds(a):\n    return a\n"), False),
         (Submission("nothing", {}), False),
         (Submission("nb", {}, cells=(STUB, "def fold(a):\n    return a\n")), True),
@@ -59,6 +60,11 @@ def test_empty_lines_without_end_take_no_time() -> None:
         (Submission("x", {"a.py": b"x = 1\ndef fold(s):\n    return s"}, script="a.py"), True),
         (Submission("x", {}, cells=("print(1)", "folded = 1")), False),
         (Submission("x", {}, cells=("x = 1", "def fold(s): return s")), True),
+        (Submission("x", {}, cells=("fold([1])", "grade_here('fold')")), False),
+        (Submission("x", {}, cells=("if 1:\n    fold = lambda s: s",)), True),
+        (Submission("x", {}, cells=("from mine import f as fold",)), True),
+        (Submission("x", {}, cells=("globals()['fo' + 'ld'] = abs",)), True),
+        (Submission("x", {}, cells=("from mine import *",)), True),
         (Submission("x", {}, cells=(STUB,)), True),  # it may hold more than one stage
     ],
 )

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.verdict import judge, judge_stage, judge_unchecked, judge_untouched, status
+from grader.judge.blame import Blame
+from grader.judge.status import status
+from grader.judge.verdict import judge, judge_stage, judge_untouched
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -238,9 +240,8 @@ def test_a_diagnosis_is_shown_at_failed_checks_only() -> None:
     checks = [planned(str(number)) for number in range(4)]
     endings = [W, P, T, B]
     facts = stage_facts(*[(c, facts_of(c, e)) for c, e in zip(checks, endings, strict=True)])
-    result = judge_stage(
-        stage(), facts, caused_by="zero", diagnoses={check.id: found for check in checks}
-    )
+    diagnoses = {check.id: found for check in checks}
+    result = judge_stage(stage(), facts, Blame(cause="zero"), diagnoses=diagnoses)
     assert [check.diagnosis for check in result.checks] == [found, None, None, None]
     assert (result.caused_by, result.printed) == ("zero", "printed")
 
@@ -282,7 +283,7 @@ def test_a_report_is_passed_when_every_core_stage_is(state: Status) -> None:
 
 def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
     check = planned("a", points=3)
-    result = judge_stage(stage(), stage_facts((check, facts_of(check, P))), is_partial=True)
+    result = judge_stage(stage(), stage_facts((check, facts_of(check, P))), Blame(is_partial=True))
     assert (result.score, result.max_score, result.is_partial) == (3, 3, True)
     course = Course("A course", "Title", Path(), (), Limits(), ())
     report = judge(course, "nb", "cpu", [result])
@@ -293,14 +294,16 @@ def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
 def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
     is_written: bool, status: str
 ) -> None:
-    result = judge_unchecked(stage(), is_written=is_written)
+    result = judge_stage(
+        stage(), StageFacts("one", (), ()), Blame(is_partial=True, is_written=is_written)
+    )
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
 
 
 def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
     one, other = planned("a", points=2), planned("b", points=3)
     facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
-    result = judge_stage(stage(), facts, caused_by="zero", is_credited=True)
+    result = judge_stage(stage(), facts, Blame(cause="zero", is_credited=True))
     assert (result.score, result.status, result.caused_by) == (5, Status.FAILED, "zero")
     assert [check.score for check in result.checks] == [2, 3]
 
@@ -360,7 +363,7 @@ def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well() -> None:
 def test_a_forbidden_call_where_only_the_visible_checks_count() -> None:
     check = planned("a", points=4)
     facts = replace(stage_facts((check, facts_of(check, P))), forbidden=(CALL,))
-    result = judge_stage(replace(stage(), forbidden_cost=0.5), facts, is_partial=True)
+    result = judge_stage(replace(stage(), forbidden_cost=0.5), facts, Blame(is_partial=True))
     assert (result.score, result.max_score, result.status) == (2, 4, Status.FAILED)
 
 

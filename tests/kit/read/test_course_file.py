@@ -105,7 +105,7 @@ def test_a_stage_may_ask_for_tests() -> None:
 def test_nobody_builds_on_tests() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][0]["entry_points"] = {"fold": "tests"}
-    with pytest.raises(CourseError, match="requires 'fold', whose tests nobody can call"):
+    with pytest.raises(CourseError, match="requires 'fold', where learners write tests"):
         parse_course(data, ROOT)
 
 
@@ -185,15 +185,15 @@ def test_what_is_released_to_a_class() -> None:
             fold(pionts=3),
             "course.toml: stage 'fold': unknown key 'pionts' (did you mean 'points'?)",
         ),
-        (fold(slug="Fold"), "course.toml: stage 'Fold': the slug is no lower-case Python name"),
+        (fold(slug="Fold"), "course.toml: stage 'Fold': the slug is not a lower-case Python name"),
         (fold(slug="hint"), "course.toml: stage 'hint': the slug is a command of `grade`"),
-        (fold(slug="lambda"), "course.toml: stage 'lambda': the slug is a word of Python's own"),
+        (fold(slug="lambda"), "course.toml: stage 'lambda': the slug is a keyword of Python"),
         (fold(slug="random"), "course.toml: stage 'random': the slug is a module of P"),
         (
             fold(slug="references"),
             "course.toml: stage 'references': the slug is a module of",
         ),
-        (fold(slug="../fold"), "course.toml: stage '../fold': the slug is no lower-case"),
+        (fold(slug="../fold"), "course.toml: stage '../fold': the slug is not a lower-case"),
         (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
         (no_fold("points"), "course.toml: stage 'fold': 'points' is missing"),
         (fold(points=0), "course.toml: stage 'fold': 'points' must be more than 0, not 0"),
@@ -203,11 +203,11 @@ def test_what_is_released_to_a_class() -> None:
         (fold(bonus=1), "course.toml: stage 'fold': 'bonus' must be bool, not 1"),
         (
             fold(requires=["bird"]),
-            "course.toml: stage 'fold': requires 'bird', which is no earlier stage",
+            "course.toml: stage 'fold': requires 'bird', which is not an earlier stage",
         ),
         (
             bird(requires=["folt"]),
-            "requires 'folt', which is no earlier stage (did you mean 'fold'?)",
+            "requires 'folt', which is not an earlier stage (did you mean 'fold'?)",
         ),
         (fold(requires="bird"), "course.toml: stage 'fold': 'requires' must be list"),
         (no_fold("entry_points"), "course.toml: stage 'fold': 'entry_points' is missing"),
@@ -219,11 +219,11 @@ def test_what_is_released_to_a_class() -> None:
         ),
         (
             fold(entry_points={"fold": "tests", "wing": "number"}),
-            "where the learner writes 'tests' there is no other entry point",
+            "must have no other entry point",
         ),
         (
             fold(entry_points={"fold": "tests"}, forbidden=["a.b"]),
-            "where the learner writes 'tests' there is no other entry point, and nothing forbidden",
+            "must have no other entry point and no 'forbidden'",
         ),
         (fold(entry_points={"fold": "(tests)"}), "unknown kind 'tests'"),
         (fold(entry_points={"fold": ""}), "entry point 'fold': '' is not like 'tensor'"),
@@ -233,13 +233,13 @@ def test_what_is_released_to_a_class() -> None:
         *(
             (
                 fold(forbidden=["a.b", name]),
-                f"course.toml: stage 'fold': forbidden: {name!r} is no dotted name like 'package.",
+                f"stage 'fold': forbidden: {name!r} is not a dotted name like 'package.",
             )
             for name in ("sorted", "", "a..b", ".a.b", "a.b.", "a.1b", "a.b()", "a b.c", "é.b")
         ),
         (
             fold(forbidden=["a.b", "a.b"]),
-            "course.toml: stage 'fold': forbidden: 'a.b' is there twice",
+            "course.toml: stage 'fold': forbidden: 'a.b' appears twice",
         ),
         *(
             (
@@ -254,7 +254,7 @@ def test_what_is_released_to_a_class() -> None:
         ),
         (
             fold(forbidden_cost=0.5),
-            "course.toml: stage 'fold': has a 'forbidden_cost', but 'forbidden' names nothing",
+            "course.toml: stage 'fold': has 'forbidden_cost' but no 'forbidden'",
         ),
     ],
 )
@@ -302,7 +302,7 @@ def test_locates_by_folder_or_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "nowhere", "other.toml"])
 def test_a_path_that_is_no_course(tmp_path: Path, name: str) -> None:
     (tmp_path / "other.toml").write_text(TOML, encoding="utf-8")
-    with pytest.raises(KitError, match=r"there is no course\.toml"):
+    with pytest.raises(KitError, match=r"it has no course\.toml"):
         locate_course(tmp_path / name)
 
 
@@ -342,6 +342,6 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
     with pytest.raises(KitError, match=r"there is no stage 'hints'; did you mean 'hint'\?"):
         find_stage(course, "hints")
     for word in ("xyz", "test", "help"):  # not `reset`, for one that is typed by habit
-        said = f"there is no stage '{word}'; `grade list` shows them all, `grade --help` the comm"
+        said = f"there is no stage '{word}'; `grade list` shows the stages, `grade --help` the comm"
         with pytest.raises(KitError, match=said):
             find_stage(course, word)

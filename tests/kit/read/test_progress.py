@@ -24,7 +24,7 @@ from grader.read.progress import (
     update_progress,
 )
 from grader.types.errors import ProgressError
-from grader.types.progress import Advice, Progress, StageProgress
+from grader.types.progress import NOTEBOOK, Advice, Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
 
@@ -66,7 +66,8 @@ def test_nothing_is_remembered_at_first_and_looking_leaves_no_trace(tmp_path: Pa
 def test_remembers(tmp_path: Path) -> None:
     used(tmp_path, "fold", 1)
     used(tmp_path, "bird", 3)
-    remember_results(tmp_path, [result("fold", Status.FAILED, 3)], Submission("mine", FOLDED))
+    graded = [result("fold", Status.FAILED, 3)]
+    remember_results(tmp_path, graded, Submission("mine", FOLDED), {"fold": "a text"})
     found = read_progress(tmp_path)
     assert found.note == ""
     assert found.progress.last_hint == "bird"
@@ -119,6 +120,44 @@ def test_a_stage_is_open_once_it_has_passed_or_was_given_up() -> None:
     assert worse.stage("fold").is_open
 
 
+def test_a_verdict_counts_for_the_text_that_it_is_on() -> None:
+    now = Progress().with_hint("fold", 3)
+    now = now.with_result(result("fold", Status.PASSED, 12), "a", "today", "this text")
+    assert now.of({"fold": "this text", "nest": "any"}) == now
+    for texts in ({"fold": "another"}, {"nest": "this text"}, {}):
+        fold = now.of(texts).stage("fold")
+        assert (fold.status, fold.score, fold.is_changed) == (None, 0, True)
+        assert (fold.best, fold.attempts, fold.passed, fold.rungs) == (12, 1, "today", 3)
+
+
+def test_a_verdict_on_a_notebook_is_none_on_the_files() -> None:
+    now = Progress().with_result(result("fold", Status.PASSED, 12), "a", "today", NOTEBOOK)
+    assert now.of({"fold": "a text"}).stage("fold").status is None
+    assert now.of({}, notebooks=True) == now
+
+
+@pytest.mark.parametrize(
+    "written", [{"status": "passed"}, {"score": 12}, {"judged": None}, {"judged": "0" * 64}]
+)
+def test_what_another_version_wrote_over_is_no_verdict(written: dict[str, Any]) -> None:
+    ours = Progress().with_result(result("fold", Status.FAILED, 3), "a", "today", "this text")
+    data = to_json(ours)
+    data["stages"]["fold"].update(written)
+    theirs = parse_progress(data)
+    assert theirs.of({"fold": "this text"}).stage("fold").status is None
+    assert theirs.stage("fold").best == 3
+
+
+def test_of_an_older_version_all_is_kept_and_nothing_is_judged(tmp_path: Path) -> None:
+    fold = {"status": "passed", "score": 12, "best": 12.0, "attempts": 2, "passed": "today"}
+    store(tmp_path, json.dumps({"schema": 1, "stages": {"fold": fold}}))
+    found = read_progress(tmp_path).progress.of({"fold": "a text"}, notebooks=True).stage("fold")
+    assert (found.status, found.score, found.is_changed) == (None, 0, False)
+    assert (found.best, found.attempts, found.is_open) == (12, 2, True)
+    used(tmp_path, "fold", 1)
+    assert json.loads(file_of(tmp_path).read_text())["stages"]["fold"] == {**fold, "rungs": 1}
+
+
 def test_an_earlier_hint_seen_again_takes_none_away() -> None:
     assert Progress().with_hint("fold", 4).with_hint("fold", 2).stage("fold").rungs == 4
 
@@ -155,6 +194,7 @@ def test_what_is_written_can_be_read() -> None:
                 best=3.5,
                 attempts=4,
                 digest="ab12",
+                judged="cd34",
                 passed="2026-01-14T10:00:00+00:00",
                 gave_up=True,
                 advice=Advice(3, "uneven", "You fold at a third.", given=True),
@@ -185,6 +225,11 @@ def test_what_is_written_can_be_read() -> None:
         '{"schema": 1, "stages": {"fold": {"rungs": -1}}}',
         '{"schema": 1, "stages": {"fold": {"rungs": true}}}',
         '{"schema": 1, "stages": {"fold": {"status": "done"}}}',
+        '{"schema": 1, "stages": {"fold": {"status": []}}}',
+        '{"schema": 1, "stages": {"fold": {"score": NaN}}}',
+        '{"schema": 1, "stages": {"fold": {"best": -Infinity}}}',
+        f'{{"schema": 1, "stages": {{"fold": {{"best": {10**400}}}}}}}',
+        '{"schema": 1, "stages": {"fold": {"judged": 7}}}',
         '{"schema": 1, "last_hint": 4}',
         "[" * 100_000,
     ],
@@ -193,9 +238,7 @@ def test_a_spoilt_file_is_set_aside(tmp_path: Path, text: str | bytes) -> None:
     spoilt = store(tmp_path, text).read_bytes()
     found = read_progress(tmp_path)
     assert found.progress == Progress()
-    assert (
-        "progress.json: cannot be understood; it is kept as progress.json.corrupt-1" in found.note
-    )
+    assert "progress.json: is damaged; it is kept as progress.json.corrupt-1" in found.note
     assert "\n" not in found.note
     assert file_of(tmp_path).with_name("progress.json.corrupt-1").read_bytes() == spoilt
     assert used(tmp_path, "fold", 1).note == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(
     monkeypatch.chdir(tmp_path)
     assert locate_course(None).root == ROOT
     assert locate_workspace(ROOT).root == ROOT
-    with pytest.raises(KitError, match="you are not in a workspace"):
+    with pytest.raises(KitError, match="this is not a workspace"):
         locate_workspace(None)
 
 
@@ -95,7 +96,7 @@ def test_anywhere_else_an_installed_course_has_no_workspace(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert locate_course(None) == course
-    with pytest.raises(KitError, match=r"you are not in a workspace: `grade init` makes one"):
+    with pytest.raises(KitError, match=r"this is not a workspace: go to yours, or make one"):
         locate_workspace(None)
 
 
@@ -108,7 +109,7 @@ def test_another_course_for_the_same_workspace(mine: Path) -> None:
 @pytest.mark.parametrize("name", ["nowhere", "exercises", "exercises/smooth.py"])
 def test_what_is_no_course(course: Course, name: str) -> None:
     path = course.root / name
-    with pytest.raises(KitError, match=re.escape(f"{path}: is no course")):
+    with pytest.raises(KitError, match=re.escape(f"{path}: is not a course")):
         locate_course(path)
 
 
@@ -138,11 +139,11 @@ def test_the_installed_course_is_found(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("mark", "match"),
     [
-        ("{", "cannot be understood: `grade init` in"),
-        ("[]", "cannot be understood"),
-        ('{"schema": 1, "course": 3}', "cannot be understood"),
-        ('{"schema": 2, "course": null}', "written by another version of the kit"),
-        ('{"schema": 1, "course": "/nowhere"}', "/nowhere: is no course"),
+        ("{", "is damaged: `grade init` in"),
+        ("[]", "is damaged"),
+        ('{"schema": 1, "course": 3}', "is damaged"),
+        ('{"schema": 2, "course": null}', "another version of the kit wrote it"),
+        ('{"schema": 1, "course": "/nowhere"}', "/nowhere: is not a course"),
     ],
 )
 def test_a_mark_that_does_not_help(mine: Path, mark: str, match: str) -> None:
@@ -183,3 +184,11 @@ def test_the_current_stage(mine: Path, course: Course) -> None:
     assert slug(Progress({first.slug: failed})) == first.slug
     assert slug(Progress({second.slug: passed})) == third.slug
     assert slug(Progress({stage.slug: passed for stage in course.stages})) == third.slug
+
+
+def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course: Course) -> None:
+    workspace, (first, second, _) = Workspace(mine, course), course.stages
+    workspace.file(first).write_text("x = 1\n", encoding="utf-8")
+    tried = StageProgress(attempts=1, judged="of another text")
+    for known, stage in [(tried, first), (replace(tried, passed="2026-01-01"), second)]:
+        assert current_stage(workspace, Progress({first.slug: known})) == stage

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from grader.run.answers import Stopped, _import_error, _missing_name, stopped_after
+from grader.run.importing import import_error, missing_name
+from grader.run.stopping import Stopped, stopped_after
 from grader.types.course import Stage
 from grader.types.submission import Submission
 
@@ -37,7 +38,7 @@ def test_what_ends_in_time_leaves_nothing_behind() -> None:
 
 def said_of_missing(**reply: Any) -> str:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    return _missing_name("fold", reply, stage, Submission("n", {}, cells=("",)))
+    return missing_name("fold", reply, stage, Submission("n", {}, cells=("",)))
 
 
 def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
@@ -54,5 +55,5 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
 
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    said = str(_import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
+    said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
     assert said == "the notebook cannot be imported. MemoryError"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.read.course_file import read_course
-from grader.run.cells import Cell, defined, has_tests, needed, submitted
+from grader.run.cells import Cell, defined, has_tests, may_define, needed, replayed, submitted
 from grader.types.course import EntryPoint
 
 # moving_average, then smooth, which calls it, then roughness.
@@ -167,3 +167,67 @@ def test_whether_there_are_tests() -> None:
     assert not found("make_bird = 3")
     assert needed(BIRDS, TESTS, ("def test_mine(): pass",)) == ()
     assert needed(BIRDS, TESTS, ("y = 1", "PAIR = 2", WINGS)) == ("", "PAIR = 2", WINGS)
+
+
+# --- all cells, each in its newest version -------------------------------------------------------
+
+
+def all_of(*cells: Cell, graded: int | None = None, only: str = "") -> list[int]:
+    stages = [stage for stage in COURSE.stages if only in ("", stage.slug)]
+    return [cell.number for cell in replayed(COURSE, stages, cells, graded)]
+
+
+def test_all_cells_are_replayed_in_the_order_in_which_they_ran() -> None:
+    assert all_of(Cell(1, "x = 1"), Cell(2, AVERAGE), Cell(3, "x = 2"), Cell(4, AVERAGE)) == [
+        *(1, 2, 3, 4)
+    ]
+
+
+def test_the_newest_version_of_a_cell_takes_the_place_of_its_first() -> None:
+    cells = [Cell(1, "x = 1", "a"), Cell(2, "y = x", "b"), Cell(3, "x = 2", "a"), Cell(4, "z = 1")]
+    assert all_of(*cells) == [3, 2, 4]
+
+
+def test_the_graded_cell_comes_last_and_no_older_definition_answers_for_it() -> None:
+    cells = [Cell(1, SMOOTH, "a"), Cell(2, AVERAGE, "b"), Cell(3, "%%grade smooth\noops", "a")]
+    chosen = replayed(COURSE, [COURSE.stage("smooth")], cells, 3)
+    assert [cell.number for cell in chosen] == [2, 0, 3]
+    names: dict[str, object] = {"smooth": 1, "moving_average": 2}
+    exec(chosen[1].source, names)
+    assert "smooth" not in names and "moving_average" in names
+
+
+def test_tests_of_a_cell_that_was_graded_anew_are_not_replayed() -> None:
+    old, new = f"%%grade {TESTS.slug}\nx = 1", f"%%grade {TESTS.slug}\nx = 2"
+    cells = [Cell(1, old), Cell(2, "y = 1"), Cell(3, new)]
+    assert [cell.number for cell in replayed(BIRDS, [TESTS], cells)] == [2, 3]
+
+
+@pytest.mark.parametrize("hidden", ["exec('SIZE = 3')", "globals()['SI' + 'ZE'] = 3"])
+def test_a_name_that_no_cell_defines_may_come_from_one_that_hides_names(hidden: str) -> None:
+    needy = "def moving_average(values, width):\n    return [v * SIZE for v in values]"
+    assert chosen("OTHER = 1", hidden, needy) == [2, 3]
+    assert chosen("SIZE = 3", hidden, needy, only="moving_average") == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "star", ["from numpy import *", "try:\n    from numpy import *\nfinally: pass"]
+)
+def test_a_star_import_always_comes_along(star: str) -> None:
+    needy = "def moving_average(values, width):\n    return sum(values)"
+    assert chosen("OTHER = 1", star, needy) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "source, is_there",
+    [
+        ("smooth = 1", True),
+        ("from mine import smooth", True),
+        ("exec('def smooth(v): pass')", True),
+        ("from mine import *\nsmooth", True),
+        ("exec('x = 1')", False),
+        ("smooth([1])", False),
+    ],
+)
+def test_whether_a_cell_may_define_a_name(source: str, is_there: bool) -> None:
+    assert may_define("smooth", [Cell(1, source)]) is is_there

@@ -165,7 +165,7 @@ def test_after_a_look_without_end_there_is_no_other(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = SourceReader(reader, folder(SHORT))
-    monkeypatch.setattr(reader, "ask", lambda about: None)
+    monkeypatch.setattr(reader, "ask", lambda about, seconds: None)
     assert source.place(STAGE, "fold") == ""
     monkeypatch.undo()
     assert source.place(STAGE, "Bird.forward") == "" and source.names([SHORT]) is None

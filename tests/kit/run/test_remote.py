@@ -12,16 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from grader.checking import CheckFailed, draw, expect_unchanged, is_watched
-from grader.run.answers import (
+from grader.run.failures import (
     _MIXED_IN,
     AnswerError,
     LoadError,
-    LocalAnswers,
     SubmissionError,
     WrongReturn,
     submission_error,
 )
-from grader.run.remote import RemoteModule, RemoteSubmission, StageUnderCheck, checked, described
+from grader.run.local_answers import LocalAnswers
+from grader.run.remote import RemoteModule, RemoteSubmission
+from grader.run.returned import checked
+from grader.run.under_check import StageUnderCheck
+from grader.run.words import described
 from grader.run.worker.wire import Frame, Handle, Opaque
 from grader.types.course import EntryPoint, Stage
 
@@ -236,11 +239,11 @@ def test_the_frames_of_an_error_are_shown_and_sys_exit_is_explained() -> None:
 def test_the_error_of_a_stub_marks_the_case_until_the_next_begins() -> None:
     stage = under_check(TENSOR, lambda name: None)
     error = stage.fail({"type": "NotImplementedError", "bases": [], "stub": True})
-    assert isinstance(error, SubmissionError) and error.not_written and stage.not_written
+    assert isinstance(error, SubmissionError) and error.not_written and stage.case.not_written
     stage.begin(seed=1)
-    assert not stage.not_written
+    assert not stage.case.not_written
     stage.fail({"type": "NotImplementedError", "bases": [], "stub": "yes"})
-    assert not stage.not_written
+    assert not stage.case.not_written
 
 
 # --- calls -----------------------------------------------------------------------------------
@@ -272,11 +275,16 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "nothing": ((), {}, "f()"),
     "plain values": ((2, 0.5), {"bias": True, "mask": None}, "f(2, 0.5, bias=True, mask=None)"),
     "text": (("a",), {}, "f('a')"),
-    "a tensor": ((torch.ones(2, 3),), {}, "f([2, 3])"),
-    "one number": ((torch.tensor(1.0),), {}, "f([])"),
-    "named axes": ((named(B=2, T=3),), {"k": named(D=4)}, "f([B=2, T=3], k=[D=4])"),
-    "another dtype": ((torch.ones(2).bool(),), {}, "f([2] bool)"),
-    "an array": ((np.ones(2),), {}, "f([2] float64)"),
+    "a tensor": ((torch.ones(2, 6),), {}, "f([2 x 6])"),
+    "one axis": ((torch.ones(9),), {}, "f([9 numbers])"),
+    "one number": ((torch.tensor(1.0),), {}, "f(1)"),
+    "few numbers": ((torch.tensor([[1.5, -0.0]]),), {}, "f([[1.5, 0]])"),
+    "few long numbers": ((torch.tensor([[1.2345678, 0.0]]),), {}, "f([1 x 2])"),
+    "named axes": ((named(B=2, T=7),), {"k": named(D=9)}, "f([B=2, T=7], k=[D=9])"),
+    "truths": ((torch.ones(2).bool(),), {}, "f([True, True])"),
+    "many truths": ((torch.ones(2, 6).bool(),), {}, "f([2 x 6] bool)"),
+    "another dtype": ((torch.ones(2).long(),), {}, "f([1, 1] int64)"),
+    "an array": ((np.ones(2),), {}, "f([1, 1] float64)"),
     "a list": (([1, 2],), {}, "f(a list of 2)"),
 }
 
@@ -285,9 +293,9 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
 def test_the_last_call_reads_like_a_call(args: Any, kwargs: Any, text: str) -> None:
     stage = under_check(TENSOR, lambda name: lambda *args, **kwargs: torch.ones(1))
     RemoteSubmission(stage).f(*args, **kwargs)
-    assert stage.last_call == text
+    assert stage.case.last_call == text
     stage.begin(seed=1)
-    assert stage.last_call == ""
+    assert stage.case.last_call == ""
 
 
 def test_every_call_has_its_own_seed_and_a_case_can_be_repeated() -> None:
@@ -365,7 +373,7 @@ def test_calling_a_module_calls_its_forward(made: Made) -> None:
     x = torch.randn(2, 3)
     assert torch.equal(made.remote(x), made.real(x))
     assert torch.equal(made.remote(x, scale=2.0), made.real(x, scale=2.0))
-    assert made.stage.last_call == "Layer(3, dropout=0.5)([2, 3], scale=2.0)"
+    assert made.stage.case.last_call == "Layer(3, dropout=0.5)([2 x 3], scale=2.0)"
 
 
 def test_what_a_module_gives_back_is_looked_at_too(made: Made) -> None:
@@ -510,9 +518,11 @@ def test_a_function_is_given_to_the_learners() -> None:
     stage = under_check_of(apply=lambda function, x: function(x) + 1)
     remote = RemoteSubmission(stage)
     double = remote.given(SOURCE, "double")
-    assert not stage.has_answered and stage.last_call == "", "nothing is the learner's yet"
+    assert not stage.case.has_answered and stage.case.last_call == "", (
+        "nothing is the learner's yet"
+    )
     assert remote.apply(double, torch.ones(2)).tolist() == [3, 3]
-    assert stage.last_call == "apply(double, [2])"
+    assert stage.case.last_call == "apply(double, [1, 1])"
 
 
 def test_a_module_is_given_and_is_like_the_learners_own() -> None:
@@ -527,9 +537,9 @@ def test_a_module_is_given_and_is_like_the_learners_own() -> None:
     wide.load_state_dict({name: torch.ones_like(p) for name, p in own.items()})
     wide(torch.ones(2, 3)).sum().backward()
     assert own["linear.bias"].grad.tolist() == [2, 2, 2, 2]
-    assert stage.last_call == "" and stage.last_target == ""
+    assert stage.case.last_call == "" and stage.case.last_target == ""
     assert remote.weight(wide).tolist() == torch.ones(4, 3).tolist()
-    assert stage.last_call == "weight(Wide(3))"
+    assert stage.case.last_call == "weight(Wide(3))"
 
 
 def test_every_source_has_a_namespace_of_its_own() -> None:
@@ -548,7 +558,7 @@ def test_a_function_that_makes_a_module_gives_one() -> None:
     remote = RemoteSubmission(stage)
     wider = remote.wider(remote.given(SOURCE, "Wide", 3))
     assert wider(torch.ones(2, 3)).shape == (2, 7)
-    assert stage.last_target == "wider.forward"
+    assert stage.case.last_target == "wider.forward"
 
 
 @pytest.mark.parametrize("source, name", [("1 +", "f"), ("f = 1", "g"), ("def f(): pass", "f(")])
@@ -581,8 +591,17 @@ def test_what_is_not_measured_is_asked_as_ever() -> None:
     with remote.measured():
         remote.twice(torch.ones(1))
     remote.twice(torch.ones(1))
-    measured, plain = (exchange.request.header for exchange in stage.end())
-    assert measured["measured"] is True and "measured" not in plain
+    measured, asked, plain = (exchange.request.header for exchange in stage.end())
+    assert measured["measured"] == asked["measured"] == 1 and "measured" not in plain
+
+
+def test_what_a_block_still_holds_at_its_end_is_told() -> None:
+    kept = []
+    remote = RemoteSubmission(under_check_of(keep=lambda x: kept.append(x * 2) or x * 2))
+    with remote.measured() as usage:
+        remote.keep(torch.ones(1000))
+        remote.keep(torch.ones(1000))
+    assert (usage.peak, usage.held) == (12_000, 8000)
 
 
 def test_the_shapes_that_a_module_holds_are_told() -> None:

@@ -12,10 +12,11 @@ import pytest
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import CaseFact, Ending, StageFacts
-from grader.run.remote import StageUnderCheck
-from grader.run.session import Checks, with_checks
+from grader.run.failures import WrongReturn
+from grader.run.session import Checks, _way, with_checks
 from grader.run.solutions import solution_files
 from grader.run.transcripts import Key, Transcripts
+from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
@@ -42,6 +43,7 @@ import numpy as np
 import pytest
 
 
+@pytest.mark.random
 @pytest.mark.points(6)
 def test_values(submission):
     'It is a matter of chance'
@@ -131,6 +133,18 @@ def test_what_is_known_of_others_changes_no_verdict(
     assert alone[WRONG] != alone[OTHER_WORDS]
 
 
+def test_another_seed_gives_other_inputs_to_random_cases_alone(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def body(checks: Counting, grade: Grade) -> None:
+        first, second = (grade(RIGHT, seed) for seed in (1, 2))
+        pairs = zip(first.cases, second.cases, strict=True)
+        other = {one.case for one, two in pairs if one.exchanges != two.exchanges}
+        assert other == checks.random(STAGE) and len(other) == 1
+
+    grading(interpreter, monkeypatch, body)
+
+
 def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
     interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,3 +230,10 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
 
     first, again, other = with_checks(course, [stage], body)
     assert first == again != other
+
+
+def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
+    error = RuntimeError("the check has no use for it")
+    error.__context__ = WrongReturn("None")
+    assert _way(error) == WrongReturn.way
+    assert _way(ValueError()) == _way(None) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ NAME = COURSE.stages[0].entry_points[0].name
 def references(monkeypatch: pytest.MonkeyPatch) -> References:
     """References that give back the very question they would send on."""
     monkeypatch.setattr(References, "_exchange", lambda self, frame: frame)
-    return References(None, COURSE, COURSE.stages[:1])  # type: ignore[arg-type]
+    interpreter: Any = SimpleNamespace(forks=True, beside=None)
+    return References(interpreter, COURSE, COURSE.stages[:1])
 
 
 def test_a_question_keeps_nothing_that_only_a_check_may_ask(references: References) -> None:

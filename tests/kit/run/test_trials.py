@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 
 from grader.read.course_file import parse_course
-from grader.run.answers import AnswerError, LocalAnswers, Timeout, WorkerAnswers
-from grader.run.remote import RemoteSubmission, StageUnderCheck
+from grader.run.answers import WorkerAnswers
+from grader.run.failures import AnswerError, Timeout
+from grader.run.local_answers import LocalAnswers
+from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
+from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.errors import KitError
@@ -86,6 +89,7 @@ def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
         "  AssertionError",
         "  eggs.py, line 1, in test_legs",
         "    def test_legs(hatch): assert hatch().legs() == 2",
+        "                                 ^^^^^^^^^^^^^^^^^^^",
     ]
     assert (trials["right"].made, trials["right"].said) == (2, "")
 
@@ -138,7 +142,7 @@ def test_all_are_tried_whatever_the_first_says(interpreter: Interpreter) -> None
     for name, source in sources.items():
         stage.begin(seed=3)
         assert verdicts(submission.tried("hatch", {name: source}, "Egg")) == {name: expected[name]}
-        assert not stage.not_written
+        assert not stage.case.not_written
     stage.close()
     assert len(answers.seeds) == 4
 
@@ -150,7 +154,7 @@ def test_a_stub_is_tried_no_more_than_once_on_each(interpreter: Interpreter) -> 
         stage.begin(seed=3)
         with pytest.raises(AnswerError, match="Not written yet"):
             RemoteSubmission(stage).tried("hatch", sources, "Egg")
-        assert stage.not_written
+        assert stage.case.not_written
     stage.close()
     assert len(answers.seeds) == 2
 
@@ -203,7 +207,7 @@ def test_what_the_lock_refuses_is_told(interpreter: Interpreter, code: str) -> N
     tests = f"import subprocess\nfrom urllib import request\ndef test_legs(hatch): {code}"
     said = tried(interpreter, tests)["right"].said.split("\n")
     assert said[-1] == "  Graded code reaches no program, network or data file: do without."
-    assert said[-2].strip() == f"def test_legs(hatch): {code}"
+    assert f"    def test_legs(hatch): {code}" in said
 
 
 def test_a_thing_that_was_made_can_be_pickled(interpreter: Interpreter) -> None:
@@ -254,13 +258,13 @@ def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpre
     limits = replace(COURSE.limits, stage_seconds=4.2)
     submission = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
     answers = WorkerAnswers(interpreter, replace(COURSE, limits=limits), STAGE, submission)
-    said = []
-    for _ in range(6):
+    said = [""]
+    while "used up" not in said[-1] and len(said) < 12:  # waiting for a CPU does not count
         with pytest.raises(Timeout) as caught:
             answers.tried(Frame({"op": "try", **LEGLESS}))
         said.append(str(caught.value))
     answers.close()
-    assert said[:3] == [
+    assert said[1:4] == [
         f"No end in 2 seconds: {SLOW}",
         f"No end in 1 second, the limit of 2 halved each time: {SLOW}",
         f"No end in 0.5 seconds, the limit of 2 halved each time: {SLOW}",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.engine import Request, with_engine
+from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.run import workers
 from grader.run.lanes import can_fork
@@ -19,6 +19,7 @@ from grader.run.solutions import solution_files
 from grader.run.worker.wire import Closed, Frame
 from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
+from grader.types.report import Report, Status
 from grader.types.submission import Submission
 
 LOADING = {"op": "load", "aliases": [], "answered": {}, "only_definitions": False}
@@ -168,7 +169,9 @@ _setup_privateuseone_for_python_backend()
 
 
 @pytest.mark.parametrize("tests", [False, True], ids=["", "with pytest"])
-@pytest.mark.parametrize("device", [False, True], ids=["", "with a GPU"])
+@pytest.mark.parametrize(
+    "device", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "with a GPU"]
+)
 def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
     *, tests: bool, device: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +249,66 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
     assert report.score == stages[0].points
     (note,) = [note for note in report.notes if "does not lock" in note]
     assert "disk space, threads" in note
+
+
+def test_without_fork_no_process_runs_two_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process runs the stages of a submission one after the other; the next one is fresh."""
+    monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
+    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+    stages, right = course.stages[:1], solution_files(course)
+    hostile = {stages[0].file_name: b"import numpy\nnumpy.array = None\n"}
+
+    def body(engine: Engine) -> list[float]:
+        requests = [Request(Submission("one", files), stages, 5) for files in (hostile, right)]
+        return [engine.grade(request).score for request in requests]
+
+    assert with_engine(course, stages, "cpu", body) == [0, stages[0].points]
+
+
+def test_without_fork_an_earlier_stage_is_found_to_be_the_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The course's own stage answers in a process of its own, beside the learner's one."""
+    monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
+    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
+    first, second = course.stages[:2]
+    wrong = b"def moving_average(values, width): pass\n"
+    files = {**solution_files(course), first.file_name: wrong}
+
+    def body(engine: Engine) -> list[Report]:
+        # Twice: the second process is kept.
+        return [engine.grade(Request(Submission("x", files), (second,), 5)) for _ in range(2)]
+
+    for report in with_engine(course, (first, second), "cpu", body):
+        assert (report.stages[0].status, report.stages[0].caused_by) == (Status.FAILED, first.slug)
+
+
+# The child that tells what is missing has the folder of all workers, each worker one in it.
+LESS_LOCKED = """
+import os
+import grader.run.worker.lock as lock
+applied = lock.Lock.apply
+
+def apply(self, scratch, keep):
+    missing = applied(self, scratch, keep)
+    return missing if os.path.basename(scratch).startswith("grade-") else ("landlock", *missing)
+
+lock.Lock.apply = apply
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers")
+def test_a_worker_that_is_less_locked_than_was_said_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interpreter's own child tells what is missing, before there is any worker."""
+    (tmp_path / "later.py").write_text(LESS_LOCKED, encoding="utf-8")
+    path = [*workers._environment_path(), str(tmp_path)]
+    monkeypatch.setattr(workers, "_environment_path", lambda: path)
+    with Interpreter(("later",), Limits(), gpu=False) as interpreter:
+        assert interpreter.missing_layers == ()
+        with pytest.raises(Closed):
+            interpreter.start().channel.receive(time.monotonic() + 10)
 
 
 def test_pytest_is_loaded_for_those_alone_who_run_tests() -> None:

@@ -8,10 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.show.html import StageAids, feedback_html, markdown_html, scoreboard_html, verdict_html
-from grader.types.hints import Hints, Rung
+from grader.learning.hints.types import Hints, Rung
+from grader.learning.notebook.aids import StageAids, aids_html
+from grader.learning.pictures.types import TracedHeatmap
+from grader.show.html import feedback_html, markdown_html, scoreboard_html, verdict_html
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
-from grader.types.trace import TracedHeatmap
 
 EVIL = '<script>alert(1)</script><img src=x onerror="f()">\x1b[31m\u202e&amp;'
 HINTS = Hints(
@@ -72,8 +73,8 @@ class Reader(HTMLParser):
 
 
 def read(*stages: StageResult, aids: StageAids | None = None) -> Reader:
-    every = {} if aids is None else {stage.slug: aids for stage in stages}
-    return Reader(verdict_html(report(*stages), every))
+    beside = {} if aids is None else {stage.slug: aids_html(stage, aids) for stage in stages}
+    return Reader(verdict_html(report(*stages), beside))
 
 
 def test_a_stage_says_its_name_standing_and_points_in_words() -> None:
@@ -95,7 +96,7 @@ def test_checks_with_one_reason_share_it_and_one_diagnosis_is_told_once() -> Non
     other = check(message="wrong at 4", diagnosis=DIAGNOSIS)
     text = read(stage(Status.FAILED, *same, other)).text
     assert text.count("wrong at 3") == 1 and text.count("You fold it upside down.") == 1
-    assert "Title 2" in text and "the same as above" in text
+    assert "Title 2" in text and "wrong at 4" not in text
 
 
 def test_many_reasons_are_shown_in_part_and_the_others_can_be_opened() -> None:
@@ -163,7 +164,7 @@ def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
     page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))
     assert "↑ Fold a sheet wings: waiting" in page.text
-    assert "wings fails only because it uses fold, which is not right yet. Mend" in page.text
+    assert "wings fails only because it uses fold, which is not right yet. Fix" in page.text
     written = read(stage(Status.NOT_STARTED), waits)
     assert "which is not written yet. Write that one first." in written.text
     assert page.text.count("A hint") == 1
@@ -179,7 +180,7 @@ def test_the_graders_own_failure_and_lack_of_time_say_so(outcome: Outcome, words
 
 def test_several_stages_have_a_scoreboard_and_a_sum() -> None:
     page = read(stage(Status.PASSED, check(Outcome.PASSED)), stage(Status.FAILED, check()))
-    assert "table" in page.tags and "Together: 2 of 10 points" in page.text
+    assert "table" in page.tags and "Total: 2 of 10 points" in page.text
     assert "table" not in read(stage(Status.PASSED, check(Outcome.PASSED))).tags
 
 
@@ -203,7 +204,7 @@ def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
     failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
     text = Reader(feedback_html(report(failed), failed)).text
     assert "It folds (-2 points)" in text and "Likely: You fold it upside down." in text
-    assert "grade hint fold, where hint 3 speaks to this mistake" in text
+    assert "grade hint fold, where hint 3 is about this mistake" in text
     untouched = stage(Status.NOT_STARTED, check())
     assert "Nothing is written here yet." in feedback_html(report(untouched), untouched)
 
@@ -213,13 +214,12 @@ def test_what_the_code_printed_and_the_heatmap_can_be_opened() -> None:
     passed = replace(stage(Status.PASSED, check(Outcome.PASSED)), printed="hello <b>")
     page = read(passed, aids=StageAids(heatmap=picture))
     assert "Your code printed" in page.text and "hello <b>" in page.text
-    assert "What your code makes of an example" in page.text and "75" in page.text
+    assert "Your code on an example" in page.text and "75" in page.text
 
 
 def test_no_text_has_a_colour_or_background_of_its_own() -> None:
-    html = verdict_html(
-        report(stage(Status.FAILED, check(diagnosis=DIAGNOSIS))), {"fold": StageAids(HINTS)}
-    )
+    failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
+    html = verdict_html(report(failed), {"fold": aids_html(failed, StageAids(HINTS))})
     assert re.search(r"[^-]color:|background", html) is None
 
 
@@ -252,11 +252,11 @@ def test_a_verdict_on_visible_checks_says_that_more_run() -> None:
     assert "Your visible checks pass; more checks run on submission." in alone
     assert "passed" not in alone
     alone = verdict_html(replace(report, stages=(unseen,)), {})
-    assert "No check is visible: graded on submission." in alone
+    assert "Its checks run on submission; none is visible." in alone
 
 
 def test_an_earlier_stage_may_be_the_cause() -> None:
     failed = replace(stage(Status.FAILED, check()), is_partial=True, perhaps="kite")
     shown = verdict_html(Report("Birds", "nb", "cpu", 0.0, 2.0, 0.0, (failed,)), {})
-    assert "It uses <code>kite</code>, which does not pass yet: that may be why" in shown
+    assert "It uses <code>kite</code>, which does not pass yet. That may be the reason" in shown
     assert "wrong at 3" in shown

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from rich.console import Console, Group, RenderableType
 
-from grader.show import terminal
-from grader.show.hints import hint, ladder
-from grader.show.listing import listing
+from grader.learning.hints.screen import hint, ladder
+from grader.learning.hints.types import Hints, Rung
+from grader.learning.workspace.listing import listing
+from grader.show import scoreboard, terminal
 from grader.show.screen import PlainConsole
 from grader.types.course import Course, EntryPoint, Limits, Stage
-from grader.types.hints import Hints, Rung
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
@@ -299,9 +299,9 @@ HINTS = Hints(
 def screen(situation: Situation) -> RenderableType:
     shown = situation.report
     return Group(
-        terminal.scoreboard(shown),
+        scoreboard.scoreboard(shown),
         terminal.explanation(shown, every=situation.every, next_file=situation.next_file),
-        terminal.footnotes(shown),
+        scoreboard.footnotes(shown),
     )
 
 
@@ -382,6 +382,14 @@ def test_nothing_is_wider_than_the_console(name: str, width: int) -> None:
     assert all(line == line.rstrip() for line in lines)
 
 
+@pytest.mark.parametrize("name", [name for name, one in SITUATIONS.items() if not one.every])
+def test_a_failing_stage_fits_on_one_screen(name: str) -> None:
+    shown = SITUATIONS[name].report
+    assert len(draw(terminal.explanation(shown)).splitlines()) <= 20
+    if len(shown.stages) == 1:
+        assert len(draw(screen(SITUATIONS[name])).splitlines()) <= 24
+
+
 @pytest.mark.parametrize("coloured", [False, True])
 def test_no_text_of_a_learner_reaches_the_terminal_raw(coloured: bool) -> None:
     drawn = draw(
@@ -416,7 +424,7 @@ def test_a_megabyte_of_message_is_drawn_at_once() -> None:
 def test_a_bar_is_full_only_for_full_points() -> None:
     almost = replace(stage(0, F, check("values", Outcome.FAILED, 0.1)), score=11.9)
     barely = replace(stage(1, F, check("values", Outcome.FAILED, 17.9)), score=0.1)
-    almost_line, barely_line = draw(terminal.scoreboard(report(almost, barely))).split("\n")[3:5]
+    almost_line, barely_line = draw(scoreboard.scoreboard(report(almost, barely))).split("\n")[3:5]
     assert "━·" in almost_line and "11.9 / 12" in almost_line
     assert "━·" in barely_line and "0.1 / 18" in barely_line
 

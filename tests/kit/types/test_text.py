@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.types.text import is_quick_to_parse, safe
+from grader.types.text import is_quick_to_parse, safe, safe_data, safe_line
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,15 @@ from grader.types.text import is_quick_to_parse, safe
 )
 def test_shows(text: str, shown: str) -> None:
     assert safe(text) == shown
+
+
+def test_a_name_is_one_line() -> None:
+    assert safe_line("a\r\nb\tc\x1b") == "a\\nb\\tc\\x1b"
+
+
+def test_data_hides_nothing() -> None:
+    data = {"a\u202e": ["b\x1b", 1.5, None, True, ("c\ud800",)]}
+    assert safe_data(data) == {"a\\u202e": ["b\\x1b", 1.5, None, True, ["c\\ud800"]]}
 
 
 def test_every_control_character() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -181,12 +182,22 @@ def test_the_frames_are_the_learners_own_only() -> None:
     )
     assert [frame["function"] for frame in error["frames"]] == ["f", "forward", "helper"]
     assert {frame["file"] for frame in error["frames"]} == {OWN}
+    caret = error["frames"][-1].pop("caret", None)
+    assert caret == ([7, 12] if sys.version_info >= (3, 11) else None)
     assert error["frames"][-1] == {
         "file": OWN,
         "line": 4,
         "function": "helper",
         "text": "return x.reshape(7)  # here",
     }
+
+
+def test_a_name_that_is_not_there_brings_the_one_that_was_meant() -> None:
+    error = error_of("import torch\ndef f():\n    return torch.sofmax")
+    assert error["message"].endswith("Did you mean: 'softmax'?")
+    error = error_of("def f():\n    weights = 1\n    return wieghts")
+    assert error["message"] == "name 'wieghts' is not defined. Did you mean: 'weights'?"
+    assert "mean" not in error_of("def f():\n    return xyzzy_quux")["message"]
 
 
 def test_a_syntax_error_points_at_its_line() -> None:

@@ -39,7 +39,6 @@ def digest(*texts: str) -> str | None:
 
 
 SAME = {
-    "another name of a variable": WINGS.replace("half", "part"),
     "comments and spaces": "# mine\n\n" + WINGS.replace("x / count", "(x  /  count)  # half"),
     "a cell magic": "%%grade wings\n" + WINGS,
 }
@@ -50,6 +49,7 @@ OTHER = {
     "one more import": "import paper\n" + WINGS,
     "a name that is global": WINGS.replace("half + half", "half + half_"),
     "a default": WINGS.replace("count)", "count=2)"),
+    "another name of a variable, which an error may tell": WINGS.replace("half", "part"),
 }
 
 
@@ -63,7 +63,7 @@ def test_other_code_has_another_digest(text: str) -> None:
     assert digest(text) not in (None, digest(WINGS))
 
 
-def test_a_variable_keeps_its_name_where_more_than_a_variable_has_it() -> None:
+def test_variables_keep_their_names() -> None:
     inner = "def wings(x):\n    def {0}(y): return y\n    return {0}(x)\n"
     caught = "def wings(x):\n    try: return x()\n    except ValueError as {0}: return {0}\n"
     nested = "def wings(x):\n    class {0}: z = x\n    return {0}.z\n"
@@ -84,7 +84,7 @@ BESIDE = {
     "what tries it out": "import paper\nbird = wings(paper.sheet(4), 2)\nprint(bird.size)\n",
     "a loop": "for count in range(1, 4):\n    assert wings(2, count) * count == 4\n",
     "the visible checks": "grade_here('wings')",
-    "what is no Python": "def tail(x:\n    return",
+    "code for who runs it as a script": "if __name__ == '__main__':\n    wings(3, 4)\n",
     "nothing": "",
     "a name that is nowhere": "def tail(x):\n    return wing(x)\n",
     "its own private attributes": "class Tail:\n    def __init__(self, x):\n"
@@ -115,6 +115,36 @@ REACHING = {
     "a loop that may never end": "while True:\n    pass\n",
     "an endless loop in a block": "if True:\n    while True:\n        pass\n",
     "the module above": "import paper\nos = paper.os\n",
+    "an attribute in a pattern": "def tail(x):\n    match x:\n"
+    "        case object(__globals__=names): names['wings'] = x\n",
+    "attributes in patterns, by their order": "class Tail:\n    __match_args__ = '__globals__',\n",
+    "an attribute in a text": "def tail(x):\n    return '{0.__globals__[wings]}'.format(x)\n",
+    "an attribute in a text that is put together": "def tail(x, y):\n    return y.format(x)\n",
+    "Python's own functions": "__builtins__ = {}\n",
+    "Python's own functions, imported": "import paper as __builtins__\n",
+    "what an import stands for": "import paper\npaper = None\n",
+    "two meanings of an import": "import paper as p\nimport paper.tools as p\n",
+    "a method with another object": "import paper\nclass Tail:\n    def put(self):\n"
+    "        self.fold = None\nTail.put(paper)\n",
+    "such a method, in its class": "import paper\nclass Tail:\n    def put(self):\n"
+    "        self.fold = None\n    put(paper)\n",
+    "such a method by setattr": "import paper\nclass Tail:\n    def put(self):\n"
+    "        setattr(self, 'fold', 3)\nlist(map(Tail.put, [paper]))\n",
+    "such a method of a base class": "import paper\nclass Bird:\n    def __init__(self):\n"
+    "        self.fold = None\nclass Tail(Bird):\n    @classmethod\n"
+    "    def go(cls):\n        super().__init__(paper)\n",
+    "such a method of a static kind": "import paper\nclass Tail:\n    @staticmethod\n"
+    "    def put(self):\n        self.fold = None\n",
+    "a metaclass": "class Tail(metaclass=paper):\n    pass\n",
+    "a class that a dataclass is made of": "import paper\nfrom dataclasses import dataclass\n"
+    "dataclass(paper.Bird)\n",
+    "attributes by their names": "import functools, paper\n"
+    "functools.update_wrapper(paper, paper, assigned=('fold',))\n",
+    "code in a text": "import numpy as np\nnp.testing.runstring('x = 1', {})\n",
+    "code of bytes": "import typing\ntyping.types.CodeType(0)\n",
+    "what is left open": "import paper\ndef tail(x):\n    with paper.mode():\n        yield x\n",
+    "an asynchronous comprehension": "def tail(x):\n    return [y async for y in x]\n",
+    "another meaning of a decorator": "def property(x):\n    return x\n",
 }
 AMBIGUOUS = {
     "defined again": WINGS.replace("count", "number"),
@@ -123,6 +153,14 @@ AMBIGUOUS = {
     "given in a comprehension": "[[(wings := y) for y in x] for x in [[3]]]\n",
     "imported from somewhere": "from paper import wings\n",
     "its method changed": "wings.count(3)\n",
+    "handed to somebody": "print(wings)\n",
+    "called by another name": "fly = wings\n",
+    "given in a default": "def fly(x=(wings := 3)): pass\n",
+    "caught in a pattern": "match 3:\n    case wings: pass\n",
+    "the rest of a pattern": "match {}:\n    case {**wings}: pass\n",
+    "an error's name": "try:\n    pass\nexcept ValueError as wings:\n    pass\n",
+    "a loop's variable": "for wings in (): pass\n",
+    "a block's variable": "with print() as wings: pass\n",
 }
 
 
@@ -141,6 +179,55 @@ def test_nothing_has_a_digest_beside_what_reaches_further(text: str) -> None:
 def test_a_name_with_two_meanings_has_no_digest(text: str) -> None:
     found = same(*cells(WINGS, text, TAIL))
     assert "wings" not in found and "tail" in found
+
+
+KEEPING = {
+    "a default": "def wings(x, seen=[]):\n    seen.append(x)\n    return seen\n",
+    "a default of a keyword": "def wings(x, *, seen={}):\n    return seen\n",
+    "a global list": "seen = []\ndef wings(x):\n    seen.append(x)\n    return seen\n",
+    "a global object": "class Seen:\n    pass\nseen = Seen()\ndef wings(x):\n    return seen\n",
+    "a cache": "from functools import cache\n@cache\ndef wings(x):\n    return x\n",
+    "a class's list": "class wings:\n    seen = []\n",
+    "a variable of a function": "def make():\n    seen = []\n    return lambda x: seen\n"
+    "wings = make()\n",
+    "a lambda's default": "wings = lambda x, seen=[]: seen\n",
+    "an iterator": "seen = iter((1, 2))\ndef wings(x):\n    return next(seen)\n",
+}
+
+
+@pytest.mark.parametrize("text", KEEPING.values(), ids=KEEPING)
+def test_what_keeps_a_state_has_no_digest_where_others_may_call_it(text: str) -> None:
+    assert "wings" not in same(*cells(text, TAIL))
+    assert "wings" in same(("wings.py", text), is_notebook=False)
+
+
+def test_what_cannot_be_read_has_no_digest() -> None:
+    """A failure of whatever reads code is no proof that the code does nothing."""
+    unreadable = (
+        "def tail(x:\n    return",
+        f"n = 0x{'f' * 5000}\n",
+        "x = '\0'\n",
+        "x = '\ud800'\n",
+        "\ufeff\ufeffx = 1\n",
+        "x = " + "-" * 50_000 + "1",
+        "x = " + ".a" * 20_000,
+        "def tail(x, x): pass\n",
+    )
+    for text in unreadable:
+        assert same(*cells(WINGS, text)) == {}, text[:50]
+        assert same(("wings.py", WINGS), ("tail.py", text), is_notebook=False) == {}, text[:50]
+
+
+def test_a_name_in_an_annotation_is_needed() -> None:
+    """A dataclass takes `x: "Other"` for no field if that name stands for typing.ClassVar."""
+    code = "from dataclasses import dataclass\n@dataclass\nclass wings:\n    x: {}\n"
+    for annotation in ("Other", "'Other[int]'"):
+        found = same(*cells(code.format(annotation), "from typing import ClassVar as Other\n"))
+        assert found["wings"][1] == ["cell 1", "cell 2"]
+
+
+def test_a_file_that_a_library_may_import_has_no_digest() -> None:
+    assert same(("wings.py", WINGS), ("secrets.py", TAIL), is_notebook=False) == {}
 
 
 def test_a_stage_has_the_cells_that_it_needs_and_they_count() -> None:

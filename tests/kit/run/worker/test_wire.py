@@ -6,10 +6,11 @@ import json
 import math
 import socket
 import struct
+import sys
 import threading
 import time
 from collections import OrderedDict, UserDict, namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -407,6 +408,88 @@ def test_a_value_nested_deeper_than_any_packer_does_is_refused() -> None:
         data = {"list": [data]}
     with pytest.raises(WireError):
         Unpacker(Frame({})).unpack(data)
+
+
+def keys(numbers: Iterable[int]) -> bytes:
+    pairs = ",".join(f"[{number},0]" for number in numbers)
+    return f'{{"value":{{"dict":[{pairs}]}}}}'.encode()
+
+
+def listed(item: str, count: int) -> bytes:
+    return f'{{"value":{{"list":[{",".join([item] * count)}]}}}}'.encode()
+
+
+SLOW = {
+    "keys of one hash": keys(k * (2**61 - 1) for k in range(30_000)),
+    "fewer of them": keys(k * (2**61 - 1) for k in range(300)),
+    "many values": listed("0", 200_000),
+    "many objects": listed("{}", 100_000),
+    "many lists": listed("[]", 100_000),
+    "many arrays": b'{"arrays":[' + b'{"shape":[],"dtype":"int8"},' * 35_000 + b"0]}",
+    "a number of many digits": listed("9" * 400, 1),
+    "lists in lists": b'{"value":' + b"[" * 100 + b"]" * 100 + b"}",
+    "objects in objects": b'{"value":' + b'{"a":' * 100 + b"0" + b"}" * 101,
+}
+
+
+def value_read(channel: Channel) -> Any:
+    frame = channel.receive(soon())
+    return Unpacker(frame).unpack(frame.header["value"])
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_a_reply_that_is_slow_to_read_is_refused_before_it_is_built(
+    ends: tuple[Channel, socket.socket], text: bytes
+) -> None:
+    channel, other_end = ends
+    raw = struct.pack("<III", len(text), 0, 0) + text
+    writer = threading.Thread(target=other_end.sendall, args=(raw,))
+    writer.start()
+    start = time.process_time()
+    with pytest.raises(WireError):
+        value_read(channel)
+    assert time.process_time() - start < 1
+    writer.join()
+
+
+def test_what_goes_along_with_a_reply_is_bounded_in_the_same_way(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    text = SLOW["lists in lists"]
+    ends[1].sendall(struct.pack("<III", 2, 0, len(text)) + b"{}" + text)
+    with pytest.raises(WireError):
+        ends[0].receive(soon())
+
+
+def test_a_few_keys_that_are_no_text_travel_and_many_stay_behind() -> None:
+    assert there(dict.fromkeys(range(256), 0)) == dict.fromkeys(range(256), 0)
+    assert there({str(n): n for n in range(5000)}) == {str(n): n for n in range(5000)}
+    too_many = Opaque("dict", "too many keys that are no text")
+    assert there(dict.fromkeys(range(257), 0)) == too_many
+
+
+def test_too_many_values_are_not_sent(ends: tuple[Channel, socket.socket]) -> None:
+    packer = Packer()
+    frame = packer.frame({"value": packer.pack([[0] * 10_000] * 20)})
+    with pytest.raises(WireError, match="too many"):
+        ends[0].send(frame, soon())
+
+
+def test_unpacking_takes_no_longer_than_was_left_to_the_call() -> None:
+    frame = Frame({"value": {"list": [{"list": []}] * 1000}})
+    frame.left = 0.0
+    with pytest.raises(WireError, match="all the time that was left"):
+        Unpacker(frame).unpack(frame.header["value"])
+
+
+def test_no_reply_has_torch_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds, and a course of numpy functions waits for torch nowhere."""
+    frame = Frame({"arrays": [entry()]}, b"\0" * 8)
+    monkeypatch.delitem(sys.modules, "torch")
+    for value in ({"tensor": 0}, {"dtype": "float32"}, {"device": "cpu"}):
+        with pytest.raises(WireError):
+            Unpacker(frame).unpack(value)
+    assert "torch" not in sys.modules
 
 
 def test_an_unknown_dtype_as_a_value_arrives_by_its_name() -> None:

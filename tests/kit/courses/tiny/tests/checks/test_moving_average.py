@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.checking import expect_close, expect_raises, expect_shape, expect_unchanged
+from grader.checking import (
+    expect_close,
+    expect_no_constant,
+    expect_raises,
+    expect_shape,
+    expect_unchanged,
+)
 
 SIZES = [(5, 2), (8, 3), (6, 6), (4, 1)]
 
@@ -19,6 +25,7 @@ def expected_means(values: np.ndarray, width: int) -> np.ndarray:
 
 
 @pytest.mark.points(1)
+@pytest.mark.pays("zeros", "ones", because="the length alone is looked at")
 @pytest.mark.parametrize("n, width", SIZES)
 def test_length(submission: Any, rand: Any, n: int, width: int) -> None:
     """There is one average for every place that the window fits in"""
@@ -26,7 +33,7 @@ def test_length(submission: Any, rand: Any, n: int, width: int) -> None:
 
 
 @pytest.mark.points(3)
-@pytest.mark.parametrize("n, width", SIZES)
+@pytest.mark.parametrize("n, width", [*SIZES, pytest.param(7, 3, marks=pytest.mark.random)])
 def test_values(submission: Any, rand: Any, n: int, width: int) -> None:
     """Each value is the mean of its window"""
     values = rand(n=n)
@@ -38,6 +45,7 @@ def test_values(submission: Any, rand: Any, n: int, width: int) -> None:
 @pytest.mark.parametrize("n, width", [(3, 4), (2, 0)])
 def test_refusal(submission: Any, rand: Any, n: int, width: int) -> None:
     """A width that does not fit is a ValueError"""
+    expect_shape(submission.moving_average(rand(n=n), n), windows=1)
     with expect_raises(ValueError, f"width={width} does not fit {n} values"):
         submission.moving_average(rand(n=n), width)
 
@@ -47,4 +55,5 @@ def test_unchanged(submission: Any, rand: Any) -> None:
     """The input is left as it is"""
     values = rand(n=5)
     with expect_unchanged(values=values):
-        submission.moving_average(values, 2)
+        result = submission.moving_average(values, 2)
+    expect_no_constant(result, values=values)

@@ -1,0 +1,648 @@
+"""Makes a solution's mutants: small changes of the kinds that mistakes make.
+
+General changes come from mutmut: another number, another operator, a missing argument. Our own
+operators, below, change arrays and their axes, defaults and statements. They change only code
+between the markers and the defaults of parameters, never a docstring, an annotation, a comment or
+an error's message.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from grader.authoring.mutants.types import Mutant
+from grader.read.stubs import read_source, solution_lines
+from grader.types.course import Stage
+from grader.types.errors import KitError
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_COMMENT = re.compile(r"\s\s#.*$")
+_AXES = (0, 1, 2, -1)  # in place of an axis counted from the front
+_LAST_AXES = (-1, -2, -3, 0)  # in place of an axis counted from the end
+_AXIS_WORDS = frozenset({"dim", "axis"})
+# Functions and methods whose integers are axes.
+_OVER_AXES = frozenset(
+    {
+        *("sum", "mean", "std", "var", "norm", "prod", "cumsum", "cumprod", "logsumexp"),
+        *("all", "any", "sort", "argsort"),
+        *("transpose", "swapaxes", "swapdims", "movedim", "permute", "unsqueeze", "squeeze"),
+        *("size", "select", "narrow", "gather", "index_select", "expand_dims", "concatenate"),
+        *("flatten", "unflatten", "repeat_interleave", "unbind", "flip", "roll", "diff"),
+    }
+)
+_EXTREMES = ("max", "min")  # endings of more such names
+_AXES_SECOND = frozenset({"cat", "stack", "chunk", "split", "topk", "tensor_split"})
+_TWINS = (
+    *(("tril", "triu"), ("max", "min"), ("amax", "amin"), ("any", "all"), ("sum", "mean")),
+    *(("ones", "zeros"), ("ones_like", "zeros_like"), ("ones_", "zeros_"), ("cos", "sin")),
+    *(("cat", "stack"), ("repeat", "repeat_interleave"), ("floor", "ceil"), ("exp", "log")),
+)
+_TWIN = {one: other for pair in _TWINS for one, other in (pair, pair[::-1])}
+_TRIANGLES = frozenset({"tril", "triu"})
+# Methods of tensors that also have an in-place form.
+_IN_PLACE = frozenset(
+    {
+        *("masked_fill", "add", "sub", "mul", "div", "exp", "neg", "clamp", "fill", "where"),
+        *("tril", "triu", "abs", "sqrt", "pow", "index_fill", "copy"),
+    }
+)
+_TURNED = frozenset({"T", "mT", "H", "mH"})
+_SYMMETRIC = frozenset({"transpose", "swapaxes", "swapdims", "max", "min", "maximum", "minimum"})
+_COUNTS = frozenset({"range", "arange"})
+_NUMBERS = frozenset({"int", "float", "bool"})
+_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The surroundings of a node."""
+
+    parent: Any
+    function: str  # its qualified name
+    libraries: frozenset[str]  # names that the module imports
+    alike: tuple[tuple[str, ...], ...]  # names that are easy to confuse
+    has_torch: bool
+    has_gradients: bool  # whether the function's arguments may have gradients
+
+
+def mutants_of(stage: Stage) -> tuple[Mutant, ...]:
+    """The mutants of the stage's solution, in the order of its lines.
+
+    Raises CourseError if the solution cannot be read, KitError if mutmut is not installed.
+    """
+    source, place = read_source(stage)
+    return mutants_of_source(source.replace("\r\n", "\n"), place)
+
+
+def mutants_of_source(source: str, place: str) -> tuple[Mutant, ...]:
+    """The mutants of a solution's text; `place` is the file's name in errors."""
+    solutions = list(solution_lines(source.split("\n"), place))
+    seen = {_bones(source)}
+    found: list[Mutant] = []
+    for where, operator, changed in _changes(source, solutions):
+        bones = _bones(changed)
+        if bones in seen or bones is None:  # equal to another one, or not valid Python
+            continue
+        seen.add(bones)
+        found.append(_mutant(source, where, operator, changed))
+    return tuple(_with_ordinals(found))
+
+
+def _with_ordinals(found: Iterable[Mutant]) -> Iterator[Mutant]:
+    """The mutants with distinct ids, even if a function has the same line twice."""
+    times: Counter[str] = Counter()
+    for mutant in found:
+        times[mutant.id] += 1
+        again = times[mutant.id]
+        yield replace(mutant, id=f"{mutant.id}-{again}") if again > 1 else mutant
+
+
+def _mutant(source: str, where: str, operator: str, changed: str) -> Mutant:
+    old, new = source.split("\n"), changed.split("\n")
+    first = 0
+    while old[first] == new[first]:
+        first += 1
+    last = -1
+    while old[last] == new[last] and min(len(old), len(new)) + last >= first:
+        last -= 1
+    before = _code(old[first : len(old) + last + 1])
+    after = _code(new[first : len(new) + last + 1])
+    digest = hashlib.sha256("\n".join([*before, "->", *after]).encode()).hexdigest()[:6]
+    return Mutant(f"{where}.{operator}.{digest}", where, operator, before, after, changed)
+
+
+def _code(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines without indentation and comments."""
+    bare = (_COMMENT.sub("", line).strip() for line in lines)
+    return tuple(line for line in bare if line and not line.startswith("#"))
+
+
+def _bones(source: str) -> str | None:
+    """The syntax tree as text, which ignores spaces, brackets and comments."""
+    try:
+        return ast.dump(ast.parse(source))
+    except SyntaxError:
+        return None
+
+
+def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str, str, str]]:
+    """For each change: the function, the operator, and the changed source."""
+    try:
+        import libcst as cst
+        from libcst.metadata import MetadataWrapper, PositionProvider
+        from mutmut.mutation.mutators import mutation_operators
+    except ImportError:
+        raise KitError("mutants need mutmut: install the kit with its extra 'author'") from None
+    wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
+    places = wrapper.resolve(PositionProvider)
+    module = wrapper.module
+    libraries = frozenset(_imported(module))
+    has_torch = _TORCH.search(source) is not None
+    general = [(kind, _name(make), make) for kind, make in mutation_operators]
+    own = _own_operators(cst)
+
+    def is_solution(node: cst.CSTNode) -> bool:
+        line = places[node].start.line - 1
+        return any(first < line < last for first, last in solutions)
+
+    def visit(
+        node: cst.CSTNode, around: _Around, in_default: bool
+    ) -> Iterator[tuple[str, str, cst.CSTNode, cst.CSTNode]]:
+        if isinstance(node, (cst.Annotation, cst.Import, cst.ImportFrom)) or _is_only_words(node):
+            return
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            if not around.function and _takes_numbers_alone(cst, node):
+                around = replace(around, has_gradients=False)
+            name = f"{around.function}.{node.name.value}".strip(".")
+            around = replace(around, function=name, alike=around.alike + tuple(_alike(node)))
+        if in_default or is_solution(node):
+            for kind, operator, make in general:
+                if isinstance(node, kind):
+                    yield from ((around.function, operator, node, new) for new in make(node))
+            for kind, operator, changed in own:
+                if isinstance(node, kind):
+                    news = changed(cst, node, around)
+                    yield from ((around.function, operator, node, new) for new in news)
+        if isinstance(node, cst.Raise):
+            return  # no check asserts an error's message
+        below = replace(around, parent=node)
+        in_default = in_default or isinstance(node, cst.Param)
+        for child in node.children:
+            if not isinstance(node, cst.Param) or child is node.default:
+                yield from visit(child, below, in_default)
+
+    begin = _Around(None, "", libraries, (), has_torch, has_torch)
+    at = 0
+    for statement in module.body:
+        code = module.code_for_node(statement)
+        at = source.index(code, at)
+        for where, operator, old, new in visit(statement, begin, False):
+            changed = statement.deep_replace(old, new)
+            assert isinstance(changed, cst.CSTNode)
+            text = module.code_for_node(changed)
+            yield where, operator, source[:at] + text + source[at + len(code) :]
+        at += len(code)
+    yield from _ignored_defaults(source, solutions)
+
+
+def _takes_numbers_alone(cst: Any, node: Any) -> bool:
+    """Whether it is a function whose parameters are all annotated as plain numbers."""
+    tree = ast.parse(cst.Module(body=[node]).code).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        return False
+    given = [each for each in ast.walk(tree.args) if isinstance(each, ast.arg)]
+    kinds = {ast.unparse(each.annotation) if each.annotation else "" for each in given}
+    return bool(kinds) and kinds <= _NUMBERS
+
+
+def _name(operator: Callable[..., Any]) -> str:
+    return operator.__name__.removeprefix("operator_")
+
+
+def _ignored_defaults(
+    source: str, solutions: list[tuple[int, int]]
+) -> Iterator[tuple[str, str, str]]:
+    """For each parameter with a default, a change that always uses the default."""
+    lines = source.split("\n")
+    for name, function in _functions(ast.parse(source), ""):
+        own = [
+            first for first, _ in solutions if function.lineno <= first < (function.end_lineno or 0)
+        ]
+        positional = function.args.posonlyargs + function.args.args
+        pairs = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))[::-1]
+        pairs += [
+            (argument, default)
+            for argument, default in zip(
+                function.args.kwonlyargs, function.args.kw_defaults, strict=True
+            )
+            if default is not None
+        ]
+        for first in own[:1]:
+            indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+            for argument, default in pairs:
+                line = f"{indent}{argument.arg} = {ast.unparse(default)}"
+                changed = [*lines[: first + 1], line, *lines[first + 1 :]]
+                yield name, "default_ignored", "\n".join(changed)
+
+
+def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            name = f"{within}.{child.name}".strip(".")
+            if isinstance(child, ast.FunctionDef):
+                yield name, child
+            yield from _functions(child, name)
+
+
+def _imported(module: cst.Module) -> Iterator[str]:
+    """The names that the module imports."""
+    for node in ast.walk(ast.parse(module.code)):
+        if isinstance(node, ast.Import):
+            yield from ((each.asname or each.name).split(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (each.asname or each.name for each in node.names)
+
+
+def _alike(node: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[str, ...]]:
+    """Names that are easy to confuse: parameters of one type, attributes made by one function.
+
+    An attribute has the form `self.name`.
+    """
+    import libcst as cst
+
+    code = cst.Module(body=[node]).code
+    tree = ast.parse(code).body[0]
+    if isinstance(tree, ast.FunctionDef):
+        by_type: dict[str, list[str]] = {}
+        for argument in tree.args.args:
+            if argument.annotation is not None:
+                by_type.setdefault(ast.unparse(argument.annotation), []).append(argument.arg)
+        yield from (tuple(names) for names in by_type.values())
+    else:
+        made: dict[str, list[str]] = {}
+        for each in ast.walk(tree):
+            if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
+                target = ast.unparse(each.targets[0])
+                if target.startswith("self."):
+                    made.setdefault(ast.unparse(each.value.func), []).append(target)
+        yield from (tuple(names) for names in made.values())
+
+
+def _is_only_words(node: Any) -> bool:
+    """Whether a node is a docstring or another string statement."""
+    import libcst as cst
+
+    return isinstance(node, cst.Expr) and isinstance(
+        node.value, (cst.SimpleString, cst.ConcatenatedString)
+    )
+
+
+# --- our own operators: each yields replacements of a node ---------------------------------------
+
+
+def _called(node: Any) -> str:
+    """The last name of the called function: "c" of a.b.c()."""
+    func = node.func
+    name = getattr(func, "attr", func)
+    return str(getattr(name, "value", ""))
+
+
+def _integer(node: Any) -> int | None:
+    """The value of an integer literal, maybe with a minus."""
+    import libcst as cst
+
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        value = _integer(node.expression)
+        return None if value is None else -value
+    return None
+
+
+def _number(cst: Any, value: int) -> Any:
+    number = cst.Integer(str(abs(value)))
+    return number if value >= 0 else cst.UnaryOperation(cst.Minus(), number)
+
+
+def _root(node: Any) -> str:
+    """The first name of a.b.c, "" if there is none."""
+    while hasattr(node, "attr"):
+        node = node.value
+    return node.value if isinstance(getattr(node, "value", None), str) else ""
+
+
+def _other_argument(node: Any, index: int, value: Any) -> Any:
+    arguments = list(node.args)
+    arguments[index] = arguments[index].with_changes(value=value)
+    return node.with_changes(args=arguments)
+
+
+def _other_axis(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.sum(dim=-1) -> x.sum(dim=0)`"""
+    name = _called(node)
+    is_method = _root(node.func) not in around.libraries
+    for index, argument in enumerate(node.args):
+        value = _integer(argument.value)
+        if value is None:
+            continue
+        word = argument.keyword.value if argument.keyword else None
+        over_axes = name in _OVER_AXES or name.endswith(_EXTREMES)
+        is_axis = over_axes and (is_method or index > 0)
+        is_axis = is_axis or (name in _AXES_SECOND and index > 0)
+        if word in _AXIS_WORDS or (word is None and is_axis):
+            for axis in _other_axes(value):
+                yield _other_argument(node, index, _number(cst, axis))
+
+
+def _other_axes(axis: int) -> Iterator[int]:
+    return (other for other in (_AXES if axis >= 0 else _LAST_AXES) if other != axis)
+
+
+def _other_size(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.shape[-1] -> x.shape[-2]`"""
+    if not _is_shape(cst, node) or len(node.slice) != 1:
+        return
+    index = node.slice[0].slice
+    value = _integer(index.value) if isinstance(index, cst.Index) else None
+    if value is not None:
+        for axis in _other_axes(value):
+            new = cst.SubscriptElement(cst.Index(_number(cst, axis)))
+            yield node.with_changes(slice=[new])
+
+
+def _is_shape(cst: Any, node: Any) -> bool:
+    return isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
+
+
+def _unwrapped_call(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.transpose(1, 2) -> x, sqrt(x) -> x`"""
+    if isinstance(around.parent, cst.Expr):
+        return  # another operator drops the whole statement
+    func = node.func
+    is_method = isinstance(func, cst.Attribute) and _root(func) not in around.libraries
+    if is_method and not (isinstance(func.value, cst.Name) and func.value.value == "self"):
+        yield _bracketed(cst, func.value)
+    elif node.args and node.args[0].keyword is None and not node.args[0].star:
+        yield _bracketed(cst, node.args[0].value)
+
+
+def _unwrapped_attribute(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.mT -> x`"""
+    if node.attr.value in _TURNED:
+        yield _bracketed(cst, node.value)
+    if node.attr.value == "inf":
+        yield cst.Float("1e9")  # large, but finite
+
+
+def _unwrapped_subscript(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x[:, None] -> x`"""
+    if not _is_shape(cst, node):
+        yield _bracketed(cst, node.value)
+
+
+def _bracketed(cst: Any, node: Any) -> Any:
+    """The node, in brackets if it needs them."""
+    if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript)):
+        return node
+    if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.List)):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def _one_side(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x / y -> x`"""
+    yield _bracketed(cst, node.left)
+    yield _bracketed(cst, node.right)
+
+
+def _other_comparison(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x == y -> x <= y`; mutmut has `x != y`"""
+    others = {
+        cst.Equal: (cst.LessThanEqual, cst.GreaterThanEqual),
+        cst.NotEqual: (cst.LessThan, cst.GreaterThan),
+        cst.LessThan: (cst.GreaterThan, cst.GreaterThanEqual),
+        cst.LessThanEqual: (cst.GreaterThan, cst.GreaterThanEqual),
+        cst.GreaterThan: (cst.LessThan, cst.LessThanEqual),
+        cst.GreaterThanEqual: (cst.LessThan, cst.LessThanEqual),
+    }
+    for other in others.get(type(node.operator), ()):
+        yield node.with_changes(operator=other())
+
+
+def _twin(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.tril() -> x.triu()`"""
+    twin = _TWIN.get(_called(node))
+    if twin is None:
+        return
+    if isinstance(node.func, cst.Name):
+        yield node.with_changes(func=cst.Name(twin))
+    else:
+        yield node.with_changes(func=node.func.with_changes(attr=cst.Name(twin)))
+
+
+def _diagonal(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.tril() -> x.tril(diagonal=1)`"""
+    needed = int(_root(node.func) in around.libraries)
+    if _called(node) in _TRIANGLES and len(node.args) == needed:
+        for diagonal in (-1, 1):
+            new = cst.Arg(_number(cst, diagonal), keyword=cst.Name("diagonal"), equal=_equal(cst))
+            yield node.with_changes(args=[*node.args, new])
+
+
+def _equal(cst: Any) -> Any:
+    none = cst.SimpleWhitespace("")
+    return cst.AssignEqual(none, none)
+
+
+def _detached(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`return x -> return x.detach()`"""
+    value = node.value
+    if around.has_gradients and value is not None and not isinstance(value, cst.Tuple):
+        yield node.with_changes(value=_detach(cst, value))
+
+
+def _detached_argument(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`f(x) -> f(x.detach())`"""
+    value = node.value
+    is_name = isinstance(value, cst.Name) and value.value not in ("True", "False", "None")
+    if around.has_gradients and is_name and not node.star:
+        yield node.with_changes(value=_detach(cst, value))
+
+
+def _detached_element(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`return x, y -> return x.detach(), y`"""
+    if around.has_gradients and isinstance(around.parent, cst.Return):
+        for index, element in enumerate(node.elements):
+            elements = list(node.elements)
+            elements[index] = element.with_changes(value=_detach(cst, element.value))
+            yield node.with_changes(elements=elements)
+
+
+def _detach(cst: Any, value: Any) -> Any:
+    return cst.Call(cst.Attribute(_bracketed(cst, value), cst.Name("detach")))
+
+
+def _in_place(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.add(1) -> x.add_(1)`"""
+    name = _called(node)
+    is_method = isinstance(node.func, cst.Attribute) and _root(node.func) not in around.libraries
+    if is_method and around.has_torch and name in _IN_PLACE:
+        yield node.with_changes(func=node.func.with_changes(attr=cst.Name(f"{name}_")))
+
+
+def _swapped_arguments(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x.view(a, b) -> x.view(b, a)`"""
+    if _called(node) in _SYMMETRIC:
+        return
+    for index in range(len(node.args) - 1):
+        one, other = node.args[index : index + 2]
+        if one.keyword is None and other.keyword is None and not one.star and not other.star:
+            arguments = list(node.args)
+            arguments[index] = one.with_changes(value=other.value)
+            arguments[index + 1] = other.with_changes(value=one.value)
+            yield node.with_changes(args=arguments)
+
+
+def _elements(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`return x, y -> return y, x`; `for x in (y, z) -> for x in (y,)`"""
+    if len(node.elements) < 2:
+        return
+    if isinstance(around.parent, (cst.Return, cst.Assign, cst.AssignTarget)):
+        for index in range(len(node.elements) - 1):
+            one, other = node.elements[index : index + 2]
+            elements = list(node.elements)
+            elements[index] = one.with_changes(value=other.value)
+            elements[index + 1] = other.with_changes(value=one.value)
+            yield node.with_changes(elements=elements)
+    else:
+        for index in range(len(node.elements)):
+            left = [element for number, element in enumerate(node.elements) if number != index]
+            if len(left) == 1 and isinstance(node, cst.Tuple):
+                left = [left[0].with_changes(comma=cst.Comma())]
+            yield node.with_changes(elements=left)
+
+
+def _condition(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`if x -> if True, if False`"""
+    for value in ("True", "False"):
+        yield node.with_changes(test=cst.Name(value))
+
+
+def _no_loop(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`for x in y -> for x in ()`"""
+    yield node.with_changes(iter=cst.Tuple([]))
+
+
+def _bound(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x[:n] -> x[:], x[:n - 1], x[:n + 1]`"""
+    for side in ("lower", "upper", "step"):
+        value = getattr(node, side)
+        if value is not None:
+            yield node.with_changes(**{side: None})
+            for other in _off_by_one(cst, value):
+                yield node.with_changes(**{side: other})
+
+
+def _count(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`range(n) -> range(n - 1), range(n + 1)`"""
+    if _called(node) in _COUNTS:
+        for index, argument in enumerate(node.args):
+            if argument.keyword is None:
+                for other in _off_by_one(cst, argument.value):
+                    yield _other_argument(node, index, other)
+
+
+def _off_by_one(cst: Any, value: Any) -> Iterator[Any]:
+    left = value if isinstance(value, cst.BinaryOperation) else _bracketed(cst, value)
+    for operator in (cst.Subtract(), cst.Add()):
+        yield cst.BinaryOperation(left, operator, cst.Integer("1"))
+
+
+def _one_less(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`2 -> 1`; mutmut has 3"""
+    if isinstance(node, cst.Integer) and node.evaluated_value > 0:
+        yield _number(cst, node.evaluated_value - 1)
+
+
+def _none_default(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`def f(x=None) -> def f(x=...)`"""
+    if isinstance(around.parent, cst.Param) and node.value == "None":
+        yield cst.Ellipsis()
+
+
+def _sibling_name(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`f(x) -> f(y)`, where x and y are parameters of one type"""
+    parent = around.parent
+    is_value = isinstance(parent, cst.Attribute) and parent.value is node
+    if isinstance(parent, (cst.Attribute, cst.AssignTarget)) and not is_value:
+        return
+    if isinstance(parent, cst.Arg) and parent.keyword is node:
+        return
+    for names in around.alike:
+        if node.value in names:
+            yield from (cst.Name(name) for name in names if name != node.value)
+
+
+def _sibling_attribute(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`self.x -> self.y`, where one function made both"""
+    if isinstance(around.parent, cst.AssignTarget):
+        return
+    if not (isinstance(node.value, cst.Name) and node.value.value == "self"):
+        return
+    for names in around.alike:
+        if f"self.{node.attr.value}" in names:
+            for name in names:
+                if name != f"self.{node.attr.value}":
+                    yield node.with_changes(attr=cst.Name(name.removeprefix("self.")))
+
+
+def _other_error(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`raise ValueError(x) -> raise RuntimeError(x)`"""
+    if isinstance(node.exc, cst.Call):
+        yield node.with_changes(exc=node.exc.with_changes(func=cst.Name("RuntimeError")))
+
+
+def _dropped(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`x = y -> pass`"""
+    kept = (cst.Pass, cst.Raise, cst.Import, cst.ImportFrom)  # "condition" already drops a raise
+    if not isinstance(node.body[0], kept) and not _is_only_words(node.body[0]):
+        yield node.with_changes(body=[cst.Pass()])
+
+
+def _no_decorators(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`@f def g -> def g`"""
+    for index in range(len(node.decorators)):
+        left = [each for number, each in enumerate(node.decorators) if number != index]
+        yield node.with_changes(decorators=left)
+
+
+def _no_filter(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+    """`[x for x in y if z] -> [x for x in y]`"""
+    if node.ifs:
+        yield node.with_changes(ifs=[])
+
+
+_Own = Callable[[Any, Any, _Around], Iterator[Any]]
+
+
+def _own_operators(cst: Any) -> tuple[tuple[Any, str, _Own], ...]:
+    """The kinds of nodes, the name and the function of each of our own operators."""
+    return (
+        (cst.Call, "axis", _other_axis),
+        (cst.Subscript, "size", _other_size),
+        (cst.Call, "unwrap", _unwrapped_call),
+        (cst.Attribute, "unwrap", _unwrapped_attribute),
+        (cst.Subscript, "unwrap", _unwrapped_subscript),
+        (cst.BinaryOperation, "one_side", _one_side),
+        (cst.BooleanOperation, "one_side", _one_side),
+        (cst.ComparisonTarget, "compare", _other_comparison),
+        (cst.Call, "twin", _twin),
+        (cst.Call, "diagonal", _diagonal),
+        ((cst.Assign, cst.AnnAssign, cst.Return), "detach", _detached),
+        (cst.Arg, "detach", _detached_argument),
+        (cst.Tuple, "detach", _detached_element),
+        (cst.Call, "in_place", _in_place),
+        (cst.Call, "swap", _swapped_arguments),
+        ((cst.Tuple, cst.List), "elements", _elements),
+        ((cst.If, cst.While, cst.IfExp), "condition", _condition),
+        (cst.CompIf, "condition", _condition),
+        (cst.CompFor, "condition", _no_filter),
+        (cst.For, "loop", _no_loop),
+        (cst.Slice, "bound", _bound),
+        (cst.Call, "bound", _count),
+        (cst.Integer, "number", _one_less),
+        (cst.Name, "default", _none_default),
+        (cst.Name, "sibling", _sibling_name),
+        (cst.Attribute, "sibling", _sibling_attribute),
+        (cst.Raise, "error", _other_error),
+        (cst.SimpleStatementLine, "drop", _dropped),
+        (cst.FunctionDef, "decorator", _no_decorators),
+    )

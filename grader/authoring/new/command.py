@@ -1,0 +1,91 @@
+"""`grade new STAGE --title "..."`: writes the files of a new stage, or starts a new course."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.authoring.new.files import new_course, new_stage
+from grader.command.output import short_path
+from grader.read.course_file import FILE_NAME
+from grader.read.workspace import is_workspace, locate_whole_course, nearest_root
+from grader.types.course import Course
+from grader.types.errors import KitError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade new`."""
+    parser.description = (
+        "Write the files of a new stage. The stage runs at once; lines that say TODO: are yours to "
+        "write, and `grade verify` lists them. Without STAGE: start a course in the folder of "
+        "--course. It never overwrites a file."
+    )
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="the stage's slug, such as half_turn"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="the title of the stage or the course")
+    parser.add_argument(
+        "--after", metavar="SLUG", help="the stage before the new one (default: the last)"
+    )
+    parser.add_argument("--bonus", action="store_true", help="make it a bonus stage")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write a stage or a course; print the written files and the next commands."""
+    if args.stage is None:
+        return _new_course(args)
+    course = _authors_course(args.course)
+    title = _title(args, f"grade new {args.stage}")
+    stage, files = new_stage(course, args.stage, title, after=args.after, bonus=args.bonus)
+    _tell(course.root, files, added_to=FILE_NAME)
+    where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
+    print(f"It has {stage.points:g} points and requires no stage: change its table if needed.")
+    print(f"See what is left to do:        grade verify {stage.slug}{where}")
+    print(f"See it as a learner:           grade {stage.slug}{where}")
+    print(f"After a change in solutions/:  grade stubs{where}")
+    return 0
+
+
+def _new_course(args: argparse.Namespace) -> int:
+    if args.course is None:
+        raise KitError("name the stage, or start a course: `grade new --course DIR --title TEXT`")
+    for option in ("after", "bonus"):
+        if getattr(args, option):
+            raise KitError(f"--{option} needs a stage: type `grade new STAGE`")
+    title = _title(args, f"grade new --course {shlex.quote(str(args.course))}")
+    course, files = new_course(args.course, title)
+    _tell(course.root, files)
+    print(f"Try it:              cd {shlex.quote(short_path(course.root))} && grade verify")
+    print('Then the next stage: grade new STAGE --title "..."')
+    return 0
+
+
+def _authors_course(given: Path | None) -> Course:
+    """The course to add to: the named one, else the one around the working folder. KitError."""
+    if given is not None and not given.exists():
+        raise KitError(f"{given}: does not exist: without STAGE, `grade new` starts a course there")
+    nearest = nearest_root(Path.cwd())
+    if given is None and (nearest is None or is_workspace(nearest)):
+        raise KitError("this is not a course's folder: go to one, or name it with --course DIR")
+    return locate_whole_course(given or nearest)
+
+
+def _title(args: argparse.Namespace, words: str) -> str:
+    if args.title is None:
+        raise KitError(f'a title is missing: {words} --title "Half a turn"')
+    title: str = args.title
+    return title
+
+
+def _tell(root: Path, files: Sequence[Path], added_to: str = "") -> None:
+    """Print the files by their paths in the course's folder, and that folder if it is another."""
+    if root != Path.cwd():
+        print(f"In {short_path(root)}:")
+    if added_to:
+        print(f"added to: {added_to}")
+    for file in files:
+        print(f"written: {file.relative_to(root).as_posix()}")
+    print()

@@ -1,0 +1,293 @@
+"""The files that `grade new` writes: a new stage, or a new course with a first stage.
+
+A new stage runs at once: its task is to double the input. So its stub is not started, its solution
+passes and its wrong answers fail from the start; the author replaces the lines that say `TODO:`.
+
+`stage_files` and `with_stage` are pure; `new_stage` and `new_course` write everything or nothing,
+and never overwrite a file.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from grader.read.course_file import FILE_NAME, course_of_text, slug_fault
+from grader.read.files import write_whole
+from grader.read.stubs import stub_of
+from grader.read.workspace import installed_folder, nearest_root
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+from grader.types.resources import filled
+
+_LONGEST_TITLE = 60  # characters: a title takes one line of the screen
+_FIRST = "first_step", "The first step"
+_STAGE = re.compile(r"[ \t]*\[\[[ \t]*stages[ \t]*\]\]")
+_OTHER_TABLE = re.compile(r"[ \t]*\[\[?(?![\[ \t]*stages[ \t]*\.)")  # not part of a stage's
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class _Style:
+    """How a course's files are written for the library that it uses.
+
+    `kind` is the kind of the function's result, `type` its annotation, and `make` the function that
+    makes one from a list. `family` is the first word in the names of its templates. A style with
+    `gradients` has a check of them.
+    """
+
+    kind: str
+    type: str
+    imports: str
+    make: str
+    family: str
+    gradients: bool = False
+
+
+def new_stage(
+    course: Course, slug: str, title: str, *, after: str | None = None, bonus: bool = False
+) -> tuple[Stage, tuple[Path, ...]]:
+    """Add a stage to `course`, after the stage `after` or as the last; returns it and its files.
+
+    Raises KitError; then nothing was written.
+    """
+    if course.root == installed_folder():
+        raise KitError(
+            "an installed course cannot be changed: `grade new --course DIR` starts a new one"
+        )
+    _refuse_title(title)
+    _refuse_slug(course, slug)
+    file = course.root / FILE_NAME
+    try:
+        old = file.read_bytes().decode()
+    except OSError as error:
+        raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
+    table = _table(slug, title, _style(course.preload), bonus=bonus)
+    text = with_stage(old, [each.slug for each in course.stages], table, after)
+    stage = _added(course, course_of_text(text, file), slug, after)
+    files = stage_files(stage, course.preload)
+    for path in files:
+        if os.path.lexists(path):
+            place = path.relative_to(course.root).as_posix()
+            raise KitError(f"{place}: exists already: move it, or choose another slug")
+    with _all_or_nothing(course.root) as made:
+        _write(files, made)
+        write_whole(file, text)
+    return stage, tuple(files)
+
+
+def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
+    """Start a course in `root`, an empty or new folder; returns it and its files.
+
+    Raises KitError; then nothing was written.
+    """
+    _refuse_title(title)
+    if (root / FILE_NAME).exists():
+        raise KitError(f"{root}: is a course already: `grade new STAGE` adds to it")
+    name = root.resolve().name
+    if not _FOLDER.fullmatch(name):
+        raise KitError(f"'{name}': name the folder with letters, digits, '.', '_' and '-'")
+    try:
+        if os.listdir(root):
+            raise KitError(f"{root}: is not empty: choose a new folder")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise KitError(f"{root}: cannot hold a course: {error.strerror}") from None
+    shown, root = root, root.resolve()
+    outer = nearest_root(root)
+    if outer is not None:
+        raise KitError(f"{shown}: is inside the course or workspace {outer}: choose another folder")
+    table = _table(*_FIRST, _ARRAY_STYLES["numpy"])
+    text = filled(
+        __package__,
+        "templates/course.toml",
+        name=json.dumps(name),
+        title=_quoted(title),
+        table=table,
+    )
+    course = course_of_text(text, root / FILE_NAME)
+    files = {
+        root / FILE_NAME: text,
+        root / "README.md": filled(
+            __package__, "templates/readme.md", title=title, slug=course.stages[0].slug
+        ),
+        root / ".gitignore": ".grade/\n__pycache__/\n",
+        **stage_files(course.stages[0], course.preload),
+    }
+    with _all_or_nothing(course.root) as made:
+        _write(files, made)
+    return course, tuple(files)
+
+
+def stage_files(stage: Stage, preload: tuple[str, ...]) -> dict[Path, str]:
+    """The texts of all files of a new stage, by path."""
+    style = _style(preload)
+    words = {
+        "slug": stage.slug,
+        "title": stage.title,
+        "summary": stage.title.replace("\\", "\\\\").replace('"', '\\"').rstrip(".") + ".",
+        "imports": style.imports,
+        "make": style.make,
+        "type": style.type,
+    }
+
+    def text(name: str) -> str:
+        return filled(__package__, f"templates/{name}", **words)
+
+    words |= {
+        "points": "5" if style.gradients else "7",
+        "and_gradients": "expect_gradients_close, " if style.gradients else "",
+    }
+    words["gradients"] = text("gradients_check.txt") if style.gradients else ""
+    solution = text(f"{style.family}_solution.txt")
+    return {
+        stage.solution_file: solution,
+        stage.exercise_file: stub_of(solution, stage.slug),
+        stage.check_file: text(f"{style.family}_checks.txt"),
+        stage.hints_file: text("hints.md"),
+        stage.misconceptions_file: text(f"{style.family}_misconceptions.txt"),
+        stage.accepted_folder / "added_up.py": text("accepted.txt"),
+    }
+
+
+def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> str:
+    """The text of a course.toml with one more table, after that of the stage `after`.
+
+    Without `after` the table comes last. Everything else is unchanged; comments above the next
+    table stay with it. Raises KitError for an unknown `after`, CourseError if the tables of the
+    stages `slugs` cannot be found.
+    """
+    if after is not None and after not in slugs:
+        close = difflib.get_close_matches(after, slugs, n=1)
+        advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows all stages"
+        raise KitError(f"--after: there is no stage '{after}'; {advice}")
+    lines = text.splitlines(keepends=True)
+    headers = [number for number, line in enumerate(lines) if _STAGE.match(line)]
+    if len(headers) != len(slugs):
+        raise CourseError(_BY_HAND)
+    last = start = headers[slugs.index(after) if after is not None else -1]
+    for number in range(start + 1, len(lines)):
+        line = lines[number].strip()
+        if _OTHER_TABLE.match(lines[number]):
+            break
+        if line and (not line.startswith("#") or last == number - 1):
+            last = number
+    newline = "\r\n" if lines[0].endswith("\r\n") else "\n"
+    before = "".join(lines[: last + 1]).rstrip("\r\n") + newline
+    return before + newline + table.replace("\n", newline) + "".join(lines[last + 1 :])
+
+
+def _table(slug: str, title: str, style: _Style, *, bonus: bool = False) -> str:
+    return filled(
+        __package__,
+        "templates/stage.toml",
+        slug=slug,
+        title=_quoted(title),
+        kind=style.kind,
+        bonus="bonus = true\n" if bonus else "",
+    )
+
+
+def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage:
+    """The new stage. Raises CourseError if it is misplaced or anything else has changed."""
+    stage = grown.stage(slug)
+    place = grown.stages.index(stage)
+    before, behind = grown.stages[:place], grown.stages[place + 1 :]
+    others = replace(grown, stages=before + behind, assignments=())
+    follows = before[-1:] == ((course.stage(after) if after is not None else course.stages[-1]),)
+    if others != replace(course, assignments=()) or not follows:
+        raise CourseError(_BY_HAND)
+    return stage
+
+
+def _quoted(text: str) -> str:
+    """`text` as a TOML string, which has the form of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _style(preload: tuple[str, ...]) -> _Style:
+    return next((_ARRAY_STYLES[name] for name in _ARRAY_STYLES if name in preload), _NUMBER_STYLE)
+
+
+def _refuse_title(title: str) -> None:
+    if not title.strip() or not title.isprintable():
+        raise KitError('--title: give it a line of text, such as --title "Half a turn"')
+    if len(title) > _LONGEST_TITLE:
+        raise KitError(f"--title: has {len(title)} characters: use at most {_LONGEST_TITLE}")
+
+
+def _refuse_slug(course: Course, slug: str) -> None:
+    fault = slug_fault(slug)
+    if fault is not None:
+        better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).strip("_0123456789")
+        known = better == slug or slug_fault(better) is not None
+        raise KitError(
+            f"'{slug}' {fault}: " + ("choose another slug" if known else f"try '{better}'")
+        )
+    if hasattr(builtins, slug):
+        raise KitError(f"'{slug}' is a built-in name of Python: choose another slug")
+    if slug == "conftest" or slug.startswith("test_"):
+        raise KitError(f"pytest would treat '{slug}' as a test file: choose another slug")
+    for stage in course.stages:
+        if slug == stage.slug:
+            raise KitError(f"stage '{slug}' exists already: choose another slug")
+        if slug in [entry.name for entry in stage.entry_points]:
+            raise KitError(f"stage '{stage.slug}' defines '{slug}': choose another slug")
+    if _is_installed(slug):
+        raise KitError(f"'{slug}' would hide an installed package: choose another slug")
+
+
+def _is_installed(name: str) -> bool:
+    """Whether such a module is installed; the working folder does not count."""
+    entries = [entry for entry in sys.path if entry and Path(entry) != Path.cwd()]
+    spec = PathFinder.find_spec(name, entries)
+    return spec is not None and spec.origin is not None  # a folder without code has none
+
+
+@contextmanager
+def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
+    """If the block fails, remove the files and folders in the yielded list.
+
+    An OSError becomes a KitError that names the file by its path in `root`.
+    """
+    made: list[Path] = []
+    try:
+        yield made
+    except BaseException as error:
+        for path in reversed(made):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        if isinstance(error, OSError):
+            place = os.path.relpath(error.filename or root, root)
+            raise KitError(f"{place}: cannot be written: {error.strerror}") from None
+        raise
+
+
+def _write(files: Mapping[Path, str], made: list[Path]) -> None:
+    """Write new files and their folders, and append each to `made`. Raises OSError."""
+    for path, text in files.items():
+        for folder in [above for above in reversed(path.parents) if not above.exists()]:
+            folder.mkdir()
+            made.append(folder)
+        with open(path, "x", encoding="utf-8", newline="\n") as file:
+            made.append(path)
+            file.write(text)
+
+
+_BY_HAND = f"{FILE_NAME}: has no [[stages]] table for each stage: add the new one by hand"
+
+_ARRAY_STYLES = {
+    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", "arrays", True),
+    "numpy": _Style("array", "np.ndarray", "import numpy as np\n", "np.array", "arrays"),
+}
+_NUMBER_STYLE = _Style("number", "float", "", "", "numbers")

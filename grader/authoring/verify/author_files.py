@@ -1,0 +1,271 @@
+"""Checks an author's files without running them: missing files, faulty files, stray files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from grader.authoring.mutants.record import read_records
+from grader.channels.leaks import (
+    leaks,
+    revealed_values,
+    secret_lines,
+    solution_lines,
+    solution_values,
+    words_of,
+)
+from grader.channels.student_copy import stage_files
+from grader.learning.hints.ladder import above_last_rung
+from grader.learning.predict.questions import read_predictions
+from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.workspace import installed_folder
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+
+LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
+_CONFTEST = "conftest.py"
+_NOT_READ = "the grader never reads it: move its fixtures into the check files"
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def check_place(stage: Stage, check: str) -> str:
+    """The file and line of a check, given by its id."""
+    name = f"test_{check.partition('.')[2]}"
+    text = stage.check_file.read_text(encoding="utf-8-sig")
+    place = stage.place(stage.check_file)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(rf"(async )?def {name}\b", line):
+            return f"{place}:{number}"
+    return place
+
+
+def accepted_files(stage: Stage) -> list[Path]:
+    """The right answers in other styles."""
+    return sorted(stage.accepted_folder.glob("*.py"))
+
+
+def files_of(stage: Stage) -> list[Path]:
+    """All existing files of a stage."""
+    files = (
+        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
+        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
+        *(stage.mutants_file, *accepted_files(stage)),
+    )
+    return [file for file in files if file.is_file()]
+
+
+def _repeated(stage: Stage) -> Iterator[str]:
+    """A message for each right answer that repeats another one or the solution."""
+    files = [stage.solution_file, *accepted_files(stage)]
+    texts = [file.read_text(encoding="utf-8-sig", errors="replace") for file in files]
+    for number, file in enumerate(files):
+        for earlier, text in zip(files[:number], texts, strict=False):
+            if same_but_for_words(text, texts[number]):
+                yield f"{stage.place(file)}: repeats {stage.place(earlier)}: remove it"
+                break
+
+
+def missing_files(stage: Stage) -> Iterator[str]:
+    """A message for each file that a stage must have but lacks."""
+    for file, advice in (
+        (stage.solution_file, "write the solution"),
+        (stage.check_file, "write the checks"),
+        (stage.hints_file, "write the hints"),
+        (stage.misconceptions_file, "write the misconceptions"),
+    ):
+        if not file.is_file():
+            yield f"{stage.place(file)}: is missing: {advice}"
+    if stage.solution_file.is_file() and not stage.exercise_file.is_file():
+        yield f"{stage.place(stage.exercise_file)}: is missing: run grade stubs"
+
+
+def file_problems(stage: Stage) -> Iterator[str]:
+    """The faults of a stage's existing files."""
+    if stage.solution_file.is_file():
+        yield from _found(lambda: _stub_problems(stage))
+        yield from _repeated(stage)
+    for file in (stage.check_file, stage.misconceptions_file):
+        if file.is_file():
+            yield from _hidden(stage, file)
+    if stage.check_file.is_file():
+        yield from _check_titles(stage)
+    if stage.hints_file.is_file():
+        yield from _found(lambda: _hint_problems(stage))
+    if stage.predictions_file.is_file():
+        yield from _found(lambda: read_predictions(stage))
+    yield from _found(lambda: read_records(stage))
+
+
+def _found(problems: Callable[[], object]) -> list[str]:
+    """The problems in a file, or the one problem that makes it unreadable."""
+    try:
+        found = problems()
+    except KitError as error:
+        return [str(error)]
+    return found if isinstance(found, list) else []
+
+
+def _stub_problems(stage: Stage) -> list[str]:
+    stub = read_stub(stage)
+    problems = []
+    if stage.exercise_file.is_file():
+        present = stage.exercise_file.read_bytes()
+        if present.decode(errors="replace").replace("\r\n", "\n") != stub:
+            place = stage.place(stage.exercise_file)
+            begun = not same_but_for_words(present.decode(errors="replace"), stub)
+            advice = f"run grade stubs{f' {stage.slug} --force' if begun else ''}"
+            problems.append(f"{place}: does not match the solution: {advice}")
+    secrets = solution_lines(stage)
+    words = words_of(stub)
+    text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
+    given = {stage.place(stage.exercise_file): text.encode()}
+    return problems + _leaks(given, secrets, solution_values(stage))
+
+
+def _hint_problems(stage: Stage) -> list[str]:
+    """Lines of the solution in the hints; only the last rung may have some."""
+    earlier = above_last_rung(stage)
+    if not stage.solution_file.is_file():
+        return []
+    given = {stage.place(stage.hints_file): earlier.encode()}
+    return _leaks(given, solution_lines(stage), solution_values(stage))
+
+
+def _leaks(
+    given: dict[str, bytes], lines: Mapping[str, str], values: Mapping[str, str]
+) -> list[str]:
+    """A message for each line that gives away a line or a value of the solution."""
+    found = leaks(given, lines)
+    there = {(leak.file, leak.line) for leak in found}
+    more = [leak for leak in revealed_values(given, values) if (leak.file, leak.line) not in there]
+    return [str(leak) for leak in [*found, *more]]
+
+
+def _hidden(stage: Stage, file: Path) -> Iterator[str]:
+    """A message for each function or class that a later one of the same name hides."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8-sig"))
+    except (SyntaxError, ValueError):
+        return
+    lines: dict[str, int] = {}
+    for node in tree.body:
+        if isinstance(node, (_Function, ast.ClassDef)) and node.name != "_":
+            if node.name in lines and not _is_overloaded(node):
+                at = f"{stage.place(file)}:{node.lineno}"
+                yield f"{at}: {node.name} hides the one in line {lines[node.name]}: rename one"
+            if not _is_overloaded(node):
+                lines[node.name] = node.lineno
+
+
+def _is_overloaded(node: _Function | ast.ClassDef) -> bool:
+    return any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
+
+
+def _check_titles(stage: Stage) -> Iterator[str]:
+    """Faults of the checks' titles; a file that is not valid Python is reported elsewhere."""
+    try:
+        tree = ast.parse(stage.check_file.read_text(encoding="utf-8-sig"))
+    except (SyntaxError, ValueError):
+        return
+    place = stage.place(stage.check_file)
+    for node in tree.body:
+        if not isinstance(node, _Function) or not node.name.startswith("test_"):
+            continue
+        at = f"{place}:{node.lineno}: {node.name}"
+        title = (ast.get_docstring(node) or "").partition("\n")[0]
+        if not title:
+            yield f"{at} has no title: write a docstring"
+        elif len(title) > LONGEST_TITLE:
+            yield f"{at}: its title has {len(title)} characters: use at most {LONGEST_TITLE}"
+        elif title.endswith(".") and not title.endswith("..."):
+            yield f"{at}: its title ends with a full stop: remove it"
+
+
+def strays(course: Course) -> Iterator[str]:
+    """A message for each file in the author's folders that belongs to no stage."""
+    known = {path for stage in course.stages for path in files_of(stage)}
+    fixtures = course.root / "tests" / "checks" / _CONFTEST
+    known.add(fixtures)
+    folders = {file.parent for stage in course.stages for file in _homes(stage)}
+    for folder in sorted(folders):
+        yield from _strays(course, folder, known, folders)
+    if fixtures.is_file() and not _is_kits_own(fixtures):
+        yield f"{fixtures.relative_to(course.root).as_posix()}: {_NOT_READ}"
+    above = course.root / "tests" / _CONFTEST
+    if above.is_file():
+        yield f"tests/{_CONFTEST}: belongs to no stage, and pytest would run it: remove it"
+
+
+def _is_kits_own(conftest: Path) -> bool:
+    """Whether it is the kit's own, which lets pytest run the checks without `grade`."""
+    roots = (Path(__file__).parents[3], installed_folder())
+    files = [root / "tests" / "checks" / _CONFTEST for root in roots]
+    text = conftest.read_bytes()
+    return any(file.is_file() and file.read_bytes() == text for file in files)
+
+
+def _homes(stage: Stage) -> Iterable[Path]:
+    return (
+        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
+        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
+        *(stage.mutants_file, stage.accepted_folder, stage.accepted_folder / "any.py"),
+    )
+
+
+def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) -> Iterator[str]:
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        passing = path.name.startswith(".") or path.name == "__pycache__"
+        if path in known or path in folders or passing:
+            continue
+        place = path.relative_to(course.root).as_posix()
+        yield f"{place}{'/' if path.is_dir() else ''}: belongs to no stage: rename or remove it"
+
+
+def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """A message for each stage whose solution imports a stage that `requires` does not name.
+
+    A learner's mistake in that stage would be blamed on this one, and a class could get a stub that
+    cannot be imported.
+    """
+    slugs = {stage.slug for stage in course.stages}
+    for stage in stages:
+        known = {stage.slug, *(earlier.slug for earlier in course.required(stage))}
+        try:
+            tree = ast.parse(stage.solution_file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        lacks: dict[str, int] = {}
+        for node in ast.walk(tree):
+            for name in _imported(node):
+                if name in slugs - known:
+                    lacks.setdefault(name, getattr(node, "lineno", 0))
+        for name, line in lacks.items():
+            place = f"{stage.place(stage.solution_file)}:{line}"
+            yield stage, f"{place}: imports {name}: add it to the stage's `requires` in course.toml"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def given_away(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """A message for each reason why students must not get the files of these stages."""
+    given = {}
+    for stage in stages:
+        try:
+            given[stage] = stage_files(course, stage)
+        except CourseError as error:
+            yield stage, str(error)
+    written = [s for s in course.stages if s.solution_file.is_file() and s.check_file.is_file()]
+    with suppress(CourseError):  # reported above, or about a stage that is not verified
+        secrets = secret_lines(course, written)
+        for stage, files in given.items():
+            for leak in leaks(files, secrets):
+                yield stage, str(leak)

@@ -1,0 +1,138 @@
+"""Constant answers: no check may pay for one unless its author says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.types.course import Stage
+
+Find = Callable[[str], Any]
+# The constant for a right result and the arguments of the call that gave it.
+Change = Callable[[Any, tuple[Any, ...]], Any]
+
+_NUMBERS = {"zeros": 0, "ones": 1}
+_ERRORS = (ValueError, TypeError, RuntimeError, IndexError, KeyError, AssertionError)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant answer: its name, and the functions in place of the entry points.
+
+    If it `is_built`, the constructors are right, and only calls of their objects are constant.
+    """
+
+    name: str
+    find: Find
+    is_built: bool = True
+
+
+def constants(stage: Stage, solution: Find) -> Iterator[Constant]:
+    """The constant answers for the entry points that `solution` finds.
+
+    For a class, each error comes twice: from calls of its objects, and from the constructor.
+    """
+    if stage.fixture:
+        yield Constant("passing", _tests(stage, "pass"))
+        yield Constant("failing", _tests(stage, "assert False"))
+        return
+    classes = {entry.name for entry in stage.entry_points if entry.is_class}
+
+    def answering(change: Change) -> Find:
+        return lambda name: (_class if name in classes else _function)(solution(name), change)
+
+    for name, number in _NUMBERS.items():
+        yield Constant(name, answering(partial(_filled, number)))
+    yield Constant("input", answering(_input))
+    yield Constant("None", answering(lambda right, given: None))
+    for kind in _ERRORS:
+        raising = partial(_raising, kind)
+        yield Constant(kind.__name__, answering(raising))
+        if classes:
+            yield Constant(kind.__name__, lambda _, raising=raising: raising, is_built=False)  # type: ignore[misc]
+
+
+def earned(stage: Stage, constant: Constant, facts: StageFacts) -> Iterator[str]:
+    """The ids of the checks that a constant answer passes, if they called it at all."""
+    classes = {entry.name for entry in stage.entry_points if entry.is_class and constant.is_built}
+    for planned in facts.planned:
+        own = [fact for fact in facts.cases if fact.case.check == planned.id]
+        passed = all(fact.ending is Ending.PASSED for fact in own)
+        if passed and any(_is_met(fact, classes) for fact in own):
+            yield planned.id
+
+
+def _is_met(fact: CaseFact, classes: set[str]) -> bool:
+    """Whether a case called anything other than the constructors of these classes."""
+    targets = [exchange.request.header.get("target", {}) for exchange in fact.exchanges]
+    return any(
+        target["function"] not in classes if "function" in target else set(target) == {"object"}
+        for target in targets
+    )
+
+
+def _function(right: Callable[..., Any], change: Change) -> Callable[..., Any]:
+    """A function that returns the constant, even where the right one raises."""
+
+    def constant(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        try:
+            result = right(*args, **kwargs)
+        except Exception:  # noqa: BLE001 - a constant answer refuses nothing
+            result = _input(None, given)
+        return change(result, given)
+
+    return constant
+
+
+def _class(right: Any, change: Change) -> Any:
+    """A class, or a function that makes objects, whose objects return the constant."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        instance = right(*args, **kwargs)
+        own = type(instance)
+        call = _function(partial(own.__call__, instance), change)
+        answers = {"__call__": lambda _, *args, **kwargs: call(*args, **kwargs)}
+        instance.__class__ = type(own.__name__, (own,), answers)
+        return instance
+
+    return made
+
+
+def _filled(number: int, right: Any, given: tuple[Any, ...]) -> Any:
+    """A result of the right shape and kind, filled with this number."""
+    if isinstance(right, dict):
+        return {key: _filled(number, value, given) for key, value in right.items()}
+    if isinstance(right, (list, tuple)):
+        filled = [_filled(number, value, given) for value in right]
+        return type(right)(*filled) if hasattr(right, "_fields") else type(right)(filled)
+    if isinstance(right, (bool, int, float)):
+        return number
+    if hasattr(right, "new_full"):
+        return right.new_full(right.shape, number)
+    if hasattr(right, "dtype"):
+        import numpy
+
+        return numpy.full_like(right, number)
+    return right
+
+
+def _input(right: Any, given: tuple[Any, ...]) -> Any:
+    """The first array among the arguments, or the first argument; repeated for a tuple."""
+    first = next((each for each in given if hasattr(each, "dtype")), *given[:1] or (None,))
+    return (first,) * len(right) if isinstance(right, tuple) else first
+
+
+def _raising(kind: type[Exception], *_: Any, **__: Any) -> Any:
+    raise kind("always")
+
+
+def _tests(stage: Stage, body: str) -> Find:
+    """A module with one test that always does the same."""
+    module = ModuleType(stage.slug)
+    exec(f"def test_constant({stage.fixture}):\n    {body}\n", vars(module))  # noqa: S102 - ours
+    return lambda name: module

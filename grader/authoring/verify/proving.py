@@ -1,0 +1,515 @@
+"""The runs that prove one stage, and their results so far.
+
+Right answers and misconceptions run in this process, because they are the author's own code. What
+only a worker can show runs in a worker, like a learner's code.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.authoring.mutants.record import no_checks, read_records
+from grader.authoring.verify.author_files import (
+    accepted_files,
+    check_place,
+    file_problems,
+    missing_files,
+)
+from grader.authoring.verify.runs import CheckRuns, Find, Hangs
+from grader.authoring.verify.solution_runs import (
+    FINE,
+    SolutionRuns,
+    error_of,
+    faulty_place,
+    first_line,
+)
+from grader.authoring.verify.todos import stage_todos
+from grader.learning.hints.ladder import read_hints
+from grader.learning.pictures.examples import read_trace
+from grader.misconceptions import Misconception
+from grader.read.faults import fault_of, undefined
+from grader.read.misconceptions import other_call, read_misconceptions
+from grader.read.stubs import read_stub
+from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, close_to
+from grader.types.proof import CheckProof, MisconceptionProof, StageProof
+from grader.types.report import Outcome, Status
+from grader.types.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.authoring.verify.tolerances import Shares
+    from grader.run.session import Checks
+
+_FEW = 3  # seeds for the complete runs of the solution, here and in the worker
+FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
+# If a misconception fails only with these errors, its author has mistyped something.
+_SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
+
+Progress = Callable[[str, int, int], None]
+
+
+class Draft:
+    """The results of a stage so far, starting with the faults that its files show unrun."""
+
+    def __init__(self, stage: Stage, fault: str) -> None:
+        self.stage = stage
+        self.problems = list(missing_files(stage))
+        self.is_complete = not self.problems and not fault
+        self.can_run = stage.solution_file.is_file() and stage.check_file.is_file() and not fault
+        self.notes: list[str] = []
+        self.checks: list[CheckProof] = []
+        self.misconceptions: list[MisconceptionProof] = []
+        self.accepted: list[str] = []
+        self.seeds = 0
+        self.right: list[Shares] = []
+        self.wrong: dict[str, Shares] = {}
+        self.faint: set[str] = set()
+        if fault:
+            self.problems.append(fault)
+            return
+        self.problems += file_problems(stage)
+        if stage.trace_file.is_file():
+            try:
+                read_trace(stage)
+            except CourseError as error:
+                self.problems.append(str(error))
+
+    def proof(self) -> StageProof:
+        """The finished proof."""
+        from grader.authoring.verify.tolerances import largest, tolerance_problems, tolerance_proofs
+
+        right = largest((spot.check, one) for own in self.right for spot, one in own.items())
+        tolerances = tuple(tolerance_proofs(right, self.wrong, self.faint))
+        problems = [*self.problems, *tolerance_problems(tolerances)]
+        return StageProof(
+            self.stage.slug,
+            self.seeds,
+            tuple(self.checks),
+            tuple(self.misconceptions),
+            tuple(self.accepted),
+            tolerances,
+            tuple(dict.fromkeys(problems)),
+            stage_todos(self.stage),
+            tuple(self.notes),
+        )
+
+
+class StageProving:
+    """Proves one stage: its solution, its misconceptions, its right answers in other styles."""
+
+    def __init__(
+        self,
+        course: Course,
+        draft: Draft,
+        interpreter: Interpreter,
+        checks: Checks,
+        files: Mapping[str, bytes],
+        seeds: Sequence[int],
+        per_answer: int,
+        progress: Progress,
+    ) -> None:
+        from grader.diagnosis.replay import Replays
+
+        self._course = course
+        self._draft = draft
+        self._stage = draft.stage
+        self._runs = CheckRuns(course, draft.stage, interpreter, checks)
+        self._solution = SolutionRuns(self._runs)
+        self._checks = checks
+        self._files = files
+        # A stage of learner's tests takes long and uses almost no random numbers.
+        self._seeds = seeds[:_FEW] if draft.stage.fixture else seeds
+        self._few = seeds[: 1 if draft.stage.fixture else _FEW]
+        self._answer_seeds = (self._few if draft.stage.fixture else seeds)[:per_answer]
+        self._progress = progress
+        self._replays = Replays()
+        self._done = self._total = 0
+        self._unsaid: dict[str, str] = {}  # checks that failed without a message
+        self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
+
+    def prove(self) -> None:
+        """Run everything and add the results to the draft."""
+        from grader.run.solutions import at_hand
+        from grader.run.stopping import Stopped
+
+        draft, stage = self._draft, self._stage
+        planned = self._checks.planned[stage.slug]
+        total = sum(check.points for check in planned)
+        if total != stage.points:
+            place = stage.place(stage.check_file)
+            worth = f"its checks are worth {total:g} points"
+            draft.problems.append(
+                f"{place}: {worth}, but course.toml says {stage.points:g}: change one"
+            )
+        draft.problems += self._record_problems()
+        known = self._known_misconceptions()
+        answers = accepted_files(stage)
+        self._total = len(self._seeds) + len(self._few) + len(known) + len(answers) + 1
+        self._checks.forget()
+        try:
+            with at_hand(self._files, stage) as solution:
+                self._run_solution(solution, self._few)
+                self._in_the_worker()
+                self._misconceptions(known, solution)
+                self._constants(solution)
+            for file in answers:
+                self._accepted(file)
+            self._checks.forget()
+            with at_hand(self._files, stage) as solution:
+                self._run_solution(solution, self._seeds[len(self._few) :], only_random=True)
+                self._solution.find_flaky(solution)
+        except Hangs as error:
+            draft.problems.append(f"the solution {error}")
+        except Stopped as error:
+            places = {str(stage.check_file): stage.place(stage.check_file)}
+            draft.problems.append(fault_of(error, places))
+        else:
+            self._conclude()
+
+    def _record_problems(self) -> list[str]:
+        """Messages about records of mutants for a check that does not exist."""
+        try:
+            records = read_records(self._stage)
+        except CourseError:  # reported already
+            return []
+        checks = [check.id.partition(".")[2] for check in self._checks.planned[self._stage.slug]]
+        return list(no_checks(records, checks))
+
+    def _known_misconceptions(self) -> Sequence[Misconception]:
+        """The misconceptions in the stage's file; reports a fault of the file."""
+        from grader.run.stopping import Stopped, stopped_after
+
+        file = self._stage.misconceptions_file
+        try:
+            with stopped_after(self._course.limits.load_seconds):
+                known = read_misconceptions(self._stage)
+        except CourseError as error:
+            self._draft.problems.append(str(error))
+            return ()
+        except Stopped as error:
+            fault = fault_of(error, {str(file): self._stage.place(file)})
+            self._draft.problems.append(fault)
+            return ()
+        try:
+            rungs = len(read_hints(self._stage).rungs)
+        except CourseError:  # reported already
+            return known
+        place = self._stage.place(file)
+        pointing = [(place, f"the misconception {one.id}", one.hint) for one in known]
+        place = self._stage.place(self._stage.check_file)
+        checks = self._checks.planned[self._stage.slug]
+        pointing += [(place, f"the check {check.id}", check.hint) for check in checks]
+        for place, what, hint in pointing:
+            if hint is not None and not 1 <= hint <= rungs:
+                said = f"{what} points to hint {hint}"
+                self._draft.problems.append(f"{place}: {said}, but there are only {rungs} hints")
+        return known
+
+    # --- right answers ---------------------------------------------------------------------------
+
+    def _run_solution(
+        self, solution: Find, seeds: Iterable[int], *, only_random: bool = False
+    ) -> None:
+        from grader.authoring.verify.tolerances import shares
+
+        for facts in self._solution.run(solution, seeds, only_random=only_random):
+            self._draft.right.append(shares(facts, passed=True))
+            self._draft.seeds += 1
+            self._step()
+
+    def _in_the_worker(self) -> None:
+        """Run the solution and the stub in the worker, like a learner's code."""
+        draft = self._draft
+        for seed in self._few:
+            result = self._runs.graded(Submission("solutions", dict(self._files)), seed)
+            for check in result.checks:
+                fine = check.outcome in (Outcome.PASSED, Outcome.SKIPPED)
+                if not fine and check.id not in self._solution.failing:
+                    why = check.message.partition("\n")[0]
+                    draft.problems.append(f"seed {seed}: the solution fails {check.id}: {why}")
+            self._step()
+        self._untouched()
+        if self._stage.forbidden:
+            draft.problems += self._forbidden_problems()
+
+    def _untouched(self) -> None:
+        """Run the stub as a learner gets it, if there is one."""
+        draft, stubs = self._draft, {}
+        for stage in self._course.stages:
+            if stage.file_name in self._files:
+                try:
+                    stubs[stage.file_name] = read_stub(stage).encode()
+                except CourseError:  # reported when that stage is verified
+                    if stage == self._stage:
+                        return
+                    stubs[stage.file_name] = self._files[stage.file_name]
+        result = self._runs.graded(Submission("stubs", stubs), self._seeds[0])
+        passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
+        for check in passed:
+            if check not in self._solution.failing:
+                what = "passes on the untouched stub: it does not test the learner's code"
+                draft.problems.append(f"{check_place(self._stage, check)}: {check} {what}")
+        is_untouched = result.status is Status.NOT_STARTED and result.score == 0
+        if not (passed or self._solution.failing or is_untouched):
+            draft.problems.append(
+                f"the untouched stub is '{result.status.value}' instead of 'not started'"
+            )
+
+    def _forbidden_problems(self) -> list[str]:
+        """Forbidden names whose calls the worker does not see; it has to see all of them."""
+        from grader.authoring.verify.calling import calls_all
+
+        seen = {
+            call.name
+            for call in self._runs.remote(calls_all(self._stage), self._seeds[0]).forbidden
+        }
+        place = f"course.toml: stage '{self._stage.slug}': forbidden"
+        return [
+            f"{place}: {_absent(name) or f'calls of {name} are not seen: use the called name'}"
+            for name in self._stage.forbidden
+            if name not in seen
+        ]
+
+    def _accepted(self, file: Path) -> None:
+        """Run one right answer in another style than the solution's."""
+        from grader.authoring.verify.tolerances import shares
+        from grader.run.reader import Reader, SourceReader
+        from grader.run.solutions import at_hand
+        from grader.run.stopping import stopped_after
+
+        stage, problems = self._stage, self._draft.problems
+        place = stage.place(file)
+        files = {**self._files, stage.file_name: file.read_bytes()}
+        submission = Submission(place, files)
+        calls = SourceReader(Reader(None), submission).calls(self._course, stage)
+        lost = {f"calls {call.name}, which is forbidden": 1 for call in calls}
+        try:
+            with stopped_after(self._course.limits.load_seconds), at_hand(files, stage) as find:
+                for entry in stage.entry_points:
+                    find(entry.name)
+            with at_hand(files, stage) as find:
+                for seed in self._answer_seeds:
+                    facts = self._runs.local(find, seed, only_random=seed != self._seeds[0])
+                    self._draft.right.append(shares(facts, passed=True))
+                    for fact in facts.cases:
+                        if (
+                            fact.ending not in FINE
+                            and fact.case.check not in self._solution.failing
+                        ):
+                            lost.setdefault(f"fails {fact.case.check}: {first_line(fact)}", seed)
+        except KeyboardInterrupt:
+            raise
+        except Hangs as error:
+            problems.append(f"{place}: {error}")
+            return
+        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
+            fault = fault_of(error, {stage.file_name: place})
+            if not fault.startswith(place):
+                what = undefined(error) if isinstance(error, AttributeError) else error
+                fault = f"{place}: {what}"
+            problems.append(fault)
+            return
+        finally:
+            self._step()
+        for what in list(lost)[:1]:
+            problems.append(f"{place}: a right answer {what}")
+        if not lost:
+            self._draft.accepted.append(file.stem)
+
+    # --- wrong answers ---------------------------------------------------------------------------
+
+    def _misconceptions(
+        self, known: Sequence[Misconception], solution: Callable[[str], Any]
+    ) -> None:
+        """Run the checks against each misconception, in this process."""
+        found: dict[Misconception, StageFacts] = {}
+        place = self._stage.place(self._stage.misconceptions_file)
+        for mistake in known:
+            name = f"{place}: the misconception {mistake.id}"
+
+            def find(name: str, mistake: Misconception = mistake) -> Any:
+                return mistake.implementation if name == mistake.replaces else solution(name)
+
+            broken = other_call(mistake, solution(mistake.replaces))
+            if broken and not self._stage.fixture:
+                self._draft.problems.append(f"{name} is broken: {broken}")
+                self._step()
+                continue
+            try:
+                found[mistake] = self._runs.local(find, self._seeds[0])
+                self._expect_one_verdict(name, find, found[mistake])
+            except Hangs as error:
+                self._draft.problems.append(f"{name} {error}")
+            self._step()
+        for mistake, facts in found.items():
+            self._misconception(mistake, tuple(found), solution, facts)
+
+    def _expect_one_verdict(self, name: str, find: Find, first: StageFacts) -> None:
+        """Report a wrong answer whose checks fail with one seed and pass with another."""
+        lost = {self._seeds[0]: _lost(first.cases)}
+        for seed in self._answer_seeds[1:]:
+            drawn = self._runs.local(find, seed, only_random=True).cases
+            again = {fact.case for fact in drawn}
+            lost[seed] = _lost([*drawn, *(f for f in first.cases if f.case not in again)])
+        ever = set[str]().union(*lost.values())
+        varied = sorted(check for check in ever if not all(check in ids for ids in lost.values()))
+        if varied:
+            points = {check.id: check.points for check in first.planned}
+            given = {sum(points[id] for id in points.keys() - ids) for ids in lost.values()}
+            points_given = " or ".join(f"{value:g}" for value in sorted(given))
+            self._draft.problems.append(
+                f"{name} gets {points_given} points depending on the seed: give "
+                f"{', '.join(varied)} a fixed input that shows the mistake"
+            )
+
+    def _constants(self, solution: Find) -> None:
+        """Report checks that pay for a constant answer without saying why."""
+        from grader.authoring.verify.constants import constants, earned
+
+        stage = self._stage
+        pays = [
+            (check, constant.name)
+            for constant in constants(stage, solution)
+            for check in earned(stage, constant, self._runs.local(constant.find, self._seeds[0]))
+        ]
+        for planned in self._checks.planned[stage.slug]:
+            found = dict.fromkeys(name for check, name in pays if check == planned.id)
+            undeclared = [name for name in found if name not in planned.pays]
+            unused = [name for name in planned.pays if name not in found]
+            place = f"{check_place(stage, planned.id)}: {planned.id}"
+            if undeclared and planned.id not in self._solution.failing:
+                what = f"pays for an answer that is always {' or '.join(undeclared)}"
+                self._draft.problems.append(f"{place} {what}: compare values, or say why it may")
+            if unused:
+                what = f"does not pay for {' or '.join(unused)}: remove that from its mark"
+                self._draft.problems.append(f"{place} {what}")
+        self._step()
+
+    def _misconception(
+        self,
+        mistake: Misconception,
+        known: Sequence[Misconception],
+        solution: Callable[[str], Any],
+        facts: StageFacts,
+    ) -> None:
+        """Record which checks catch a misconception, and whether the diagnosis names it."""
+        from grader.authoring.verify.tolerances import is_clear, shares
+        from grader.diagnosis.names import explanations, named
+        from grader.diagnosis.replay import Record
+
+        self._draft.wrong[mistake.id] = shares(facts)
+        if not is_clear(facts):
+            self._draft.faint.add(mistake.id)
+        failed = [f for f in facts.cases if f.ending in (Ending.WRONG, Ending.RAISED)]
+        failed = [fact for fact in failed if fact.case.check not in self._solution.failing]
+        for fact in failed:
+            if fact.faulty_line:
+                what = f"{faulty_place(self._stage, fact)}: {error_of(fact)} (for {mistake.id})"
+                self._unsaid.setdefault(fact.case.check, what)
+        record = Record(facts, solution, self._replays)
+        explained = explanations(record, known)
+        names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
+        found = {id: explained.everywhere(id) for id in explained.found}
+        own = found.get(mistake.id)
+        same = tuple(id for id, by in found.items() if id != mistake.id and by and by == own)
+        others = sorted(names - {mistake.id})
+        name = mistake.id if names == {mistake.id} else ", ".join(others) or None
+        caught_by = tuple(dict.fromkeys(fact.case.check for fact in failed))
+        proof = MisconceptionProof(mistake.id, caught_by, name, same)
+        self._draft.misconceptions.append(proof)
+        if (
+            caught_by or not self._solution.failing
+        ):  # otherwise the check that catches it may be broken
+            place = self._stage.place(self._stage.misconceptions_file)
+            problems = list(_misconception_problems(proof, failed, place))
+            one = frozenset({mistake.id, *same})
+            if same and one not in self._equal:
+                self._equal.add(one)
+                what = f"{mistake.id} behaves exactly like {', '.join(same)}: remove one"
+                problems.append(f"{place}: {what}")
+            self._draft.problems += problems
+            if failed and not problems and not self._stage.fixture and not _gives(facts):
+                raised = f"{mistake.id}: no call returns a value to compare"
+                self._draft.notes.append(f"{raised}: {first_line(failed[0])}: is that intended?")
+
+    # --- all of it -------------------------------------------------------------------------------
+
+    def _conclude(self) -> None:
+        """Summarize the results of every check and of all answers."""
+        stage, draft = self._stage, self._draft
+        causes = self._solution.causes(len(self._seeds))
+        draft.problems[:0] = causes
+        for check in sorted(self._solution.unseeded - self._solution.flaky):
+            what = f"{check} uses different inputs each time: make them with rand"
+            draft.problems.append(f"{check_place(stage, check)}: {what}")
+        for check, what in self._unsaid.items():
+            draft.problems.append(f"{what}: {check} has no message for the learner")
+        for planned in self._checks.planned[stage.slug]:
+            catches = tuple(m.id for m in draft.misconceptions if planned.id in m.caught_by)
+            seconds = self._solution.seconds[planned.id] / len(self._few)
+            draft.checks.append(CheckProof(planned.id, planned.title, catches, seconds))
+            unproven = not catches and planned.id not in self._solution.failing
+            if unproven and planned.id not in self._solution.skipped and not causes:
+                draft.notes.append(
+                    f"{planned.id}: catches no misconception, so it must catch a mutant: --mutants"
+                )
+        fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
+        there = len(accepted_files(stage))
+        if there < fewest:
+            place = stage.place(stage.accepted_folder)
+            draft.problems.append(
+                f"{place}/: has {there} of {fewest} right answers: write {fewest - there} more"
+            )
+
+    def _step(self) -> None:
+        self._done += 1
+        self._progress(self._stage.slug, self._done, self._total)
+
+
+def _lost(facts: Iterable[CaseFact]) -> set[str]:
+    """The ids of the checks that do not pass."""
+    return {fact.case.check for fact in facts if fact.ending not in FINE}
+
+
+def _absent(name: str) -> str:
+    """Which part of a dotted name does not exist, "" if all of it does."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        try:
+            found = pkgutil.resolve_name(".".join(parts[:count]))
+        except (ImportError, AttributeError):
+            if count == 1:
+                return f"there is no library '{parts[0]}'"
+            part = parts[count - 1]
+            return f"{'.'.join(parts[: count - 1])} has no '{part}'{close_to(part, dir(found))}"
+    return ""
+
+
+def _gives(facts: StageFacts) -> bool:
+    """Whether any call returned a value that a check could compare."""
+    return any(
+        exchange.reply.header.get("value") is not None
+        for fact in facts.cases
+        if fact.ending in (Ending.PASSED, Ending.WRONG)
+        for exchange in fact.exchanges
+    )
+
+
+def _misconception_problems(
+    proof: MisconceptionProof, failed: Sequence[CaseFact], place: str
+) -> Iterator[str]:
+    name = f"{place}: the misconception {proof.id}"
+    slips = [
+        fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
+    ]
+    if not proof.caught_by:
+        yield f"{name} passes every check: sharpen a check, or remove it"
+    elif len(slips) == len(failed):
+        yield f"{name} is broken rather than caught: {first_line(slips[0])}"
+    if proof.named not in (None, proof.id):
+        yield f"{name} is wrongly named {proof.named}"

@@ -1,0 +1,88 @@
+"""Runs one stage's checks for its author: in this process, or in a worker like a learner's code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from grader.run.facts import StageFacts
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.report import StageResult
+from grader.types.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.run.session import Checks
+
+Find = Callable[[str], Any]
+
+
+class Hangs(Exception):
+    """A call of an author's function did not end in time."""
+
+
+class CheckRuns:
+    """The runs of one stage's checks, on the CPU."""
+
+    def __init__(
+        self, course: Course, stage: Stage, interpreter: Interpreter, checks: Checks
+    ) -> None:
+        self.course = course
+        self.stage = stage
+        self.checks = checks
+        self._interpreter = interpreter
+
+    def local(self, find: Find, seed: int, *, only_random: bool = False) -> StageFacts:
+        """The facts of a run in this process. Raises Hangs, and Stopped if a check hangs."""
+        from grader.run.local_answers import LocalAnswers
+        from grader.run.stopping import stopped_after
+        from grader.run.under_check import StageUnderCheck
+
+        limits = self.course.limits
+        answers = LocalAnswers(find, limits)
+        under_check = StageUnderCheck(self.stage, answers)
+        with _silence(), stopped_after(limits.stage_seconds):
+            facts = self.checks.run(self.stage, under_check, seed, "cpu", only_random=only_random)
+        if answers.hangs:
+            raise Hangs(f"{answers.hangs} (seed {seed})")
+        return facts
+
+    def graded(self, submission: Submission, seed: int) -> StageResult:
+        """The verdict on a submission that a worker runs."""
+        from grader.judge.verdict import judge_stage
+
+        return judge_stage(self.stage, self.remote(submission, seed))
+
+    def remote(self, submission: Submission, seed: int) -> StageFacts:
+        """The facts of a run in a worker."""
+        from grader.judge.blame import with_calls
+        from grader.run.answers import WorkerAnswers
+        from grader.run.reader import Reader, SourceReader
+        from grader.run.under_check import StageUnderCheck
+
+        stage, course = self.stage, self.course
+        answers = WorkerAnswers(self._interpreter, course, stage, submission)
+        facts = self.checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
+        return with_calls(facts, SourceReader(Reader(None), submission).calls(course, stage))
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Suppress all output in the block, also that of C libraries."""
+    sys.stdout.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)

@@ -1,0 +1,100 @@
+"""What the runs of a stage's solution show of its checks: which fail, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from grader.authoring.verify.author_files import check_place
+from grader.authoring.verify.runs import CheckRuns, Find
+from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, StageFacts
+from grader.run.worker.wire import Frame
+from grader.types.course import Stage
+
+_FEW = 3  # how often a failing run is repeated
+FINE = (Ending.PASSED, Ending.SKIPPED)
+
+
+class SolutionRuns:
+    """Runs the solution with one seed after the other, and remembers what its checks did.
+
+    `failing` has for each check that fails the seeds and facts, `flaky` those that pass when the
+    same run is repeated, `unseeded` those that use other inputs each time.
+    """
+
+    def __init__(self, runs: CheckRuns) -> None:
+        self._runs = runs
+        self._random = runs.checks.random(runs.stage)
+        self._asked: dict[Case, list[Frame]] = {}
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.failing: dict[str, list[tuple[int, CaseFact]]] = {}
+        self.skipped: set[str] = set()
+        self.flaky: set[str] = set()
+        self.unseeded: set[str] = set()
+
+    def run(
+        self, solution: Find, seeds: Iterable[int], *, only_random: bool = False
+    ) -> Iterator[StageFacts]:
+        """Run the checks with each of the seeds; the facts of each run."""
+        for seed in seeds:
+            self._runs.checks.forget()
+            facts = self._runs.local(solution, seed, only_random=only_random)
+            self._expect_same_inputs(facts)
+            for fact in facts.cases:
+                self.seconds[fact.case.check] += 0 if only_random else fact.seconds
+                if fact.ending is Ending.SKIPPED:
+                    self.skipped.add(fact.case.check)
+                elif fact.ending is not Ending.PASSED:
+                    self.failing.setdefault(fact.case.check, []).append((seed, fact))
+            yield facts
+
+    def _expect_same_inputs(self, facts: StageFacts) -> None:
+        """Find checks whose inputs differ between runs with the same seed."""
+        for fact in facts.cases:
+            if fact.case not in self._random:
+                asked = [exchange.request for exchange in fact.exchanges]
+                before = self._asked.setdefault(fact.case, asked)
+                if any(one != other for one, other in zip(before, asked, strict=False)):
+                    self.unseeded.add(fact.case.check)
+
+    def find_flaky(self, solution: Find) -> None:
+        """Find the failing checks that pass when the same run is repeated."""
+        for seed in {failures[0][0] for failures in self.failing.values()}:
+            for _ in range(_FEW):
+                self._runs.checks.forget()
+                facts = self._runs.local(solution, seed)
+                lost = {fact.case.check for fact in facts.cases if fact.ending not in FINE}
+                first = {check for check, by in self.failing.items() if by[0][0] == seed}
+                self.flaky |= first - lost
+
+    def causes(self, tried: int) -> list[str]:
+        """Why each failing check fails, when so many seeds were tried."""
+        return [self._cause(check, failures, tried) for check, failures in self.failing.items()]
+
+    def _cause(self, check: str, failures: Sequence[tuple[int, CaseFact]], tried: int) -> str:
+        """Why a check fails on the solution: an error in the check, or a difference of the two."""
+        seed, fact = failures[0]
+        if check in self.flaky:
+            what = f"{check} gives different verdicts (seed {seed}): make its inputs with rand"
+            return f"{check_place(self._runs.stage, check)}: {what}"
+        seeds = len({seed for seed, _ in failures})
+        under = f"seed {seed}" if seeds == 1 else f"{seeds} of {tried} seeds, first {seed}"
+        if fact.faulty_line:
+            return f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (in {check}, {under})"
+        what = f"{under}: the solution fails {check}: {first_line(fact)}"
+        return f"{what}: see grade {self._runs.stage.slug} --submission solutions --seed {seed}"
+
+
+def faulty_place(stage: Stage, fact: CaseFact) -> str:
+    """The faulty line of the check's file, with the file's path in the course."""
+    return f"{stage.place(stage.check_file)}:{fact.faulty_line}"
+
+
+def first_line(fact: CaseFact) -> str:
+    """The first line of what a case tells the learner."""
+    return fact.message.partition("\n")[0]
+
+
+def error_of(fact: CaseFact) -> str:
+    """The exception that a check itself raised, from the fact's message."""
+    return first_line(fact).removeprefix(f"{NO_SENSE}: ").rstrip(": ")

@@ -1,0 +1,155 @@
+"""Proves for a course's author that stubs fail, solutions pass and every known mistake is caught.
+
+It inspects the files first. It reports a stage whose files cannot run once, and skips it.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from grader.authoring.verify.author_files import given_away, not_required, strays
+from grader.authoring.verify.proving import Draft, Progress, StageProving
+from grader.read.faults import fault_of, undefined
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+from grader.types.proof import CourseProof
+
+if TYPE_CHECKING:
+    from grader.run.session import Checks
+
+SEEDS = tuple(range(1, 21))
+PER_ANSWER = 3
+
+
+def verify(
+    course: Course,
+    stages: Sequence[Stage],
+    progress: Progress = lambda slug, done, total: None,
+    seeds: Sequence[int] = SEEDS,
+    per_answer: int = PER_ANSWER,
+) -> CourseProof:
+    """The proofs of these stages; `progress` is called with the stage, the steps done and all.
+
+    Solutions run with all `seeds`, accepted answers and misconceptions with the first `per_answer`
+    of them. Faults of an author's files are part of the proofs. Raises KeyboardInterrupt.
+    """
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        for name in course.preload:
+            importlib.import_module(name)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)  # more threads would only wait for each other
+        files = {s.file_name: s.solution_file.read_bytes() for s in course.stages if _is_there(s)}
+        faults = _solution_faults(course, stages, files)
+        drafts = [Draft(stage, faults.get(stage.slug, "")) for stage in stages]
+        complete = [draft.stage for draft in drafts if draft.is_complete]
+        for stage, problem in (*not_required(course, complete), *given_away(course, complete)):
+            next(d for d in drafts if d.stage == stage).problems.append(problem)
+
+        def body(checks: Checks) -> None:
+            for draft in drafts:
+                if draft.can_run:
+                    StageProving(
+                        course, draft, interpreter, checks, files, seeds, per_answer, progress
+                    ).prove()
+
+        _with_checks(course, drafts, body)
+    whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
+    return CourseProof(
+        course.name,
+        tuple(draft.proof() for draft in drafts),
+        tuple(strays(course)) if whole else (),
+    )
+
+
+def _is_there(stage: Stage) -> bool:
+    return stage.solution_file.is_file()
+
+
+def _solution_faults(
+    course: Course, stages: Sequence[Stage], files: Mapping[str, bytes]
+) -> dict[str, str]:
+    """A message for each stage whose solution cannot be imported; each fault appears once.
+
+    A stage that needs another's functions fails with it.
+    """
+    from grader.run.solutions import at_hand
+    from grader.run.stopping import stopped_after
+
+    places = {s.file_name: s.place(s.solution_file) for s in course.stages}
+    found: dict[str, str] = {}
+    for stage in stages:
+        if not _is_there(stage):
+            continue
+        try:
+            with stopped_after(course.limits.load_seconds), at_hand(files, stage) as find:
+                for entry in stage.entry_points:
+                    find(entry.name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
+            fault = fault_of(error, places)
+            if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
+                fault = f"{places[stage.file_name]}: {undefined(error)}"
+            known = fault in found.values()
+            found[stage.slug] = f"not run: it needs {fault.split(':')[0]}" if known else fault
+    return found
+
+
+def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:
+    """Run `body` with the checks of all stages that can be collected; report the other stages."""
+    from grader.run.session import with_checks
+
+    began, seconds = False, course.limits.load_seconds
+
+    def begun(checks: Checks) -> None:
+        nonlocal began
+        began = True
+        gc.freeze()  # checks that measure collect garbage often: never what was imported so far
+        body(checks)
+
+    ready = [draft.stage for draft in drafts if draft.can_run]
+    if not ready:
+        return
+    try:
+        with_checks(course, ready, begun, measures=True, seconds=seconds)
+    except CourseError:
+        if began:
+            raise
+        for draft in drafts:
+            if draft.can_run:
+                fault = _collection_fault(course, draft.stage)
+                draft.can_run = not fault
+                draft.problems[:0] = [each for each in fault if not _is_known(each, draft)]
+        ready = [draft.stage for draft in drafts if draft.can_run]
+        if ready:
+            with_checks(course, ready, body, measures=True, seconds=seconds)
+
+
+def _is_known(fault: str, draft: Draft) -> bool:
+    """Whether a check's title already has this fault reported, with another line number."""
+    words = fault.partition(": ")[2]
+    return any(problem.partition(": ")[2] == words for problem in draft.problems)
+
+
+def _collection_fault(course: Course, stage: Stage) -> list[str]:
+    """Why the checks of a stage cannot be collected."""
+    from grader.run.session import with_checks
+    from grader.run.stopping import Stopped, stopped_after
+
+    file, seconds = stage.check_file, course.limits.load_seconds
+    try:
+        with_checks(course, [stage], lambda checks: None, seconds=seconds)
+    except CourseError as error:
+        try:
+            code = compile(file.read_bytes(), str(file), "exec")
+            with stopped_after(seconds):
+                exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
+        except (Exception, Stopped) as own:  # noqa: BLE001 - every such fault is reported
+            return [fault_of(own, {str(file): stage.place(file)})]
+        return [str(error)]
+    return []

@@ -1,0 +1,176 @@
+"""`grade release gradescope`: makes the autograder, and grades one upload as it does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from pathlib import Path
+
+from grader.channels.gradescope import WHEN, refusal, results, run_script, setup_script
+from grader.channels.student_copy import zipped
+from grader.classes.folder.course_files import (
+    read_constraints,
+    read_course_files,
+    read_engine_files,
+)
+from grader.classes.folder.uploads import Upload, read_upload
+from grader.command.output import console, short_path, write_file
+from grader.engine import Engine, Request, with_engine
+from grader.judge.verdict import judge
+from grader.read.course_file import find_assignment
+from grader.read.files import write_whole
+from grader.read.workspace import locate_whole_course
+from grader.run.failures import Cancelled
+from grader.show.workspace import handed_out
+from grader.types.course import Assignment, Course, Stage
+from grader.types.errors import KitError, SubmissionFileError
+from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+from grader.types.seed import fresh_seed
+from grader.types.text import safe
+
+# The packages that the engine imports to grade, besides the course's `preload`.
+_PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
+_MINUTES = 8.0  # by default Gradescope stops an autograder after 10
+
+
+def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade release gradescope`."""
+    parser = kinds.add_parser(
+        "gradescope",
+        help="make an autograder for Gradescope: a zip to upload there",
+        description="Write the zip to upload to Gradescope as an autograder. It holds the whole "
+        "course, with hidden checks and solutions: never give it to a student.",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--out", type=Path, metavar="FILE.zip", help="default: ASSIGNMENT-gradescope.zip"
+    )
+    what.add_argument(
+        "--run",
+        dest="upload",
+        type=Path,
+        metavar="DIR",
+        help="grade DIR/submission and write DIR/results/results.json, as the zip's "
+        "run_autograder does",
+    )
+    parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
+    parser.add_argument(
+        "--hidden",
+        choices=tuple(WHEN),
+        default=next(iter(WHEN)),
+        help="when students see the checks that are not visible: once grades are published "
+        "(default), after the due date, or never",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=_MINUTES,
+        help=f"time limit for one submission, below Gradescope's own limit (default: {_MINUTES:g})",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the zip, or grade as run_autograder; 0 if a results.json was written."""
+    course = locate_whole_course(args.course)
+    assignment = find_assignment(course, args.assignment)
+    if args.upload is not None:
+        return _grade_upload(course, assignment, args)
+
+    files = {
+        "setup.sh": setup_script((*course.preload, *_PACKAGES), assignment.name).encode(),
+        "run_autograder": run_script(assignment.name, args.hidden, args.minutes).encode(),
+        "constraints.txt": read_constraints(course),
+        **dict(read_engine_files()),
+        **{f"course/{path}": data for path, data in read_course_files(course)},
+    }
+    out: Path = args.out or Path(f"{assignment.name}-gradescope.zip")
+    write_file(out, zipped(files, executable=("setup.sh", "run_autograder")))
+    steps = [
+        ("On Gradescope:", "a Programming Assignment, Configure Autograder, this zip"),
+        (
+            "Points there:",
+            f"{sum(stage.points for stage in assignment.stages if not stage.bonus):g}",
+        ),
+    ]
+    console(args).print(handed_out("", [short_path(out)], [], steps), end="")
+    return 0
+
+
+def _grade_upload(course: Course, assignment: Assignment, args: argparse.Namespace) -> int:
+    began = time.monotonic()
+    target: Path = args.upload / "results" / "results.json"
+    target.unlink(missing_ok=True)  # if the grader itself fails, there must be no results
+    try:
+        upload = read_upload(args.upload / "submission", assignment.stages, assignment.name)
+    except SubmissionFileError as error:
+        data = refusal(str(error), time.monotonic() - began)
+        print(f"refused: {safe(str(error))}")
+    else:
+        report, notes = _report(course, assignment, upload, 60 * args.minutes)
+        print(
+            f"{report.score:g} of {report.max_score:g}",
+            *map(safe, (*report.notes, *notes)),
+            sep="\n",
+        )
+        try:
+            data = results(report, course, args.hidden, time.monotonic() - began, notes)
+        except ValueError as error:
+            raise KitError(f"wrote no results.json: {error}; {_faults(report)}") from None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, json.dumps(data, indent=2))
+    return 0
+
+
+def _report(
+    course: Course, assignment: Assignment, upload: Upload, seconds: float
+) -> tuple[Report, list[str]]:
+    """The report and notes on the submission; stages after the time limit get 0 points."""
+    stages, notes = assignment.stages, list(upload.notes)
+    request = Request(upload.submission, stages, fresh_seed())
+    done: list[StageResult] = []
+
+    def body(engine: Engine) -> Report:
+        timer = threading.Timer(seconds, engine.cancel)
+        timer.start()
+        try:
+            return engine.grade(request, done.append)
+        except Cancelled:
+            late = stages[len(done) :]
+            notes.append(
+                f"Your code took more than {seconds / 60:g} minutes in total and was stopped: "
+                f"{', '.join(stage.slug for stage in late)} got no points."
+            )
+            rest = [_too_late(stage) for stage in late]
+            seed = f"seed {request.seed}"
+            return judge(course, upload.submission.name, "cpu", [*done, *rest], [seed])
+        finally:
+            timer.cancel()
+
+    return with_engine(course, stages, "cpu", body), notes
+
+
+def _too_late(stage: Stage) -> StageResult:
+    check = CheckResult(
+        f"{stage.slug}.time",
+        "Runs within the time limit of the whole submission",
+        Outcome.TIMEOUT,
+        0,
+        stage.points,
+        "The earlier stages used up the time limit of the whole submission.",
+    )
+    return StageResult(
+        stage.slug, stage.title, Status.FAILED, 0, stage.points, stage.bonus, (check,)
+    )
+
+
+def _faults(report: Report) -> str:
+    """The messages of the checks that the grader could not run."""
+    return "; ".join(
+        f"{check.id}: {check.message.strip()}"
+        for stage in report.stages
+        for check in stage.checks
+        if check.outcome is Outcome.ERROR
+    )

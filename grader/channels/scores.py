@@ -1,0 +1,104 @@
+"""Reads scores by login from a CSV table: nbgrader's export, or any with the same columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.read.submission import regular_bytes
+from grader.types.errors import KitError
+
+# The columns of `nbgrader export`, which quotes nothing: a comma in a name shifts those after it.
+_EXPORT = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
+_TABLE_CAP = 32 << 20  # bytes of a CSV file
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one assignment by login; a student without a submission has none."""
+
+    by_login: Mapping[str, float]
+    max_score: float | None
+
+
+def read_text(path: Path) -> str:
+    """The text of a table in UTF-8, with its byte order mark if any. Raises KitError."""
+    try:
+        return regular_bytes(path, _TABLE_CAP).decode("utf-8")
+    except UnicodeDecodeError:
+        raise KitError(f"{path}: is not UTF-8: export it as CSV in UTF-8") from None
+
+
+def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
+    """The rows of a CSV file's text, and the separator of its cells: a comma or a semicolon.
+
+    `place` is the file's name in errors. Raises KitError.
+    """
+    first = text.removeprefix("\ufeff").split("\n", 1)[0]
+    between = ";" if first.count(";") > first.count(",") else ","
+    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
+    try:
+        return [row for row in rows if row], between
+    except csv.Error as error:
+        raise KitError(f"{place}:{rows.line_num}: is not CSV: {error}") from None
+
+
+def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
+    """The scores of one assignment from a table with the columns student_id and score.
+
+    nbgrader's export is such a table. It may hold several assignments; `assignment` names one. It
+    has 0 for a student without a submission, who gets no score here. Raises KitError.
+    """
+    rows, _ = parse_table(text, place)
+    header = [name.strip() for name in rows[0]] if rows else []
+    if "student_id" not in header or "score" not in header:
+        raise KitError(f"{place}: has no columns 'student_id' and 'score' in its first row")
+    records = [(number, _record(row, header)) for number, row in enumerate(rows[1:], start=2)]
+    names = sorted({record.get("assignment", "") for _, record in records})
+    if assignment is None and len(names) > 1:
+        raise KitError(
+            f"{place}: has several assignments: name one with --from: {', '.join(names)}"
+        )
+    if assignment is not None and assignment not in names:
+        raise KitError(f"{place}: has no assignment '{assignment}', only {', '.join(names)}")
+    found: dict[str, float] = {}
+    seen: set[str] = set()
+    max_score: float | None = None
+    for number, record in records:
+        if assignment is not None and record.get("assignment") != assignment:
+            continue
+        login = record["student_id"].strip()
+        if login in seen:
+            raise KitError(f"{place}:{number}: '{login}' is there twice")
+        seen.add(login)
+        score = _number(record["score"], f"{place}:{number}")
+        if score == 0 and record.get("timestamp") == "":
+            continue
+        found[login] = score
+        if record.get("max_score"):
+            max_score = _number(record["max_score"], f"{place}:{number}")
+    return Scores(found, max_score)
+
+
+def _record(row: list[str], header: list[str]) -> dict[str, str]:
+    """A row by its column names."""
+    if tuple(header) == _EXPORT and len(row) > len(header):
+        row = [*row[:4], "", "", "", *row[-4:]]  # names and addresses are not needed here
+    return dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise KitError(f"{place}: {text!r} is not a score")
+    return value

@@ -1,0 +1,130 @@
+"""Makes the student's copy of a course: stubs, engine, hints and the visible checks.
+
+`partial_toml`, `student_project` and `zipped` are pure; the other functions read files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from grader.channels.engine_files import engine_files
+from grader.channels.leaks import leaks, secret_lines
+from grader.channels.visible_checks import visible_checks
+from grader.read.course_file import FILE_NAME
+from grader.read.faults import course_place, course_text
+from grader.read.progress import memory_folder
+from grader.read.stubs import read_stub
+from grader.read.workspace import installed_folder
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+from grader.types.resources import filled, resource
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
+_TABLES = (
+    *("[build-system]", "[project]", "[project.optional-dependencies]"),
+    *("[project.scripts]", "[tool.hatch.version]"),
+)
+
+
+def student_files(course: Course) -> dict[str, bytes]:
+    """Every file of the student's copy by its path.
+
+    Raises CourseError for a faulty course, and if a file gives away a secret line.
+    """
+    files = {FILE_NAME: partial_toml(course_text(course, course.root / FILE_NAME)).encode()}
+    files |= _kit_files(course)
+    for stage in course.stages:
+        files |= stage_files(course, stage)
+    found = leaks(files, secret_lines(course, course.stages))
+    if found:
+        raise CourseError(str(found[0]))
+    return files | engine_files()
+
+
+def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
+    """The files of one stage. Raises CourseError.
+
+    They hold the stub twice, as in a workspace: a student may change the one in exercises/.
+    """
+    stub = read_stub(stage)
+    pristine = memory_folder(course.root) / "stubs" / stage.file_name
+    texts = {
+        stage.exercise_file: stub,
+        pristine: stub,
+        stage.check_file: visible_checks(course_text(course, stage.check_file), stage),
+        stage.hints_file: course_text(course, stage.hints_file),
+    }
+    for file in (stage.predictions_file, stage.trace_file):
+        if file.is_file():
+            texts[file] = course_text(course, file)
+    return {course_place(course, file): text.encode() for file, text in texts.items()}
+
+
+def partial_toml(text: str) -> str:
+    """The course.toml of a student's copy, with all comments."""
+    text = re.sub(r"^partial\s*=.*\n", "", text, flags=re.MULTILINE)
+    note = "# A student's copy: the checks that are `visible`, and no solutions.\n"
+    return f"{note}partial = true\n\n{text}"
+
+
+def student_project(text: str, title: str) -> str:
+    """The kit's pyproject.toml without the parts that only its development needs."""
+    kept = []
+    for table in re.split(r"^(?=\[)", text, flags=re.MULTILINE):
+        name = table.partition("\n")[0].strip()
+        if name in _TABLES:
+            kept.append(re.sub(r"(\n#.*)+\s*\Z", "", table).rstrip())  # comments on the next one
+        if name == "[project.optional-dependencies]":
+            extra = re.search(r"^notebook = \[[^]]*\]$", table, re.MULTILINE)
+            kept[-1] = f"{name}\n{extra[0]}" if extra else name
+    project = "\n\n".join([*kept, resource(__package__, "templates/student_wheel.toml")])
+    description = f"description = {json.dumps(title, ensure_ascii=False)}"
+    return re.sub(r"^description = .*$", lambda _: description, project, flags=re.M)
+
+
+def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str] = ()) -> bytes:
+    """The files as a zip, in a folder `top` unless that is ""; some are `executable`."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(f"{top}/{name}" if top else name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (0o100755 if name in executable else 0o100644) << 16
+            archive.writestr(info, files[name])
+    return buffer.getvalue()
+
+
+# --- what makes it installable -----------------------------------------------------------------
+
+
+def _kit_files(course: Course) -> dict[str, bytes]:
+    """The files that pip needs, and a README for students."""
+    project, pins, licence = (
+        course_text(course, _kit_folder() / name)
+        for name in ("pyproject.toml", "constraints.txt", "LICENSE")
+    )
+    first = course.stages[0]
+    readme = filled(
+        __package__,
+        "templates/student_readme.md",
+        title=course.title,
+        name=course.name,
+        first=first.file_name,
+    )
+    return {
+        "README.md": readme.encode(),
+        "pyproject.toml": student_project(project, course.title).encode(),
+        "constraints.txt": pins.encode(),
+        "LICENSE": licence.encode(),
+    }
+
+
+def _kit_folder() -> Path:
+    """The folder of the kit's project files: its checkout, or beside the installed course."""
+    checkout = installed_folder().parent
+    return checkout if (checkout / "constraints.txt").is_file() else installed_folder() / "kit"

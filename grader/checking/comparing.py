@@ -1,0 +1,679 @@
+"""Comparing answers: each `expect_...` is silent when the answer is right, else says how it is not.
+
+The message is written for the learner: a first line that stands alone, then `expected` and `got`,
+with named axes and the first position that differs. It never tells how the right answer is
+computed. Answers are torch's tensors or numpy's arrays, compared in the same way. torch is imported
+by those who need it: a course of plain Python or numpy never waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from grader.types.proof import Comparison
+from grader.types.report import Way
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy
+    import torch
+    from torch import Tensor
+
+    Array: TypeAlias = Tensor | numpy.ndarray[Any, Any]
+
+# (rtol, atol) by the dtype of the answer. Half precision admits answers computed in it throughout.
+TOLERANCES = {
+    "float64": (1e-9, 1e-10),
+    "float32": (1e-4, 1e-5),
+    "float16": (4e-3, 4e-3),
+    "bfloat16": (2e-2, 2e-2),
+}
+EXACT = (0.0, 0.0)
+ANY_NUMBER = (0.0, float("inf"))
+COTANGENT_SEED = 1729
+FEW = 12  # numbers of an input: so many are easy to read
+ROW_WIDTH = 8  # a last axis of at most so many values is shown whole
+MATRIX_ROWS = 4  # and a matrix of at most so many such rows
+_DIGITS = (3, 6, 9, 17)  # of a number that is shown: more where fewer show no difference
+_PARAMETER_AXES = {"weight": "row column", "bias": "row"}  # by how the name of a layer's ends
+LINE = 76  # the engine may indent a message by up to four columns
+
+
+# What the checks compare, where somebody wants to know; `grade verify` does.
+_NOTED: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=None)
+
+# What the check at work expects its calls to leave as it is.
+_WATCHED: ContextVar[tuple[Array, ...]] = ContextVar("watched", default=())
+
+
+class CheckFailed(AssertionError):
+    """The learner's answer is wrong; the message says how, `way` in which way.
+
+    Where checks fail in one way, a screen explains only one of them in full. `axes` are the names
+    and sizes of the axes that were expected.
+    """
+
+    def __init__(
+        self, message: str, way: Way | None = None, axes: Iterable[tuple[str, int]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.way = way
+        self.axes = tuple(axes)
+
+
+def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
+    """Expect the shape given by the axes in keyword order: `expect_shape(out, B=2, T=3)`.
+
+    Where there are several results, `what` names this one: `expect_shape(out, "the output", B=2)`.
+    """
+    if tuple(actual.shape) != tuple(axes.values()):
+        whose = f" of {what}" if what else ""
+        raise CheckFailed(
+            _contrast(
+                f"The shape{whose} is wrong",
+                _sizes(axes.values(), list(axes)),
+                _sizes(actual.shape),
+            ),
+            Way.SHAPE,
+            axes.items(),
+        )
+
+
+def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
+    """Expect this dtype, such as torch.float32 or numpy.float32."""
+    if actual.dtype != dtype:
+        wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+        raise CheckFailed(_contrast("The dtype is wrong", wanted, str(actual.dtype)), Way.DTYPE)
+
+
+def expect_device(actual: Tensor, device: torch.device) -> None:
+    """Expect this device; `cuda` and `cuda:0` are the same."""
+    same_index = device.index is None or actual.device.index in (None, device.index)
+    if actual.device.type != device.type or not same_index:
+        raise CheckFailed(
+            _contrast("The result is on another device", str(device), str(actual.device)),
+            Way.DEVICE,
+        )
+
+
+def expect_equal(actual: object, expected: object, what: str) -> None:
+    """Expect two plain values to be equal; `what` names the value to the learner."""
+    if actual != expected:
+        raise CheckFailed(_contrast(f"{_capital(what)} is wrong", repr(expected), repr(actual)))
+
+
+def expect_no_constant(actual: Array, **inputs: Array) -> None:
+    """Expect more than one number, and no input as it came: for a check that compares no values."""
+    values = _wide(actual)
+    if values.size > 1 and (values == values.flat[0]).all():
+        got = f"{values.flat[0]:.6g} everywhere"
+        message = _contrast("All numbers of the result are the same", "different", got)
+        raise CheckFailed(message, Way.VALUES)
+    for name, array in inputs.items():
+        if values.shape == tuple(array.shape) and (values == _wide(array)).all():
+            got = f"{name} as it was given"
+            message = _contrast("Nothing was computed", f"not {name} itself", got)
+            raise CheckFailed(message, Way.VALUES)
+
+
+def expect_all_different(arrays: Mapping[str, Array], otherwise: str) -> None:
+    """Expect that no two of these arrays are equal; `otherwise` is the first line if two are.
+
+    The learner is told the two by the names that they have here.
+    """
+    for (one, first), (two, second) in combinations(arrays.items(), 2):
+        equal: Any = first == second if first.shape == second.shape else None
+        if equal is not None and equal.all():
+            raise CheckFailed(f"{otherwise}\n  first   {one}\n  second  {two}")
+
+
+def expect_close(
+    actual: Array | float,
+    expected: Array | float,
+    *,
+    axes: str,
+    rtol: float | None = None,
+    atol: float | None = None,
+    what: str = "the result",
+) -> None:
+    """Expect the shape and, up to the tolerance of the answer's dtype, the values of `expected`.
+
+    The comparison is in float64 on the CPU. NaN and infinities must be where `expected` has them.
+    A number is an array without axes.
+    """
+    names = axes.split()
+    actual, expected = _array(actual), _array(expected)
+    if len(names) != expected.ndim:
+        raise ValueError(f"axes {axes!r} name {len(names)} axes, expected has {expected.ndim}")
+    _compare(actual, expected, names, _tolerance(actual.dtype, rtol, atol), what)
+
+
+def expect_results(
+    actual: Sequence[Array],
+    expected: Sequence[Array],
+    axes: Mapping[str, str],
+    when: str = "",
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> None:
+    """Expect several results at once, as expect_close does each.
+
+    `axes` gives the results' names and axes in their order: `{"the output": "B T D"}`. `when` is
+    put behind the name in the message: " of the second call".
+    """
+    for got, want, (what, names) in zip(actual, expected, axes.items(), strict=True):
+        sizes = dict(zip(names.split(), want.shape, strict=True))
+        expect_shape(got, what + when, **sizes)
+        one = what.removesuffix("s")  # of "the weights" it is one weight that is wrong
+        expect_close(got, want, axes=names, rtol=rtol, atol=atol, what=one + when)
+
+
+def expect_within(
+    actual: Array | float,
+    expected: Array | float,
+    leeway: Array | float,
+    *,
+    axes: str,
+    what: str = "the result",
+) -> None:
+    """Expect the shape, finite numbers, and none further off than its own leeway.
+
+    `leeway` broadcasts to `expected`: it is for a tolerance that follows from how numbers round.
+    """
+    import numpy
+
+    names = axes.split()
+    actual, expected, leeway = _array(actual), _array(expected), _array(leeway)
+    _compare(actual, expected, names, ANY_NUMBER, what)
+    got, want = _wide(actual), _wide(expected)
+    room = numpy.broadcast_to(_wide(leeway), want.shape)
+    _note(got, want, room, f"up to {room.max(initial=0.0):.2g}", "within")
+    wrong = abs(got - want) > room
+    if not wrong.any():
+        return
+    where = _first(wrong)
+    place = f", at {_position(where, names)}" if where else ""
+    extent = _extent(got, want, ~wrong, as_bool=False)
+    raise CheckFailed(
+        _contrast(
+            f"{_capital(what)} is further off than rounding explains{place}{extent}",
+            f"{want[where]:.6g}, give or take {room[where]:.2g}",
+            f"{got[where]:.6g}",
+        ),
+        Way.VALUES,
+    )
+
+
+def is_between(value: float, low: float, high: float) -> bool:
+    """Whether a number lies in a range, which NaN never does; for a check's own `assert`.
+
+    The middle of the range is where a right answer is expected.
+    """
+    import numpy
+
+    middle, room = numpy.float64(low + high) / 2, numpy.float64(high - low) / 2
+    _note(numpy.float64(value), middle, room, f"{low:.4g} to {high:.4g}", "between")
+    return low <= value <= high
+
+
+def are_close(
+    actual: Array, expected: Array, *, rtol: float, atol: float, where: Array | None = None
+) -> Any:
+    """Where the values are those expected; elsewhere than `where`, anything is.
+
+    An array of truths, in numpy or torch as `actual` is; for a check's own `assert`.
+    """
+    import numpy
+
+    got, want = numpy.broadcast_arrays(_wide(actual), _wide(expected))
+    close = numpy.isclose(got, want, rtol=rtol, atol=atol)
+    if where is not None:
+        elsewhere = ~numpy.broadcast_to(_wide(where) != 0, got.shape)
+        close, got = close | elsewhere, numpy.where(elsewhere, want, got)
+    _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close")
+    if isinstance(actual, numpy.ndarray):
+        return close
+    import torch
+
+    return torch.from_numpy(close)
+
+
+@contextmanager
+def comparisons() -> Iterator[list[Comparison]]:
+    """Keep what is compared within the block: how far off each answer is, in tolerances."""
+    noted: list[Comparison] = []
+    before = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(before)
+
+
+def expect_gradients_close(
+    actual: Tensor,
+    expected: Tensor,
+    inputs: Mapping[str, Tensor],
+    *,
+    axes: Mapping[str, str] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    where: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Expect the gradients of `actual` with respect to each input to be those of `expected`.
+
+    Both are outputs computed from the same leaf tensors `inputs`, by the learner and by the
+    reference. No gradient at all counts as zero. `axes` names the axes of an input that is neither
+    drawn by `rand` nor a layer's weight or bias. `where` says of an input at which positions its
+    gradient is compared; at the others any finite number will do.
+    """
+    import torch
+
+    if actual.shape != expected.shape:
+        raise CheckFailed(
+            _contrast("The shape is wrong", _sizes(expected.shape), _sizes(actual.shape)),
+            Way.SHAPE,
+        )
+    for (name, tensor), got, want in zip(
+        inputs.items(), _gradients(actual, inputs), _gradients(expected, inputs), strict=True
+    ):
+        wanted = torch.zeros_like(tensor) if want is None else want
+        if got is None and bool(wanted.any()):
+            raise CheckFailed(
+                f"No gradient reaches {name}\n"
+                f"  expected  a result that depends on {name} through torch's operations\n"
+                f"  got       a result that is cut off from {name}",
+                Way.GRADIENT,
+            )
+        given = torch.zeros_like(tensor) if got is None else got
+        if where is not None and name in where:
+            given = torch.where(where[name] | ~given.isfinite(), given, wanted)
+        names = _axis_names(
+            tensor, (axes or {}).get(name) or _PARAMETER_AXES.get(name.rpartition(".")[2])
+        )
+        _compare(
+            given,
+            wanted,
+            names,
+            _tolerance(tensor.dtype, rtol, atol),
+            f"the gradient of {name}",
+            Way.GRADIENT,
+        )
+
+
+@contextmanager
+def expect_unchanged(**inputs: Array) -> Iterator[None]:
+    """Expect that the calls inside the block leave these tensors or arrays as they are.
+
+    What a call does to any other argument is not seen: a check compares with what it gave.
+    """
+    before = {name: _wide(array).copy() for name, array in inputs.items()}
+    watched = _WATCHED.set((*_WATCHED.get(), *inputs.values()))
+    try:
+        yield
+    finally:
+        _WATCHED.reset(watched)
+    for name, array in inputs.items():
+        was, now = before[name], _wide(array)
+        if was.shape != now.shape:
+            raise CheckFailed(
+                _contrast(
+                    f"Your code changes {name} in place", _sizes(was.shape), _sizes(now.shape)
+                ),
+                Way.IN_PLACE,
+            )
+        changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
+        if changed.any():
+            where = _first(changed)
+            as_bool = str(array.dtype).endswith("bool")
+            raise CheckFailed(
+                f"Your code changes {name} in place, at {_position(where, _axis_names(array))}\n"
+                f"  before    {_number(was[where].item(), as_bool)}\n"
+                f"  after     {_number(now[where].item(), as_bool)}",
+                Way.IN_PLACE,
+            )
+
+
+def is_watched(array: Array) -> bool:
+    """Whether this is, or shares its memory with, what `expect_unchanged` looks at just now."""
+    return any(_memory(array) == _memory(other) for other in _WATCHED.get())
+
+
+def _memory(array: Array) -> int:
+    """Where the memory begins that an array is a view of."""
+    if hasattr(array, "untyped_storage"):
+        return array.untyped_storage().data_ptr()
+    while array.base is not None:
+        array = array.base
+    return int(array.__array_interface__["data"][0])
+
+
+@contextmanager
+def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
+    """Expect an error of this kind inside the block; `because` tells the learner why it is due."""
+    try:
+        yield
+    except kind:
+        return
+    except (CheckFailed, NotImplementedError):  # our own verdict; a stub that is not started
+        raise
+    except Exception as error:
+        name = _builtin_name(error)
+        if name is None:  # no answer at all, such as a time-out: the engine has its own words
+            raise
+        first_line = str(error).strip().partition("\n")[0].removeprefix(name).lstrip(": ")
+        got = _shorten(f"{name}: {first_line}") if first_line else name
+        raise CheckFailed(_contrast(because, kind.__name__, got), Way.NO_ERROR) from error
+    raise CheckFailed(_contrast(because, kind.__name__, "no error"), Way.NO_ERROR)
+
+
+def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
+    """Skip the rest of a check where the run's device lacks the dtype (Apple's has no float64)."""
+    if device.type == "mps" and str(dtype) == "torch.float64":
+        pytest.skip("this GPU has no float64")
+
+
+def draw(
+    generator: torch.Generator,
+    device: torch.device,
+    dtype: torch.dtype | None = None,
+    grad: bool = False,
+    scale: float = 1.0,
+    /,
+    **axes: int,
+) -> Tensor:
+    """Draw a leaf tensor of normal(0, scale) values that remembers the names of its axes.
+
+    The values are drawn on the CPU, so a seed gives the same input on every device. A few have one
+    decimal each: they are shown, and somebody may want to compute with them.
+    """
+    import torch
+
+    dtype = dtype or torch.float32
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    values = torch.randn(tuple(axes.values()), generator=generator, dtype=wide) * scale
+    if values.numel() <= FEW:
+        values = (values * 10).round() / 10
+    tensor = values.to(dtype).to(device).requires_grad_(grad)
+    tensor.axes = tuple(axes)  # type: ignore[attr-defined]
+    return tensor
+
+
+def draw_array(generator: numpy.random.Generator, scale: float = 1.0, /, **axes: int) -> Any:
+    """Draw a numpy array of normal(0, scale) values that remembers the names of its axes."""
+    array = _named_array()(tuple(axes.values()))
+    array[...] = generator.normal(scale=scale, size=array.shape)
+    if array.size <= FEW:
+        array[...] = array.round(1)
+    array.axes = tuple(axes)
+    return array
+
+
+@cache  # numpy is imported by those who need it
+def _named_array() -> Any:
+    import numpy
+
+    class NamedArray(numpy.ndarray[Any, Any]):
+        axes: tuple[str, ...] = ()
+
+    return NamedArray
+
+
+# --- comparing -------------------------------------------------------------------------------
+
+
+def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
+    """The gradient of each input for one fixed random cotangent, None where none arrives."""
+    import torch
+
+    if not output.requires_grad:
+        return (None,) * len(inputs)
+    generator = torch.Generator().manual_seed(COTANGENT_SEED)
+    cotangent = torch.randn(output.shape, generator=generator).to(output.dtype).to(output.device)
+    # A weighted sum in place of grad_outputs, for which torch imports its symbolic shapes: 0.4 s.
+    return torch.autograd.grad(
+        (output * cotangent).sum(), list(inputs.values()), retain_graph=True, allow_unused=True
+    )
+
+
+def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[float, float]:
+    default_rtol, default_atol = TOLERANCES.get(_name(dtype), EXACT)
+    return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
+
+
+def _array(value: Array | float) -> Array:
+    """A number as an array without axes; all else as it is."""
+    import numpy
+
+    return numpy.asarray(value) if isinstance(value, (int, float, complex)) else value
+
+
+def _wide(array: Array) -> numpy.ndarray[Any, Any]:
+    """The values of a tensor or array in double precision, on the CPU."""
+    import numpy
+
+    is_complex = "complex" in str(array.dtype)
+    if not isinstance(array, numpy.ndarray):
+        import torch
+
+        double = torch.complex128 if is_complex else torch.float64
+        array = array.detach().cpu().to(double).resolve_conj().resolve_neg().numpy()
+    return numpy.asarray(array, dtype=numpy.complex128 if is_complex else numpy.float64)
+
+
+def _compare(
+    actual: Array,
+    expected: Array,
+    names: Sequence[str],
+    tolerance: tuple[float, float],
+    what: str,
+    way: Way = Way.VALUES,
+) -> None:
+    """Raise CheckFailed at the first position where `actual` is not `expected`."""
+    import numpy
+
+    axes = list(zip(names, expected.shape, strict=False))
+    if actual.shape != expected.shape:
+        raise CheckFailed(
+            _contrast(
+                f"The shape of {what} is wrong",
+                _sizes(expected.shape, names),
+                _sizes(actual.shape),
+            ),
+            Way.SHAPE,
+            axes,
+        )
+    got, want = _wide(actual), _wide(expected)
+    if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
+        raise CheckFailed(
+            _contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype)),
+            Way.DTYPE,
+        )
+    if numpy.isnan(want).any():  # no reference gives NaN: the learner's code gave or made it
+        raise CheckFailed(f"{_capital(what)} holds NaN", way)
+    rtol, atol = tolerance
+    if tolerance == ANY_NUMBER:
+        close = (got == want) | numpy.isfinite(got) & numpy.isfinite(want)
+    else:
+        close = numpy.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
+        if tolerance != EXACT:
+            usual = TOLERANCES.get(_name(actual.dtype), EXACT)
+            is_usual = rtol <= usual[0] and atol <= usual[1]
+            _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close", is_usual)
+    if close.all():
+        return
+    where = _first(~close)
+    as_bool = str(actual.dtype).endswith("bool") and str(expected.dtype).endswith("bool")
+    verb = "holds NaN" if numpy.isnan(got[where]) else "is wrong"
+    place = f" at {_position(where, names)}" if where else ""
+    first = f"{_capital(what)} {verb}{place}{_extent(got, want, close, as_bool)}"
+    raise CheckFailed(f"{first}\n{_drawn(want, got, close, where, names, as_bool)}", way, axes)
+
+
+def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
+    """Remember a comparison, if somebody wants to know."""
+    noted = _NOTED.get()
+    if noted is None:
+        return
+    import numpy
+
+    with numpy.errstate(all="ignore"):
+        off = numpy.where(got == want, 0.0, abs(got - want))
+        share = numpy.where(off == 0.0, 0.0, off / room)
+    largest = float(share.max(initial=0.0))  # which is NaN if one is
+    finite = largest if numpy.isfinite(largest) else float("inf")
+    noted.append(Comparison(kind, told, finite, is_usual))
+
+
+def _name(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _told(rtol: float, atol: float) -> str:
+    """A tolerance as an author writes it, the relative part before the other."""
+    return f"{rtol:g}, {atol:g}"
+
+
+def _first(wrong: numpy.ndarray[Any, Any]) -> tuple[int, ...]:
+    """The first position that is True, in row-major order."""
+    import numpy
+
+    return tuple(int(index) for index in numpy.argwhere(wrong)[0])
+
+
+def _extent(
+    got: numpy.ndarray[Any, Any],
+    want: numpy.ndarray[Any, Any],
+    close: numpy.ndarray[Any, Any],
+    as_bool: bool,
+) -> str:
+    """How much of the array is wrong, in brackets behind the place of the first wrong value."""
+    import numpy
+
+    if close.size == 1:
+        return ""
+    wrong = ~close
+    share = f"{wrong.sum()} of {close.size} values"
+    with numpy.errstate(invalid="ignore"):
+        gap = abs(got[wrong] - want[wrong])
+    gap = gap[numpy.isfinite(gap)]
+    if as_bool or gap.size == 0:
+        return f" ({share})"
+    return f" ({share}, by up to {gap.max().item():.3g})"
+
+
+# --- wording ---------------------------------------------------------------------------------
+
+
+def _contrast(summary: str, expected: str, got: str) -> str:
+    return f"{summary}\n  expected  {expected}\n  got       {got}"
+
+
+def _sizes(shape: Any, names: Sequence[str] = ()) -> str:
+    """A shape as [B=2, T=3], or [2, 3] where the axes have no names."""
+    if not names:
+        return str(list(shape))
+    return "[" + ", ".join(f"{name}={size}" for name, size in zip(names, shape, strict=True)) + "]"
+
+
+def _axis_names(array: Array, axes: str | None = None) -> list[str]:
+    """The names given, or else those that `rand` has noted, or else none."""
+    names = list(getattr(array, "axes", ())) if axes is None else axes.split()
+    return names if len(names) == array.ndim else []
+
+
+def _position(where: Sequence[int], names: Sequence[str]) -> str:
+    """A position as B=0, T=2, or [0, 2] where the axes have no names."""
+    return _sizes(where, names).strip("[]") if names else _sizes(where)
+
+
+def _drawn(
+    want: numpy.ndarray[Any, Any],
+    got: numpy.ndarray[Any, Any],
+    close: numpy.ndarray[Any, Any],
+    where: tuple[int, ...],
+    names: Sequence[str],
+    as_bool: bool,
+) -> str:
+    """What was expected and what came, at the first wrong place and as much around it as fits.
+
+    The whole matrix of the last two axes if it is small, else the row, else the value alone. In
+    what came, a star marks each wrong value.
+    """
+    if want.ndim >= 2 and 1 < want.shape[-2] <= MATRIX_ROWS and want.shape[-1] <= ROW_WIDTH:
+        left, right = _cells(want, got, close, where[:-2], as_bool)
+        axes = f", {names[-2]} down, {names[-1]} across" if names else ""
+        for head in (f"expected{axes}", "expected"):
+            width = max(map(len, [head, *left]))
+            pairs = zip([head, *left], ["got (* is wrong)", *right], strict=True)
+            lines = [f"  {one:<{width}}  {other}" for one, other in pairs]
+            if max(map(len, lines)) <= LINE:
+                return "\n".join(lines)
+    if where and 1 < want.shape[-1] <= ROW_WIDTH:
+        (one,), (other,) = _cells(want, got, close, where[:-1], as_bool)
+        if len(other) <= LINE - len("  expected  "):
+            return f"  expected  {one}\n  got       {other}".rstrip()
+    (one,), (other,) = _cells(want, got, close, where, as_bool)
+    return f"  expected  {one.strip('[ ]')}\n  got       {other.strip('[* ]')}"
+
+
+def _cells(
+    want: numpy.ndarray[Any, Any],
+    got: numpy.ndarray[Any, Any],
+    close: numpy.ndarray[Any, Any],
+    part: tuple[int, ...],
+    as_bool: bool,
+) -> tuple[list[str], list[str]]:
+    """A part of both arrays, row by row and column under column; wrong values bear a star.
+
+    Each number has as many digits as it takes to see the difference.
+    """
+    import numpy
+
+    sides = [numpy.atleast_1d(array[part]) for array in (want, got)]
+    across = sides[0].shape[-1]
+    right = numpy.ravel(close[part]).tolist()
+    for digits in _DIGITS:
+        texts = [[_number(value, as_bool, digits) for value in s.ravel().tolist()] for s in sides]
+        if all(same or one != other for one, other, same in zip(*texts, right, strict=True)):
+            break
+    width = max(len(text) for side in texts for text in side)
+    marks = [" "] * len(right), [" " if same else "*" for same in right]
+    drawn = []
+    for side, signs in zip(texts, marks, strict=True):
+        cells = [f"{text:>{width}}{sign}" for text, sign in zip(side, signs, strict=True)]
+        rows = [cells[at : at + across] for at in range(0, len(cells), across)]
+        drawn.append([f"[{' '.join(row)}]" for row in rows])
+    return drawn[0], drawn[1]
+
+
+def _number(value: complex, as_bool: bool = False, digits: int = 6) -> str:
+    if as_bool or isinstance(value, bool):
+        return str(bool(value))
+    return f"{value:.{digits}g}"
+
+
+def _capital(text: str) -> str:
+    """A capital for `the result`, none for a name such as `d_k`."""
+    return "T" + text[1:] if text.startswith("the ") else text
+
+
+def _shorten(text: str) -> str:
+    room = 3 * (LINE - len("  expected  "))  # the screen breaks it into lines
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _builtin_name(error: Exception) -> str | None:
+    """The name of the builtin error that this one is, whatever class carried it here."""
+    for kind in type(error).__mro__:
+        if kind.__module__ == "builtins" and kind not in (Exception, BaseException, object):
+            return kind.__name__
+    return None

@@ -1,0 +1,266 @@
+"""What a check may expect of the learner's modules: parameters, their start, and dropout.
+
+A module here is the learner's, in a process of its own, or any nn.Module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from grader.checking.comparing import CheckFailed, are_close, is_between
+from grader.types.report import Way
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from grader.checking.fixtures import Module, Rand
+
+Shapes = Mapping[str, Sequence[int]]
+
+_STANDARD_ERRORS = 8  # that a start may be off: chance alone refuses no right one
+
+
+def linear_shapes(layers: Shapes, bias: bool = True) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters of nn.Linear layers, by name.
+
+    `layers` gives the rows (outputs) and columns (inputs) of each layer's weight.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, (rows, columns) in layers.items():
+        shapes[f"{name}.weight"] = (rows, columns)
+        if bias:
+            shapes[f"{name}.bias"] = (rows,)
+    return shapes
+
+
+def draw_state(rand: Rand, shapes: Shapes, dtype: torch.dtype | None = None) -> dict[str, Tensor]:
+    """Draw a state of these shapes: weights that keep the size of their input, biases that matter.
+
+    The default dtype is float32.
+    """
+    state = {}
+    for name, shape in shapes.items():
+        if len(shape) == 2:
+            row, column = shape
+            state[name] = rand(row=row, column=column, scale=column**-0.5, dtype=dtype)
+        else:
+            state[name] = rand(row=shape[0], scale=0.5, dtype=dtype)
+    return state
+
+
+def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = True) -> Module:
+    """The module with these parameters, on their device and, unless told otherwise, after eval().
+
+    Whatever else the module has keeps its values. If the state does not fit, the message names the
+    parameters that are missing or have another shape.
+    """
+    missing: object = True
+    try:
+        missing = module.load_state_dict(dict(state), strict=False)
+    finally:
+        if missing:
+            wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
+            expect_parameters(named_parameters(module), wanted, others=True)
+    device = next(iter(state.values())).device
+    if device.type != "cpu":
+        module.to(device)
+    if evaluate:
+        module.eval()
+    return module
+
+
+def named_parameters(module: Module) -> dict[str, Tensor]:
+    """The parameters of a module by name; a lazy one that has no shape yet is not among them."""
+    from torch.nn.parameter import is_lazy
+
+    return {name: each for name, each in module.named_parameters() if not is_lazy(each)}
+
+
+def trained_parameters(module: Module, shapes: Shapes) -> dict[str, Tensor]:
+    """The parameters of these names. Expects these shapes, and that each of them can learn."""
+    found = named_parameters(module)
+    expect_parameters(found, shapes, others=True)
+    frozen = [name for name in shapes if not found[name].requires_grad]
+    if frozen:
+        raise CheckFailed(f"A frozen parameter cannot learn\n  frozen  {_listed(frozen)}")
+    return {name: found[name] for name in shapes}
+
+
+def expect_parameters(
+    found: Mapping[str, Tensor],
+    shapes: Shapes,
+    *,
+    others: bool = False,
+    where: str = "named_parameters()",
+    when: str = "",
+) -> None:
+    """Expect tensors of these names and shapes in `found`, and no others unless `others`.
+
+    `where` says where `found` comes from and `when` ends the first line of the message.
+    """
+    missing = [name for name in shapes if name not in found]
+    unexpected = [] if others else [name for name in found if name not in shapes]
+    if missing or unexpected:
+        raise CheckFailed(
+            f"The names in {where} are wrong{when}"
+            + (f"\n  missing     {_listed(missing)}" if missing else "")
+            + (f"\n  unexpected  {_listed(unexpected)}" if unexpected else ""),
+            Way.SHAPE,
+        )
+    for name, shape in shapes.items():
+        if tuple(found[name].shape) != tuple(shape):
+            raise CheckFailed(
+                f"The shape of {name} is wrong{when}\n"
+                f"  expected  {list(shape)}\n"
+                f"  got       {list(found[name].shape)}",
+                Way.SHAPE,
+            )
+
+
+def expect_start(weight: Tensor, spread: float, name: str) -> None:
+    """Expect starting values drawn independently around 0 with this standard deviation.
+
+    `weight` is a matrix [rows, columns] of at least some thousand numbers, so that chance alone
+    refuses nobody, be its numbers uniform or normal.
+    """
+    import torch
+
+    weight = weight.detach().cpu().double()
+    rows = weight.shape[0]
+    # Of n normal numbers the standard deviation has a relative standard error of 0.71 / sqrt(n),
+    # of n uniform ones less; the mean has one of 1 / sqrt(n).
+    error = weight.numel() ** -0.5
+    got, room = weight.std().item(), _STANDARD_ERRORS * 0.71 * error
+    if not is_between(got / spread, 1 - room, 1 + room):
+        raise CheckFailed(
+            f"{name} starts with the wrong spread\n"
+            f"  expected  a standard deviation of {spread:.4f}, give or take {room:.0%}\n"
+            f"  got       {got:.4f}"
+        )
+    mean, room = weight.mean().item(), _STANDARD_ERRORS * error * spread
+    if not is_between(mean, -room, room):
+        raise CheckFailed(
+            f"{name} is not centred at zero\n"
+            f"  expected  a mean of 0, give or take {room:.4f}\n"
+            f"  got       {mean:.4f}"
+        )
+    different = len(torch.unique(weight, dim=0))
+    if different != rows:
+        raise CheckFailed(
+            f"Rows of {name} start out equal\n"
+            f"  expected  {rows} different rows\n"
+            f"  got       {different} different rows"
+        )
+    # The squared lengths of independent rows vary by some percent; those of a matrix that is
+    # orthogonal, or of a permutation, are equal.
+    lengths = weight.square().sum(1)
+    if not lengths.std() > 0.01 * lengths.mean():
+        raise CheckFailed(
+            f"The values of {name} are not drawn independently\n"
+            f"  expected  {rows} rows whose lengths vary a little\n"
+            f"  got       rows that are all equally long"
+        )
+
+
+def expect_dropped(
+    seen: Tensor,
+    again: Tensor,
+    full: Tensor,
+    p: float,
+    *,
+    axes: Mapping[str, str],
+    returned: Tensor | None = None,
+) -> None:
+    """Expect that dropout fell on single numbers, once, and divided those that stay by 1 - p.
+
+    `full` are the numbers before dropout. `seen` and `again` are what was left of them, each read
+    off the output in another place: a number that is dropped is dropped in both. `axes` gives the
+    axes' names and what lies along them, in the plural. `returned`, if given, must be the numbers
+    before or after dropout.
+    """
+    import torch
+
+    seen, again, full = (x.detach().cpu().double() for x in (seen, again, full))
+    if torch.allclose(seen, full, rtol=1e-3, atol=1e-6):
+        raise CheckFailed(
+            f"In training mode dropout={p} drops nothing\n"
+            f"  expected  about {p:.0%} of the weights dropped\n"
+            f"  got       what evaluation mode gives",
+            Way.VALUES,
+        )
+    off = seen.abs() < 1e-6
+    wrong = ~are_close(seen, full / (1 - p), rtol=1e-4, atol=1e-6, where=~off)
+    if wrong.any():
+        where = tuple(int(index) for index in wrong.nonzero()[0])
+        place = ", ".join(f"{axis}={at}" for axis, at in zip(axes, where, strict=True))
+        weight = full[where].item()
+        raise CheckFailed(
+            f"dropout={p} leaves a wrong weight at {place}\n"
+            f"  expected  0 if dropped or {weight / (1 - p):.6g} if kept, for {weight:.6g}\n"
+            f"  got       {seen[where].item():.6g}\n"
+            f"  where     in the output, for inputs that make the weights visible there",
+            Way.VALUES,
+        )
+    if not are_close(seen, again, rtol=1e-4, atol=1e-6).all():
+        raise CheckFailed(
+            "Dropout falls on something other than the weights\n"
+            "  expected  a weight that is dropped for all features of its value\n"
+            "  got       a weight that is dropped for some features and kept for others",
+            Way.VALUES,
+        )
+    drawn = full > 0
+    share = off[drawn].double().mean().item()
+    leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
+    if not is_between(share, p - leeway, p + leeway):
+        raise CheckFailed(
+            f"dropout={p} drops the wrong share of the weights\n"
+            f"  expected  {p:.0%}, give or take {leeway:.0%}\n"
+            f"  got       {share:.0%}",
+            Way.VALUES,
+        )
+    for axis, things in enumerate(axes.values()):
+        count = off.shape[axis] - 1
+        both = drawn.narrow(axis, 0, count) & drawn.narrow(axis, 1, count)
+        differ = off.narrow(axis, 0, count) != off.narrow(axis, 1, count)
+        # Two independent numbers differ with probability 2 p (1-p).
+        if differ[both].double().mean().item() <= p * (1 - p):
+            raise CheckFailed(
+                f"Dropout treats all {things} alike\n"
+                f"  expected  a draw for each weight\n"
+                f"  got       the same draw for all {things}",
+                Way.VALUES,
+            )
+    if returned is None:
+        return
+    got = returned.detach().cpu().double()
+    if tuple(got.shape) != tuple(full.shape):
+        raise CheckFailed(
+            "The shape of the weights returned in training mode is wrong\n"
+            f"  expected  {list(full.shape)}\n"
+            f"  got       {list(got.shape)}",
+            Way.SHAPE,
+        )
+    meant = full if torch.allclose(got, full, rtol=1e-3, atol=1e-5) else seen
+    if not are_close(got, meant, rtol=1e-4, atol=1e-6).all():
+        raise CheckFailed(
+            "The weights returned in training mode are not the module's own\n"
+            "  expected  the weights from before dropout, or those from after it\n"
+            "  got       neither",
+            Way.VALUES,
+        )
+
+
+def draw_truths(rand: Rand, seed: int, **axes: int) -> Tensor:
+    """Draw truths at random, with at least one True and one False in every row of the last axis."""
+    truths = rand(**axes) > 0
+    truths[..., seed % truths.shape[-1]] = True
+    truths[..., (seed + 1) % truths.shape[-1]] = False
+    return truths
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names of a list that may be long."""
+    shown = ", ".join(f"{name:.24}" for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

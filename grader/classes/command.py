@@ -1,0 +1,385 @@
+"""`grade class`: grades every submission of a class, and can justify every point later."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from grader.classes.nbgrader.types import Graded
+from grader.command.grade import DEVICES, lanes
+from grader.command.output import console, progress_bar, short_path, status_line
+from grader.read.course_file import find_assignment
+from grader.read.workspace import locate_whole_course
+from grader.types.course import Assignment, Course
+from grader.types.errors import KitError
+from grader.types.seed import fresh_seed
+
+if TYPE_CHECKING:
+    from grader.classes.folder.grading import Grader
+    from grader.classes.folder.ledger import Ledger
+    from grader.classes.folder.types import LedgerEntry
+    from grader.classes.report.types import Similar
+    from grader.types.submission import Submission
+
+_NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
+_SEED = "seed"  # under this name the ledger keeps what a class is graded with
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade class`."""
+    parser.description = (
+        "Grade a folder that holds one folder, notebook or .py file for each student. --out "
+        "keeps every verdict, old ones too. Rerun the command at any time: it continues where it "
+        "stopped and grades only new submissions. With --nbgrader: grade submitted/ of an nbgrader "
+        "course and write autograded/ and the gradebook; nbgrader continues from there."
+    )
+    parser.add_argument(
+        "what", nargs="?", metavar="SUBMISSIONS", help="the folder; with --nbgrader: the assignment"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the results")
+    parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--regrade",
+        action="store_true",
+        help="after a change to the course or the kit: regrade every submission whose verdict "
+        "may change, and show all differences before they count",
+    )
+    what.add_argument(
+        "--why", metavar="STUDENT", help="show exactly how a student's points came about"
+    )
+    what.add_argument("--nbgrader", type=Path, metavar="DIR", help="the nbgrader course")
+    parser.add_argument(
+        "--yes", action="store_true", help="accept the differences of --regrade without asking"
+    )
+    parser.add_argument(
+        "--junit", action="store_true", help="also write JUnit XML for each student"
+    )
+    parser.add_argument(
+        "--similar", action="store_true", help="list similar answers in report.html"
+    )
+    parser.add_argument(
+        "--anonymous", action="store_true", help="show numbers instead of names in report.html"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="with --nbgrader: also regrade finished submissions"
+    )
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="default: cpu; with a GPU, submissions are graded one at a time, without a memory "
+        "limit",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="how many submissions to grade at once (default: one per CPU core)",
+    )
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="grade on a Dask cluster; ADDRESS is its scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument("--seed", type=int, help="seed of the checks' random inputs")
+    parser.add_argument(
+        "--unlocked",
+        action="store_true",
+        help="grade even if this machine cannot fully lock submissions in; one could then change "
+        "another's points, and every report says so",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what the options ask for; 0 unless a person has to look at something."""
+    course = locate_whole_course(args.course)
+    if args.nbgrader is not None:
+        return _nbgrader(args, course)
+    if args.similar and args.anonymous:
+        raise KitError("--similar shows names: remove --anonymous")
+    if args.similar and find_spec("rapidfuzz") is None:
+        raise KitError("--similar needs rapidfuzz: type `pip install rapidfuzz`")
+    if args.out is None:
+        raise KitError("grade class: name a folder for the results with --out DIR")
+    if args.why is not None:
+        return _why(args, course)
+    if args.regrade:
+        return _regrade(args, course)
+    return _grade(args, course)
+
+
+def _grade(args: argparse.Namespace, course: Course) -> int:
+    """Grade the new submissions in a folder."""
+    from grader.classes.folder.grading import FolderClass
+    from grader.classes.folder.ledger import open_ledger
+    from grader.classes.folder.students import read_students
+    from grader.classes.folder.versions import read_version
+    from grader.classes.screen import class_summary
+
+    if args.what is None:
+        raise KitError("grade class: name the folder with the submissions")
+    assignment = find_assignment(course, args.assignment)
+    students, odd = read_students(Path(args.what), assignment)
+    with open_ledger(args.out, create=True) as ledger:
+        kept = ledger.fact(_SEED)
+        seed = args.seed if args.seed is not None else int(kept or fresh_seed())
+        ledger.note(_SEED, str(seed))
+        version = read_version(course)
+        work = FolderClass(course, assignment, version, ledger)
+        new = 0
+        with progress_bar(args, assignment.name, len(students)) as advance:
+
+            def tell(is_new: bool) -> None:
+                nonlocal new
+                new += is_new
+                advance()
+
+            _with_grader(
+                args,
+                course,
+                assignment,
+                seed,
+                lambda grader: work.grade(students, seed, grader, tell),
+            )
+        files = _write_results(args, ledger, course, assignment)
+        older = sum(1 for _ in work.affected())
+        latest = ledger.latest()
+        summary = class_summary(assignment.name, latest, new, older, odd, files, course.limits)
+        console(args).print(summary, end="")
+        return 1 if any(entry.is_lost for entry in ledger.latest()) else 0
+
+
+def _regrade(args: argparse.Namespace, course: Course) -> int:
+    """Regrade what may get another verdict, show the differences, and ask."""
+    from grader.classes.folder.grading import FolderClass, differences
+    from grader.classes.folder.ledger import open_ledger
+    from grader.classes.folder.versions import read_version
+    from grader.classes.screen import differences_screen
+
+    assignment = find_assignment(course, args.assignment)
+    with open_ledger(args.out, create=False) as ledger:
+        work = FolderClass(course, assignment, read_version(course), ledger)
+        affected = sum(1 for _ in work.affected())
+        if affected:
+            with progress_bar(args, assignment.name, affected) as advance:
+                _with_grader(
+                    args,
+                    course,
+                    assignment,
+                    0,
+                    lambda grader: work.regrade(grader, lambda is_new: advance()),
+                )
+        found = list(differences(ledger))
+        console(args).print(differences_screen(affected, found), end="")
+        if not affected:
+            return 0
+        if found and not (args.yes or _agreed()):
+            ledger.forget_proposed()
+            print("Nothing changed: the results are as before.")
+            return 1
+        ledger.accept()
+        _write_results(args, ledger, course, assignment)
+        if found:
+            print(f"Written. {short_path(args.out)} also keeps the earlier verdicts.")
+        return 0
+
+
+def _with_grader(
+    args: argparse.Namespace,
+    course: Course,
+    assignment: Assignment,
+    seed: int,
+    body: Callable[[Grader], None],
+) -> None:
+    """Run `body` with a grader: this machine, or the cluster of --dask."""
+    from grader.classes.folder.cluster import graded_on_cluster
+    from grader.classes.folder.grading import graded_here
+    from grader.classes.grading import with_locked_engine
+
+    stages = assignment.stages
+    if args.dask is not None:
+        cluster = partial(graded_on_cluster, unlocked=args.unlocked)
+        body(lambda jobs: cluster(args.dask, course, stages, args.device, jobs))
+        return
+    at_once = lanes(args.jobs)
+    with_locked_engine(
+        course,
+        stages,
+        args.device,
+        lambda engine: body(lambda jobs: graded_here(engine, jobs, stages, seed, at_once)),
+        unlocked=args.unlocked,
+    )
+
+
+def _write_results(
+    args: argparse.Namespace, ledger: Ledger, course: Course, assignment: Assignment
+) -> list[str]:
+    """Rewrite the files that other programs read; returns their names."""
+    from grader.classes.folder.tables import csv_text, json_line, score_rows
+    from grader.classes.report.page import class_report
+    from grader.read.files import write_pieces
+    from grader.show.junit import junit
+
+    out: Path = args.out
+    rows = score_rows(ledger.latest(), assignment.stages)
+    entries = _shuffled(ledger) if args.anonymous else ledger.latest
+    alike = _similar(args, ledger, assignment) if args.similar else None
+    pieces = {
+        "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
+        "results.jsonl": map(json_line, ledger.latest()),
+        "report.html": class_report(
+            course.title, assignment, entries, alike, anonymous=args.anonymous
+        ),
+    }
+    try:
+        if args.junit:
+            (out / "junit").mkdir(exist_ok=True)
+            for entry in ledger.latest():
+                if entry.report is not None:
+                    name = f"junit/{_file_name(entry.student)}.xml"
+                    write_pieces(out / name, [junit(entry.report)])
+        for name, text in pieces.items():
+            write_pieces(out / name, text)
+    except OSError as error:
+        raise KitError(
+            f"{error.filename or out}: cannot be written: {error.strerror}; no verdict is lost: "
+            "fix that and rerun the command"
+        ) from None
+    return [short_path(out / name) for name in pieces]
+
+
+def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> Similar:
+    """The answers that are more alike than the stages themselves explain."""
+    from grader.classes.report.similarity import Given, similar
+    from grader.read.stubs import read_solution, read_stub
+
+    given = [Given(stage, read_stub(stage), read_solution(stage)) for stage in assignment.stages]
+
+    def again(student: str) -> Submission | None:
+        entry = ledger.latest_of(student)
+        return None if entry is None else ledger.submission(entry.record.content, student)
+
+    def submissions() -> Iterator[tuple[str, Submission]]:
+        for entry in ledger.latest():
+            submission = ledger.submission(entry.record.content, entry.student)
+            if submission is not None:
+                yield entry.student, submission
+
+    with status_line(args) as tell:
+        tell("comparing the answers")
+        return similar(given, submissions(), again)
+
+
+def _shuffled(ledger: Ledger) -> Callable[[], Iterator[LedgerEntry]]:
+    """The current verdicts in a random order, the same at each call, that hides the names."""
+    students = ledger.students()
+    secrets.SystemRandom().shuffle(students)
+    return lambda: filter(None, map(ledger.latest_of, students))
+
+
+def _file_name(student: str) -> str:
+    """A file name for a student: unique, however long the student's name is."""
+    name = quote(student, safe=" @+")
+    if len(name) <= _NAME_CAP:
+        return name
+    digest = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{name[:_NAME_CAP]}!{digest}"  # nothing that is quoted has a "!"
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        print("grade: no terminal to ask on; --yes accepts the differences", file=sys.stderr)
+        return False
+    try:
+        return input("Accept these points? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _why(args: argparse.Namespace, course: Course) -> int:
+    """Show a student's verdicts, and grade the last one again."""
+    from grader.classes.folder.grading import UNSURE, Job, graded
+    from grader.classes.folder.ledger import open_ledger
+    from grader.classes.folder.versions import read_version
+    from grader.classes.grading import with_locked_engine
+    from grader.classes.screen import history, replay_outcome
+    from grader.show.scoreboard import footnotes, scoreboard
+    from grader.show.terminal import explanation
+
+    with open_ledger(args.out, create=False) as ledger:
+        entries = list(ledger.history(args.why))
+        if not entries:
+            known = ledger.students()
+            raise KitError(f"--why {args.why}: no such student here; {_close(args.why, known)}")
+        last = entries[-1]
+        console(args).print(history(entries), end="")
+        submission = ledger.submission(last.record.content, last.student)
+    if last.report is None or last.report.refusal:
+        return 0
+    if submission is None:
+        raise KitError(UNSURE.format(student=args.why))
+    report = last.report
+    stages = [stage for stage in course.stages if stage.slug in last.version.stages]
+    stages = [stage for stage in stages if stage.slug in {each.slug for each in report.stages}]
+    is_same_version = last.version == read_version(course)
+    if is_same_version:
+        job = Job(last.record, submission, last.seed)
+        report, _ = with_locked_engine(
+            course,
+            stages,
+            last.device,
+            lambda engine: graded(engine, job, stages),
+            unlocked=args.unlocked,
+        )
+    shown = scoreboard(report), explanation(report, every=True), footnotes(report)
+    console(args).print(*shown, replay_outcome(last, report, is_same_version), sep="", end="")
+    return 0
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    folded = {each.casefold(): each for each in known}
+    close = [each for key, each in folded.items() if name.casefold() in key][:1]
+    close = close or [folded[key] for key in get_close_matches(name.casefold(), folded, n=1)]
+    return f"did you mean '{close[0]}'?" if close else "scores.csv lists all students"
+
+
+def _nbgrader(args: argparse.Namespace, course: Course) -> int:
+    """Grade, print notes and a summary; 0 unless a person has to look at a cell."""
+    from grader.classes.grading import NbgraderClass, with_locked_engine
+    from grader.classes.nbgrader.gradebook import keep_seed
+    from grader.classes.screen import summary
+
+    if args.what is None:
+        raise KitError("grade class: name the assignment: grade class --nbgrader DIR ASSIGNMENT")
+    work = NbgraderClass(args.nbgrader.resolve(), args.what, course)
+    students = work.students(force=args.force)
+    seed = keep_seed(args.nbgrader.resolve(), args.what, args.seed)
+    results: list[Graded] = []
+    if students:
+        with progress_bar(args, work.assignment, len(students)) as advance:
+
+            def tell(result: Graded) -> None:
+                results.append(result)
+                advance()
+
+            with_locked_engine(
+                course,
+                work.stages,
+                args.device,
+                lambda engine: work.grade(engine, students, seed, lanes(args.jobs), tell),
+                unlocked=args.unlocked,
+            )
+    console(args).print(summary(args.what, results, seed), end="")
+    return 1 if any(result.points is None for result in results) else 0

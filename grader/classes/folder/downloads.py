@@ -1,0 +1,144 @@
+"""Reads the downloads of learning platforms: their file names, and archives.
+
+Moodle puts each submission into a folder "Ada Lovelace_1234567_assignsubmission_file_", or, without
+folders, starts each file name with that. Canvas names each file
+"lovelaceada_LATE_123_456_softmax.py": the student, LATE if it is late, the student's number, the
+file's number, and the file's name.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
+
+from grader.read.submission import (
+    FILE_CAP,
+    FILES_CAP,
+    FOLDER_CAP,
+    NOTEBOOK_CAP,
+    is_left_out,
+    python_bytes,
+    regular_bytes,
+)
+from grader.types.errors import SubmissionFileError
+
+ARCHIVE = ".zip"
+_ARCHIVE_CAP = NOTEBOOK_CAP + FOLDER_CAP
+_ENTRY = b"PK\x01\x02"  # starts each entry in an archive's directory
+_ENTRIES_CAP = 20_000
+_NAMES = (
+    re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S),
+    re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S),
+)
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """The student, and the student's own name of the file ("" for a folder).
+
+    A note is text that the student typed on the platform, and no submission.
+    """
+
+    student: str
+    name: str
+    is_note: bool = False
+
+
+def downloaded(name: str) -> Downloaded | None:
+    """What a learning platform's file name says; None if a person chose the name.
+
+    The student keeps the platform's number, because two students may have the same name.
+    """
+    moodle, canvas = (pattern.fullmatch(name) for pattern in _NAMES)
+    if moodle:
+        return Downloaded(moodle["who"], moodle["file"], is_note=moodle["kind"] == "onlinetext")
+    if canvas:
+        return Downloaded(f"{canvas['name']}_{canvas['number']}", canvas["file"])
+    return None
+
+
+@dataclass
+class Heap:
+    """One student's .py files and notebooks by path, and the names of all other files."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    notebooks: dict[str, bytes] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    room: int = _ARCHIVE_CAP  # bytes that may still be added
+
+    def add(self, name: str, data: bytes) -> None:
+        """Add a file. Raises SubmissionFileError if that is too much."""
+        self.room -= len(data)
+        if self.room < 0 or len(self.files) >= FILES_CAP:
+            raise SubmissionFileError("the submission is too large or has too many files")
+        if _is_notebook(name):
+            self.notebooks[name] = data
+        else:
+            self.files[f"{name[:-3]}.py"] = python_bytes(data)
+
+
+def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
+    """Read these files, given with the student's own names, and the archives among them.
+
+    Raises SubmissionFileError.
+    """
+    heap = Heap()
+    for name, path in files:
+        if is_left_out(name):
+            continue
+        if name.lower().endswith(ARCHIVE):
+            _unpack(path, name, heap)
+        elif _is_notebook(name) or name.lower().endswith(".py"):
+            heap.add(name, regular_bytes(path, NOTEBOOK_CAP if _is_notebook(name) else FILE_CAP))
+        else:
+            heap.others.append(name)
+    return heap
+
+
+def _is_notebook(name: str) -> bool:
+    return name.lower().endswith(".ipynb")
+
+
+def _unpack(place: Path, name: str, heap: Heap) -> None:
+    """Add an archive's files to the heap. Writes nothing, and trusts no name in the archive."""
+    data = regular_bytes(place, _ARCHIVE_CAP)
+    if data.count(_ENTRY) > _ENTRIES_CAP:
+        raise SubmissionFileError(f"{name}: has more than {_ENTRIES_CAP} files")
+    if not is_zipfile(BytesIO(data)):
+        raise SubmissionFileError(f"{name}: is not a complete zip file")
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            for entry in archive.infolist():
+                path = PurePosixPath(entry.filename.replace("\\", "/"))
+                parts = [part for part in path.parts if part not in ("/", "//", "..")]
+                inside = "/".join(parts)
+                if entry.is_dir() or any(map(is_left_out, parts)):
+                    continue
+                if stat.S_ISLNK(entry.external_attr >> 16):
+                    heap.others.append(f"the link {inside}")
+                    continue
+                if not _is_notebook(inside) and not inside.lower().endswith(".py"):
+                    heap.others.append(inside)
+                    continue
+                if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise SubmissionFileError(
+                        f"{name}: uses a compression that the kit cannot read"
+                    )
+                if entry.flag_bits & 1:
+                    raise SubmissionFileError(f"{name}: is locked with a password")
+                cap = NOTEBOOK_CAP if _is_notebook(inside) else FILE_CAP
+                with archive.open(entry) as file:
+                    content = file.read(cap + 1)
+                if len(content) > cap:
+                    raise SubmissionFileError(f"{name}: {inside} is larger than {cap >> 20} MiB")
+                heap.add(inside, content)
+    except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
+        raise SubmissionFileError(f"{name}: cannot be unpacked: it is damaged") from None
+    except RuntimeError as error:  # zipfile raises it for some kinds of encryption
+        raise SubmissionFileError(f"{name}: cannot be unpacked: {error}") from None

@@ -1,0 +1,222 @@
+"""Grades a folder of submissions into a ledger, and regrades what a change may affect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from grader.classes.folder.ledger import Ledger
+from grader.classes.folder.students import Found, read_student
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
+from grader.classes.grading import all_graded
+from grader.engine import Engine, Request
+from grader.judge.verdict import judge_refused
+from grader.run.earned import Earned
+from grader.run.lanes import LaneLost, can_fork
+from grader.types.course import Assignment, Course, Stage
+from grader.types.errors import KitError
+from grader.types.report import Report, Status
+from grader.types.submission import Submission
+
+UNSURE = (
+    "{student}: an older version of the kit stored this answer under a short digest that two "
+    "answers may share: rerun `grade class SUBMISSIONS --out DIR`"
+)
+_LOST = "The grader failed twice on this submission ({why}): set these points by hand."
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission to grade."""
+
+    record: SubmissionRecord
+    submission: Submission
+    seed: int
+
+
+Result = tuple[Report, float] | LaneLost
+# Grades each job somewhere and yields the results in the order in which they finish.
+Grader = Callable[[Iterable[Job]], Iterator[tuple[Job, Result]]]
+
+
+@dataclass(frozen=True)
+class FolderClass:
+    """One assignment of a course, the version that grades it, and the ledger of the results."""
+
+    course: Course
+    assignment: Assignment
+    version: Version
+    ledger: Ledger
+
+    def grade(
+        self,
+        students: Iterable[Found],
+        seed: int,
+        grader: Grader,
+        tell: Callable[[bool], None],
+    ) -> None:
+        """Grade these students; calls `tell` for each one with whether the verdict is new.
+
+        An unchanged submission keeps its verdict; identical answers of two students are graded
+        once. Raises KitError if the ledger cannot be written, and whatever `grader` raises.
+        """
+
+        def jobs() -> Iterator[Job]:
+            for found in students:
+                record, submission = read_student(found, self.assignment)
+                before = self.ledger.latest_of(found.student)
+                if before is not None and before.record == record and not before.is_lost:
+                    tell(False)
+                elif submission.refused:
+                    stages = self.assignment.stages
+                    report = judge_refused(self.course, found.student, stages, submission.refused)
+                    self._keep(record, None, seed, report, 0.0)
+                    tell(True)
+                else:
+                    job = Job(record, submission, seed)
+                    if self._is_known(job, proposed=False):
+                        tell(True)
+                    else:
+                        yield job
+
+        self._grade(grader(jobs()), tell, proposed=False)
+
+    def regrade(self, grader: Grader, tell: Callable[[bool], None]) -> None:
+        """Regrade, each with its own seed, the submissions that `affected` lists.
+
+        The new verdicts are proposals until the ledger accepts them. Raises KitError for an answer
+        that the ledger cannot identify for certain, and whatever `grader` raises.
+        """
+
+        def jobs() -> Iterator[Job]:
+            for entry in self.affected():
+                before = self.ledger.proposed_for(entry.student)
+                if before is not None and before.version == self.version:
+                    tell(False)
+                    continue
+                submission = self.ledger.submission(entry.record.content, entry.student)
+                if submission is None:
+                    raise KitError(UNSURE.format(student=entry.student))
+                job = Job(entry.record, submission, entry.seed)
+                if self._is_known(job, proposed=True):
+                    tell(True)
+                else:
+                    yield job
+
+        self._grade(grader(jobs()), tell, proposed=True)
+
+    def affected(self) -> Iterator[LedgerEntry]:
+        """The current verdicts that may be different with this version."""
+        for student in self.ledger.students():
+            entry = self.ledger.latest_of(student)
+            if entry is not None and self._may_change(entry):
+                yield entry
+
+    def _may_change(self, entry: LedgerEntry) -> bool:
+        """Whether the verdict may be different with this version.
+
+        It cannot be if the engine and the stages are the same. A stage that is not started stays
+        so: stubs pass no check, as `grade verify` proves.
+        """
+        if entry.report is None or entry.report.refusal:
+            return False
+        points = {stage.slug: stage.points for stage in self.assignment.stages}
+        if entry.version.engine != self.version.engine:
+            return True
+        if points != {stage.slug: stage.max_score for stage in entry.report.stages}:
+            return True
+        return any(
+            entry.version.stages.get(stage.slug) != self.version.stages.get(stage.slug)
+            and stage.status is not Status.NOT_STARTED
+            for stage in entry.report.stages
+        )
+
+    def _grade(
+        self,
+        results: Iterator[tuple[Job, Result]],
+        tell: Callable[[bool], None],
+        *,
+        proposed: bool,
+    ) -> None:
+        for job, result in results:
+            if isinstance(result, LaneLost):
+                why = _LOST.format(why=result)
+                record = replace(job.record, notes=(*job.record.notes, why))
+                lost = (record, job.submission, job.seed, None, 0.0)
+                self._keep(*lost, is_lost=True, proposed=proposed)
+            else:
+                self._keep(job.record, job.submission, job.seed, *result, proposed=proposed)
+            tell(True)
+
+    def _keep(
+        self,
+        record: SubmissionRecord,
+        submission: Submission | None,
+        seed: int,
+        report: Report | None,
+        seconds: float,
+        *,
+        is_lost: bool = False,
+        proposed: bool = False,
+    ) -> None:
+        """Add a verdict to the ledger."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        device = "" if report is None else report.device
+        entry = LedgerEntry(record, self.version, seed, device, report, now, seconds, is_lost)
+        self.ledger.add(entry, submission, proposed=proposed)
+
+    def _is_known(self, job: Job, *, proposed: bool) -> bool:
+        """Whether this version has judged the same answers; if so, adds that verdict again."""
+        same = self.ledger.same(job.record.content, self.version, proposed=proposed)
+        if same is None or same.report is None or same.seed != job.seed:
+            return False
+        report = replace(same.report, submission=job.record.student)
+        self._keep(job.record, None, same.seed, report, 0.0, proposed=proposed)
+        return True
+
+
+def graded_here(
+    engine: Engine, jobs: Iterable[Job], stages: Sequence[Stage], seed: int, lanes: int
+) -> Iterator[tuple[Job, Result]]:
+    """Each job with its result, from `lanes` processes on this machine.
+
+    Raises KitError if the course's own solutions do not pass.
+    """
+    with Earned(shared=can_fork(engine.device)) as earned:
+
+        def work(lane: Engine) -> Callable[[Job], tuple[Report, float]]:
+            return lambda job: graded(lane, job, stages, earned)
+
+        yield from all_graded(engine, jobs, lanes, stages, seed, work)
+
+
+def graded(
+    engine: Engine, job: Job, stages: Sequence[Stage], earned: Earned | None = None
+) -> tuple[Report, float]:
+    """The report on a job, graded with its own seed, and the seconds that it used.
+
+    `earned` holds the class's results so far, which need no rerun; None reruns everything.
+    """
+    submission = replace(job.submission, name=job.record.student)
+    report = engine.grade(Request(submission, tuple(stages), job.seed), earned=earned)
+    return report, report.seconds
+
+
+def differences(ledger: Ledger) -> Iterator[VerdictChange]:
+    """The proposed verdicts that change the points of any check."""
+    for after in ledger.proposed():
+        before = ledger.latest_of(after.student)
+        if before is not None and _points(before) != _points(after):
+            yield VerdictChange(before, after)
+
+
+def _points(entry: LedgerEntry) -> object:
+    """The points of every check: if these agree, the verdict has not changed."""
+    if entry.report is None:
+        return None
+    return [
+        (check.id, check.score, check.max_score)
+        for stage in entry.report.stages
+        for check in stage.checks
+    ]

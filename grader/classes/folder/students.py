@@ -1,0 +1,133 @@
+"""Reads a class's folder: one folder, notebook, .py or .zip file for each student.
+
+It also reads a learning platform's download, where a student may have several files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.classes.folder.downloads import ARCHIVE, downloaded, read_files
+from grader.classes.folder.types import SubmissionRecord
+from grader.classes.folder.uploads import heap_upload, read_upload, text_cell_notes
+from grader.classes.folder.versions import content_of
+from grader.read.files import name_in_text
+from grader.read.submission import (
+    FILES_CAP,
+    NOTEBOOK_CAP,
+    is_left_out,
+    read_submission,
+    regular_bytes,
+)
+from grader.types.course import Assignment
+from grader.types.errors import KitError, SubmissionFileError
+from grader.types.submission import IS_A_LINK, Submission
+from grader.types.text import safe, safe_line
+
+_SUFFIXES = (".ipynb", ".py", ARCHIVE)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where one student's submission is.
+
+    If a platform renamed the files, `files` holds the student's own name and the path of each, and
+    `path` is the first of them.
+    """
+
+    student: str
+    path: Path
+    files: tuple[tuple[str, Path], ...] = ()
+
+
+def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], list[str]]:
+    """All submissions sorted by student, and a sentence about each file that is no submission.
+
+    The student's name is that of the folder or file, without what a learning platform added. In
+    `submitted/` of an nbgrader course the assignment's folder counts. Raises KitError for a folder
+    without submissions.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
+    if any(entry.name in {stage.file_name for stage in assignment.stages} for entry in entries):
+        raise KitError(
+            f"{folder}: is one submission, not a folder of many: `grade --submission {folder}`"
+        )
+    found: dict[str, Found] = {}
+    notes: dict[str, Found] = {}
+    odd = []
+    for entry in entries:
+        path = Path(entry.path)
+        shown = safe_line(name_in_text(Path(entry.name)))
+        if is_left_out(entry.name):
+            continue
+        known = downloaded(shown)
+        student = known.student if known else shown
+        is_link = entry.is_symlink()
+        if known and known.is_note:
+            notes[student] = Found(student, path)
+        elif entry.is_dir(follow_symlinks=False):
+            inside = path / assignment.name
+            own = inside if inside.is_dir() or inside.is_symlink() else path
+            student = _free(found, student, shown)
+            found[student] = Found(student, own)
+        elif known and known.name and (is_link or entry.is_file()):
+            before = found[student].files if student in found else ()
+            files = (*before, (known.name, path))[:FILES_CAP]
+            found[student] = Found(student, files[0][1], files)
+        elif not is_link and (not entry.is_file() or path.suffix.lower() not in _SUFFIXES):
+            odd.append(f"{shown} is not a folder, notebook, .py or .zip file.")
+
+        else:
+            is_file = path.suffix.lower() in _SUFFIXES
+            student = _free(found, Path(shown).stem if is_file else student, shown)
+            found[student] = Found(student, path)
+    found = notes | found
+    if not found:
+        raise KitError(
+            f"{folder}: has no submissions: put a folder, notebook, .py or .zip file for each "
+            "student in it"
+        )
+    return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def _free(taken: Container[str], name: str, whole: str) -> str:
+    """A name not yet taken: the student's, else the whole file name, else with a mark added."""
+    free = whole if name in taken else name
+    while free in taken:
+        free += "'"
+    return free
+
+
+def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord, Submission]:
+    """Read a student's submission; one that cannot be graded is `refused`. Never raises."""
+    notes: tuple[str, ...] = ()
+    try:
+        if found.path.is_symlink():
+            raise SubmissionFileError(f"{found.path}: {IS_A_LINK}")
+        if found.path.is_dir():
+            upload = read_upload(found.path, assignment.stages, assignment.name)
+            submission, notes = upload.submission, upload.notes
+        elif found.files or found.path.suffix.lower() == ARCHIVE:
+            files = found.files or ((found.path.name, found.path),)
+            upload = heap_upload(read_files(files), assignment.stages, assignment.name)
+            submission, notes = upload.submission, upload.notes
+        else:
+            submission = read_submission(found.path)
+            if submission.cells is not None:
+                data = regular_bytes(found.path, NOTEBOOK_CAP)
+                notes = tuple(text_cell_notes(data, assignment.stages))
+    except SubmissionFileError as error:
+        said = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
+        said = safe(f"{said}.".replace(f"{found.path.parent}{os.sep}", ""))
+        return SubmissionRecord(found.student, "", (said,)), Submission(
+            found.student, {}, refused=said
+        )
+    return SubmissionRecord(
+        found.student, content_of(submission), tuple(map(safe, notes))
+    ), submission

@@ -1,0 +1,84 @@
+"""A class's verdicts as tables for other programs: a CSV file, lines of JSON. Pure."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from grader.classes.folder.types import LedgerEntry
+from grader.show.screen import amount
+from grader.types.course import Stage
+from grader.types.report import to_json
+from grader.types.text import safe, safe_data
+
+# Some spreadsheets treat the wide signs like the ASCII ones.
+_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def score_rows(entries: Iterable[LedgerEntry], stages: Iterable[Stage]) -> Iterator[list[str]]:
+    """A header row, then one row for each student: the points in total and in each stage.
+
+    A cell is empty if the points are unknown.
+    """
+    slugs = [stage.slug for stage in stages]
+    yield ["student_id", "score", "max_score", "bonus", *slugs, "status", "seed", "graded", "notes"]
+    for entry in entries:
+        report = entry.report
+        by_slug = {} if report is None else {stage.slug: stage for stage in report.stages}
+        unlocked = () if report is None else report.unlocked
+        notes = _cell(" ".join([*entry.record.notes, *unlocked]))
+        if report is None:
+            status, score = ("by hand", "") if entry.is_lost else ("nothing to grade", "0")
+            points = [score, "", "", *("" for _ in slugs)]
+        else:
+            status = "passed" if report.passed else "not yet"
+            status = "nothing to grade" if report.refusal else status
+            points = [amount(report.score), amount(report.max_score), amount(report.bonus)]
+            points += [amount(by_slug[slug].score) if slug in by_slug else "" for slug in slugs]
+        yield [_cell(entry.student), *points, status, str(entry.seed), entry.when, notes]
+
+
+def _cell(text: str) -> str:
+    """The text, changed so that no spreadsheet runs it as a formula."""
+    text = safe(text).replace("\n", " ")
+    return f"'{text}" if text[:1] in _BEGIN_FORMULAS else text
+
+
+def json_line(entry: LedgerEntry) -> str:
+    """One student's verdict as one line: the report and everything it depends on."""
+    data = {
+        "student": entry.student,
+        "number": entry.number,
+        "when": entry.when,
+        "seconds": round(entry.seconds, 3),
+        "seed": entry.seed,
+        "device": entry.device,
+        "engine": entry.version.engine,
+        "stages": entry.version.stages,
+        "content": entry.record.content,
+        "notes": [*entry.record.notes, *(() if entry.report is None else entry.report.notes)],
+        "is_lost": entry.is_lost,
+        "report": None if entry.report is None else to_json(entry.report),
+    }
+    return json.dumps(safe_data(data), ensure_ascii=False) + "\n"
+
+
+def csv_text(
+    rows: Sequence[Sequence[str]], delimiter: str = ",", *, quotes_all: bool = False
+) -> str:
+    """The rows as a CSV file's text.
+
+    With `quotes_all`, a cell stays whole in spreadsheets that split at other signs too.
+    """
+    lines = _Lines()
+    quoting: Any = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    csv.writer(lines, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """A list that csv.writer can write to."""
+
+    write = list[str].append

@@ -1,0 +1,67 @@
+"""What the ledger of a class keeps: submissions, verdicts and the versions that gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.types.report import Report
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a verdict depends on besides the submission, the seed and the device.
+
+    `engine` is a digest of the engine and the libraries. `stages` holds for each slug a digest of
+    the stage's checks, solution, misconceptions and table. Equal versions give equal verdicts.
+    """
+
+    engine: str
+    stages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SubmissionRecord:
+    """One student's submission: a digest of its `content`, and `notes` on what was unusual."""
+
+    student: str
+    content: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A verdict in the ledger, and everything needed to reproduce it.
+
+    If the grader failed, `is_lost` is true, there is no `report`, and the notes say why. `when` is
+    ISO 8601 in UTC, `seconds` how long grading took. `number` is the place in the ledger, 0 before
+    the entry is added.
+    """
+
+    record: SubmissionRecord
+    version: Version
+    seed: int
+    device: str
+    report: Report | None
+    when: str
+    seconds: float = 0.0
+    is_lost: bool = False
+    number: int = 0
+
+    @property
+    def student(self) -> str:
+        """The student's name."""
+        return self.record.student
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the submission could not be graded: the notes say why."""
+        return self.report is not None and bool(self.report.refusal)
+
+
+@dataclass(frozen=True)
+class VerdictChange:
+    """The current verdict and the one proposed in its place."""
+
+    before: LedgerEntry
+    after: LedgerEntry

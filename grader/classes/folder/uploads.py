@@ -1,0 +1,200 @@
+"""Chooses which of a student's uploaded files count.
+
+Functions whose names start with `read` read files; the rest are pure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from grader.classes.folder.downloads import ARCHIVE, Heap, read_files
+from grader.classes.nbgrader.submitted import choose_notebook, most_like_it, name_notes
+from grader.learning.notebook.builder import solution_id
+from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.submission import (
+    NOTEBOOK_CAP,
+    is_left_out,
+    parse_cells,
+    read_submission,
+    regular_bytes,
+    script,
+    text_definitions,
+)
+from grader.types.course import Stage
+from grader.types.errors import SubmissionFileError
+from grader.types.submission import IS_A_LINK, Submission
+from grader.types.text import safe
+
+_COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
+_CONSTRAINTS = "constraints.txt"
+# What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
+_ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
+
+
+_ARCHIVES_CAP = 20  # per student
+_NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The files that count, and a sentence in `notes` about everything unusual."""
+
+    submission: Submission
+    notes: tuple[str, ...] = ()
+
+
+def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Upload:
+    """Read the submission in a student's folder, where `notebook`.ipynb is expected.
+
+    The .py files count if one of them is a stage's, in whatever folder; but if all of them are
+    still stubs and there is a notebook, the notebook counts. If there is neither, archives are
+    opened. Raises SubmissionFileError, which says what is wrong.
+    """
+    found, others = choose_notebook(folder, notebook, _grade_ids(stages))
+    try:
+        there = read_submission(folder)
+    except SubmissionFileError as error:
+        if found is None:
+            raise SubmissionFileError(_without(error, folder)) from None
+        there = Submission(str(folder), {})
+    upload = _with_notes(chosen(there.files, stages), link_notes(there.links))
+    if found is not None and (upload is None or not _begun(upload.submission, stages)):
+        shown = found.relative_to(folder).as_posix()
+        try:
+            data = regular_bytes(found, NOTEBOOK_CAP)
+        except SubmissionFileError as error:
+            raise SubmissionFileError(_without(error, folder)) from None
+        return _notebook(data, shown, notebook, others, stages)
+    if upload is not None:
+        return upload
+    archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+    if not archives:
+        raise _nothing(stages, notebook, map(_called, folder.iterdir()))
+    try:
+        heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
+    except SubmissionFileError as error:
+        raise SubmissionFileError(_without(error, folder)) from None
+    return heap_upload(heap, stages, notebook)
+
+
+def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
+    """Choose from a heap of files by the rules of `read_upload`. Raises SubmissionFileError."""
+    upload = chosen(heap.files, stages)
+    if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
+        shown, others = f"{notebook}.ipynb", []
+        if shown not in heap.notebooks:
+            shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
+        return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
+    if upload is None:
+        raise _nothing(stages, notebook, [*heap.files, *heap.others])
+    return upload
+
+
+def _with_notes(upload: Upload | None, notes: Sequence[str]) -> Upload | None:
+    return upload and replace(upload, notes=(*upload.notes, *notes))
+
+
+def link_notes(links: Iterable[str]) -> list[str]:
+    """A sentence for each of the first few files that are links."""
+    return [f"{safe(link[:_NAME_SHOWN])} {IS_A_LINK}." for link in sorted(links)[:_NAMED]]
+
+
+def _called(path: Path) -> str:
+    return f"the link {path.name}" if path.is_symlink() else path.name
+
+
+def _grade_ids(stages: Iterable[Stage]) -> list[str]:
+    """The ids of the cells in a released notebook of these stages."""
+    return [name for stage in stages for name in (stage.slug, solution_id(stage))]
+
+
+def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
+    """The error for a submission with only files of other names."""
+    there = sorted(name for name in names if not is_left_out(name))
+    named = ", ".join(name[:_NAME_SHOWN] for name in there[:_NAMED])
+    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    wanted = f"{notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
+    found = f", only {named}{more}" if there else ""
+    return SubmissionFileError(f"There is nothing to grade here{found}: submit {wanted}")
+
+
+def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | None:
+    """Choose among these .py files, given by path; None if none counts.
+
+    The folder with the most stage files counts. In it, a file whose name is nearly right stands for
+    a stage that has no other file. Without such a folder, a single file counts for all stages.
+    """
+    folders: dict[str, dict[str, bytes]] = {}
+    for path, data in files.items():
+        for parent in PurePosixPath(path).parents:
+            name = PurePosixPath(path).relative_to(parent).as_posix()
+            folders.setdefault(str(parent), {})[name] = data
+    best: tuple[int, int, str] | None = None
+    for folder, found in folders.items():
+        rank = (-len(_named(found, stages)), folder.count("/") + (folder != "."), folder)
+        if rank[0] and (best is None or rank < best):
+            best = rank
+    if best is None:
+        if len(files) != 1:
+            return None
+        (path, data), *_ = files.items()
+        name = PurePosixPath(path).name
+        return Upload(script(path, name, data))
+    counted = folders[best[2]]
+    names = _named(counted, stages)
+    notes = tuple(f"{safe(old)} was graded as {new}." for new, old in names.items() if old != new)
+    kept = {path: data for path, data in counted.items() if path not in names.values()}
+    kept |= {new: counted[old] for new, old in names.items()}
+    return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
+
+
+def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:
+    """The file name of each stage that was found, and the file's actual name."""
+    found = {stage.file_name: stage.file_name for stage in stages if stage.file_name in files}
+    wanted = {stage.slug: stage.file_name for stage in stages if stage.file_name not in found}
+    for path in sorted(files):
+        stem = path.removesuffix(".py")
+        slug = re.sub(r"[^a-z0-9]+", "_", _ADDED.sub("", stem).lower()).strip("_")
+        name = None if "/" in path else wanted.pop(slug, None)
+        if name is not None:
+            found[name] = path
+    return found
+
+
+def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
+    """Whether any stage's file is no longer the stub."""
+    stubs = {stage.file_name: stage for stage in stages}
+    return any(
+        not same_but_for_words(data.decode("utf-8-sig", "replace"), read_stub(stubs[name]))
+        for name, data in submission.files.items()
+        if name in stubs
+    )
+
+
+def _notebook(
+    data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
+) -> Upload:
+    shown = safe(shown)
+    cells = parse_cells(data, shown)
+    notes = [*name_notes(shown, name, others), *text_cell_notes(data, stages)]
+    return Upload(Submission(shown, {}, cells=cells), tuple(notes))
+
+
+def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
+    """A sentence about the answers that a notebook has in text cells, if there are any."""
+    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    found = text_definitions(data, asked)
+    if not found:
+        return []
+    are = "is" if len(found) == 1 else "are"
+    return [f"{', '.join(found)} {are} in a text cell, which is not run."]
+
+
+def _without(error: SubmissionFileError, folder: Path) -> str:
+    """The error's text for the student: without the path of a folder on the server."""
+    text = str(error).replace(f"{folder}{os.sep}", "")
+    return text.replace(str(folder), "your submission")

@@ -1,0 +1,88 @@
+"""Digests of what verdicts depend on: the engine with its libraries, and each stage.
+
+Equal digests share verdicts and so points. Each is therefore a whole SHA-256: two files that agree
+in 64 bits of it can be made in minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+
+from grader.classes.folder.course_files import read_engine_files
+from grader.classes.folder.types import Version
+from grader.read.dependencies import JUDGING
+from grader.types.course import Course, Stage
+from grader.types.submission import Submission
+
+_NO_MATTER = ("root", "title", "visible")  # keys that do not change a stage's verdict
+
+
+def read_version(course: Course) -> Version:
+    """The version of the engine and of every stage of the course. Raises OSError."""
+    return Version(_engine(course), {stage.slug: _stage(course, stage) for stage in course.stages})
+
+
+def content_of(submission: Submission) -> str:
+    """A digest of everything in a submission that is run; the name is not part of it."""
+    parts: list[bytes] = [(submission.script or "").encode()]
+    for name, data in sorted(submission.files.items()):
+        parts += [name.encode(), data]
+    for cell in submission.cells or ():
+        parts.append(cell.encode("utf-8", "surrogatepass"))
+    kind = "files" if submission.cells is None else "a notebook"
+    return _digest([*parts, f"{kind}, {len(submission.files)} files".encode()])
+
+
+def _engine(course: Course) -> str:
+    judging = (
+        part
+        for path, data in sorted(read_engine_files())
+        if path.split("/")[1] in JUDGING
+        for part in (path.encode(), data)
+    )
+    libraries = [f"{name} {_installed(name)}" for name in sorted({"pytest", *course.preload})]
+    about = [f"Python {sys.version_info[0]}.{sys.version_info[1]}", *libraries]
+    return _digest([*judging, *(line.encode() for line in about)])
+
+
+def _installed(module: str) -> str:
+    name = module.partition(".")[0]
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _stage(course: Course, stage: Stage) -> str:
+    """A digest of the stage and of all that it requires: their faults may cause its failure."""
+    about = course.name, course.preload, course.follow_through, asdict(course.limits)
+    parts = [repr(about).encode()]
+    for each in (*course.required(stage), stage):
+        described = {key: value for key, value in asdict(each).items() if key not in _NO_MATTER}
+        parts.append(repr(sorted(described.items())).encode())
+        parts += _read([each.solution_file, each.check_file, each.misconceptions_file])
+    parts += _read(_shared(stage.check_file.parent))
+    return _digest(parts)
+
+
+def _shared(folder: Path) -> list[Path]:
+    """The modules beside the checks that checks may import."""
+    return sorted(path for path in folder.glob("*.py") if not path.name.startswith("test_"))
+
+
+def _read(files: Iterable[Path]) -> Iterator[bytes]:
+    for file in files:
+        yield file.read_bytes() if file.is_file() else b""
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.hexdigest()

@@ -1,0 +1,411 @@
+"""Grades a class's submissions: connects the engine, the notebooks and nbgrader's gradebook."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from grader.classes.nbgrader.course import CONFIG
+from grader.classes.nbgrader.feedback import (
+    notebook_verdict,
+    put_verdict,
+    unknown_verdict,
+    unreadable_verdict,
+)
+from grader.classes.nbgrader.gradebook import (
+    GradebookEntry,
+    ReleasedNotebook,
+    read_deadlines,
+    read_released,
+    write_entries,
+)
+from grader.classes.nbgrader.restore import Restored, restored
+from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
+from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
+from grader.engine import Engine, Request, with_engine
+from grader.learning.notebook.builder import solution_id
+from grader.read.files import write_whole
+from grader.read.progress import make_memory_folder
+from grader.read.submission import parse_cells
+from grader.run.earned import Earned
+from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
+from grader.run.solutions import solution_files
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError, SubmissionFileError, unwritable
+from grader.types.submission import Submission
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_READ_ONLY = 0o444
+_INCOMPLETE = (
+    "nothing was graded: this machine ({machine}) does not lock: {missing}; one student's code "
+    "could read or change the work and the points of others. Grade on a Linux machine, real or "
+    "virtual, that locks everything (docs/instructors.md); or add {option} if you trust all "
+    "students"
+)
+_COLLECTED = 10  # submissions between two garbage collections
+
+
+def verdict_on(
+    engine: Engine,
+    course: Course,
+    seed: int,
+    found: Submitted,
+    released: Sequence[ReleasedCell],
+    notes: Sequence[str],
+    earned: Earned | None = None,
+) -> NotebookVerdict:
+    """Grade the stages that have a cell among the `released`.
+
+    The submitted code is graded unchanged, as by `grade --submission`. `earned` holds the class's
+    results so far; `notes` say what was unusual. Raises KitError if the course's points have
+    changed since the release.
+    """
+    stages = released_stages(course, released)
+    try:
+        if found.file is None:
+            raise SubmissionFileError(" ".join(found.notes))
+        cells = parse_cells(found.data, found.file.name)
+    except SubmissionFileError:
+        return unreadable_verdict([(s.slug, solution_id(s), s.points) for s in stages], notes)
+    submission = Submission(found.file.name, {}, cells=cells)
+    report = engine.grade(Request(submission, stages, seed), earned=earned)
+    return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
+
+
+def with_locked_engine(
+    course: Course,
+    stages: Sequence[Stage],
+    device: str,
+    body: Callable[[Engine], Result],
+    *,
+    unlocked: bool,
+    option: str = "--unlocked",
+) -> Result:
+    """Call `body` with an engine that may run strangers' code; returns its result.
+
+    Raises KitError as `with_engine` does, and, unless `unlocked`, if the lock is incomplete.
+    `option` is the command's option that sets `unlocked`.
+    """
+
+    def locked(engine: Engine) -> Result:
+        missing = engine.interpreter.missing_layers
+        if missing and not unlocked:
+            named = ", ".join(missing)
+            raise KitError(
+                _INCOMPLETE.format(machine=platform.node(), missing=named, option=option)
+            )
+        return body(engine)
+
+    return with_engine(course, stages, device, locked)
+
+
+def expect_sound(engine: Engine, stages: Sequence[Stage], seed: int) -> None:
+    """Raise KitError unless the course's own solutions earn all points on this machine.
+
+    Otherwise a broken course or machine would fail a whole class.
+    """
+    submission = Submission("the solutions", solution_files(engine.course))
+    report = engine.grade(Request(submission, tuple(stages), seed))
+    files = {stage.slug: stage.check_file.name for stage in stages}
+    for stage in report.stages:
+        worth = sum(check.max_score for check in stage.checks)
+        if stage.checks and worth != stage.max_score:
+            raise KitError(
+                f"course.toml: stage '{stage.slug}': has {stage.max_score:g} points, but the "
+                f"checks in {files[stage.slug]} are worth {worth:g}: change one or the other"
+            )
+        if stage.score != stage.max_score:
+            why = next((check.message for check in stage.checks if check.message), "")
+            raise KitError(
+                f"grading stopped: the course's own solution of '{stage.slug}' earns only "
+                f"{stage.score:g} of {stage.max_score:g} points on this machine: "
+                f"{why.partition(chr(10))[0]}"
+            )
+
+
+def all_graded(
+    engine: Engine,
+    jobs: Iterable[Job],
+    lanes: int,
+    stages: Sequence[Stage],
+    seed: int,
+    work: Callable[[Engine], Callable[[Job], Result]],
+) -> Iterator[tuple[Job, Result | LaneLost]]:
+    """Each job with its result, in the order in which `lanes` processes finish them.
+
+    `work` makes, for the engine of a lane, the function that does a job. The engine first proves
+    that the course's solutions pass in `stages`, and each lane that they pass in the first. If a
+    lane's process is lost, its job is tried once more in another; a job lost twice gets a LaneLost.
+    Raises KitError if the solutions do not pass, and whatever `work` raises.
+    """
+    expect_sound(engine, stages, seed)
+    if lanes == 1 or not can_fork(engine.device):
+        one = _LaneWork(engine, (), seed, work)
+        yield from ((job, one(job)) for job in jobs)
+        return
+    engine.read_misconceptions(stages)  # once, before the fork, for all lanes
+    gc.collect()
+    gc.freeze()  # no lane's collector touches what exists now, so all lanes share its memory
+    lost: list[Job] = []
+    for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
+        for job, result in in_lanes(
+            count, some, lambda: _LaneWork(engine.forked(), stages[:1], seed, work)
+        ):
+            if isinstance(result, LaneLost) and not once_more:
+                lost.append(job)
+            elif isinstance(result, Exception) and not isinstance(result, LaneLost):
+                raise result
+            else:
+                yield job, result
+
+
+class _LaneWork(Generic[Job, Result]):
+    """One job after the other, with the engine of one process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        probed: Sequence[Stage],
+        seed: int,
+        work: Callable[[Engine], Callable[[Job], Result]],
+    ) -> None:
+        self._engine = engine
+        self._probed = probed
+        self._seed = seed
+        self._work = work(engine)
+        self._done = 0
+
+    def __call__(self, job: Job) -> Result:
+        if self._probed:
+            expect_sound(self._engine, self._probed, self._seed)
+            self._probed = ()
+        done = self._work(job)
+        self._engine.interpreter.prepare()
+        self._done += 1
+        if self._done % _COLLECTED == 0:
+            gc.collect()  # a few objects may hold large tensors; Python itself would collect late
+        give_back_memory()
+        return done
+
+    def close(self) -> None:
+        self._engine.interpreter.close()
+
+
+def restore_notebook(found: Submitted, released: Sequence[ReleasedCell]) -> Restored:
+    """The submission as a notebook that nbgrader can work on, and notes on what was unusual."""
+    result = restored(found.data, released)
+    notes = result.notes if found.file is not None else ()
+    return Restored(result.notebook, (*found.notes, *notes))
+
+
+def released_stages(course: Course, released: Sequence[ReleasedCell]) -> tuple[Stage, ...]:
+    """The stages with a graded cell among the `released`. Raises KitError."""
+    points = {cell.grade_id: cell.points for cell in released if cell.points is not None}
+    stages = tuple(stage for stage in course.stages if stage.slug in points)
+    for stage in stages:
+        if points[stage.slug] != stage.points:
+            raise KitError(
+                f"{stage.slug} was released with {points[stage.slug]:g} points and has "
+                f"{stage.points:g} in course.toml: type `grade release nbgrader` and "
+                "`nbgrader generate_assignment` again"
+            )
+    if not stages:
+        raise KitError("no cell of this notebook belongs to a stage of the course")
+    return stages
+
+
+class NbgraderClass:
+    """One assignment of an nbgrader course: submitted/ in, autograded/ and the gradebook out.
+
+    Raises KitError if the course has nothing to grade.
+    """
+
+    def __init__(self, root: Path, assignment: str, course: Course) -> None:
+        self._root = root
+        self.assignment = assignment
+        self.course = course
+        self._notebook = self._ours(read_released(root, assignment))
+        self._staging = make_memory_folder(root) / "autograded"
+        self.stages = released_stages(course, self._notebook.cells)
+
+    def students(self, *, force: bool) -> list[str]:
+        """The students who submitted; without `force` only those with an ungraded submission."""
+        submitted = self._root / "submitted"
+        if not submitted.is_dir():
+            raise KitError(f"{submitted}: is not there: type `nbgrader collect` first")
+        found = sorted(
+            entry.name
+            for entry in submitted.iterdir()
+            if not entry.name.startswith(".") and _is_there(entry / self.assignment)
+        )
+        return [student for student in found if force or not self._is_done(student)]
+
+    def grade(
+        self,
+        engine: Engine,
+        students: Sequence[str],
+        seed: int,
+        lanes: int,
+        tell: Callable[[Graded], None],
+    ) -> None:
+        """Grade these students in `lanes` processes; calls `tell` with each result.
+
+        The results go to the gradebook at the end, or when the run is interrupted. Raises KitError
+        if the gradebook or the folder cannot be written.
+        """
+        shutil.rmtree(self._staging, ignore_errors=True)
+        entries: list[GradebookEntry] = []
+        deadlines = read_deadlines(self._root, self.assignment)
+        try:
+            with Earned(shared=can_fork(engine.device)) as earned:
+
+                def work(lane: Engine) -> Callable[[str], tuple[GradebookEntry, Graded]]:
+                    return lambda student: self._one(lane, student, seed, deadlines, earned)
+
+                results = all_graded(engine, students, lanes, self.stages, seed, work)
+                for student, result in results:
+                    if isinstance(result, LaneLost):
+                        result = self._unknown(student, str(result), deadlines)
+                    entry, graded = result
+                    entries.append(entry)
+                    tell(graded)
+        finally:
+            if entries:
+                self._write(entries)
+
+    def _one(
+        self,
+        engine: Engine,
+        student: str,
+        seed: int,
+        deadlines: Mapping[str | None, datetime],
+        earned: Earned,
+    ) -> tuple[GradebookEntry, Graded]:
+        """Grade one student and stage the notebook."""
+        found, result = self._read(student)
+        released, notes = self._notebook.cells, result.notes
+        verdict = verdict_on(engine, self.course, seed, found, released, notes, earned)
+        return self._put_aside(found, result, verdict, deadlines)
+
+    def _read(self, student: str) -> tuple[Submitted, Restored]:
+        released = self._notebook.cells
+        ids = [cell.grade_id for cell in released]
+        folder = self._folder("submitted", student)
+        found = read_submitted(folder, student, self._notebook.name, ids)
+        return found, restore_notebook(found, released)
+
+    def _unknown(
+        self, student: str, why: str, deadlines: Mapping[str | None, datetime]
+    ) -> tuple[GradebookEntry, Graded]:
+        """Unknown points, for a submission that ended the grader's process twice."""
+        found, result = self._read(student)
+        cells = [(stage.slug, solution_id(stage), stage.points) for stage in self.stages]
+        verdict = unknown_verdict(cells, why)
+        return self._put_aside(found, result, verdict, deadlines)
+
+    def _put_aside(
+        self,
+        found: Submitted,
+        result: Restored,
+        verdict: NotebookVerdict,
+        deadlines: Mapping[str | None, datetime],
+    ) -> tuple[GradebookEntry, Graded]:
+        student = found.student
+        put_verdict(result.notebook["cells"], verdict)
+        self._stage_files(student, result.notebook)
+        known = [cell.points for cell in verdict.cells if cell.points is not None]
+        points, late = sum(known), _seconds_late(found, deadlines)
+        penalty = self._penalty(student, points, late) if late else None
+        complete = len(known) == len(verdict.cells)
+        most = sum(cell.max_points for cell in verdict.cells)
+        notes = (*result.notes, *self._near(verdict.seconds))
+        graded = Graded(student, points if complete else None, most, notes)
+        return GradebookEntry(student, found.when, verdict.cells, penalty), graded
+
+    def _near(self, seconds: float) -> Iterator[str]:
+        """A note on a submission that used more than half of its time limit."""
+        limits = self.course.limits
+        if limits.is_near(seconds):
+            most = f"{limits.submission_seconds:g} seconds"
+            yield f"It used {seconds:.0f} of the {most} that one submission may take."
+
+    def _stage_files(self, student: str, notebook: Mapping[str, Any]) -> None:
+        """Write the student's autograded folder in the staging area. Raises KitError."""
+        folder = self._staging / student
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        try:
+            folder.mkdir(parents=True)
+            write_whole(folder / f"{self._notebook.name}.ipynb", text)
+            for name, data in companions(self._folder("submitted", student)).items():
+                (folder / name).write_bytes(data)
+            for file in folder.iterdir():
+                file.chmod(_READ_ONLY)
+        except OSError as error:
+            raise unwritable(error, folder) from None
+
+    def _write(self, entries: Sequence[GradebookEntry]) -> None:
+        """Write the gradebook first: the next run regrades a student without a folder."""
+        try:
+            write_entries(self._root, self.assignment, self._notebook.name, entries)
+            for entry in entries:
+                folder = self._folder("autograded", entry.student)
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self._staging / entry.student, folder)
+        except OSError as error:
+            raise unwritable(error, self._root) from None
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:
+        for notebook in notebooks:
+            if notebook.name == self.assignment:
+                return notebook
+        raise KitError(
+            f"assignment '{self.assignment}' has no notebook {self.assignment}.ipynb: was it "
+            "made by `grade release nbgrader`?"
+        )
+
+    def _folder(self, step: str, student: str) -> Path:
+        return self._root / step / student / self.assignment
+
+    def _is_done(self, student: str) -> bool:
+        """Whether the latest submission has a verdict, by nbgrader's own time stamps."""
+        done = self._folder("autograded", student)
+        if not (done / f"{self._notebook.name}.ipynb").exists():
+            return False
+        before = read_submitted(done, student, self._notebook.name).when
+        now = read_submitted(self._folder("submitted", student), student, self._notebook.name).when
+        return not (now is not None and before is not None and now > before)
+
+    def _penalty(self, student: str, points: float, late: float) -> float | None:
+        """The late penalty in points, from the plugin that the course's configuration names."""
+        from traitlets.config.loader import PyFileConfigLoader
+        from traitlets.utils.importstring import import_item
+
+        config = PyFileConfigLoader(CONFIG, str(self._root)).load_config()
+        default = "nbgrader.plugins.LateSubmissionPlugin"
+        chosen = config.AssignLatePenalties.get("plugin_class", default)
+        plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
+        penalty = plugin.late_submission_penalty(student, points, late)
+        return None if penalty is None else min(max(float(penalty), 0.0), points)
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether a student submitted something: a link counts, and gets no points."""
+    return folder.is_dir() or folder.is_symlink()
+
+
+def _seconds_late(found: Submitted, deadlines: Mapping[str | None, datetime]) -> float:
+    due = deadlines.get(found.student, deadlines.get(None))
+    if due is None or found.when is None:
+        return 0.0
+    return max(0.0, (found.when - due).total_seconds())

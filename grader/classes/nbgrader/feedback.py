@@ -1,0 +1,182 @@
+"""Turns a report into the outputs, points and comments of a notebook's graded cells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from grader.classes.nbgrader.types import CellVerdict, NotebookVerdict
+from grader.learning.notebook.builder import TAG
+from grader.show.html import feedback_html, scoreboard_html
+from grader.show.screen import amount, count
+from grader.types.report import Outcome, Report, StageResult, Status
+from grader.types.resources import resource
+from grader.types.text import safe
+
+# nbgrader makes the page around it: it hides the arrows of what can be opened, and its captions and
+# headings do not suit a narrow window. Its page is white, so the style inverts the colours where
+# the reader's system is dark. The style must have no empty line: markdown would start there.
+_STYLE = f"<style>\n{resource(__package__, 'feedback.css')}</style>"
+
+
+_LETTERS = 400  # characters of a reason, because a student's code may have written it
+_NOT_YOURS = (
+    "The grader itself failed here, which is not your mistake. Your instructor will look at it."
+)
+
+
+def notebook_verdict(
+    report: Report, answers: Mapping[str, str], notes: Sequence[str] = ()
+) -> NotebookVerdict:
+    """A report as a notebook's verdict; `answers` maps slugs to the ids of the answers' cells.
+
+    A stage whose checks the grader could not run gets no points: a person has to look at it.
+    `notes` say what was changed in the notebook before it was graded.
+    """
+    cells = []
+    for stage in report.stages:
+        known = stage.status is not Status.ERROR
+        cells.append(
+            CellVerdict(
+                grade_id=stage.slug,
+                answer_id=answers[stage.slug],
+                points=stage.score if known else None,
+                max_points=stage.max_score,
+                reason=feedback_html(report, stage),
+                comment=comment(stage),
+            )
+        )
+    remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
+    small = "<br>".join(_line(note) for note in report.notes)
+    summary = (
+        f"{_STYLE}{scoreboard_html(report)}"
+        + (f"<ul>{remarks}</ul>" if remarks else "")
+        + (f"<p><small>{small}</small></p>" if small else "")
+    )
+    return NotebookVerdict(tuple(cells), summary, report.seconds)
+
+
+def unreadable_verdict(
+    cells: Iterable[tuple[str, str, float]], why: Sequence[str]
+) -> NotebookVerdict:
+    """Zero points for a file with nothing to grade.
+
+    `cells` holds for each stage the ids of the graded cell and of the answer's cell, and the
+    points.
+    """
+    words = safe(" ".join(why))
+    reason = f"<p><strong>There is nothing to grade here.</strong> {_line(words)}</p>"
+    verdicts = tuple(
+        CellVerdict(grade_id, answer_id, 0, points, reason, _words(words))
+        for grade_id, answer_id, points in cells
+    )
+    return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
+
+
+def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> NotebookVerdict:
+    """The verdict after the grader itself failed: a person has to set the points.
+
+    `cells` are as for `unreadable_verdict`.
+    """
+    reason = f"<p><strong>{_line(_NOT_YOURS)}</strong> {_line(why)}</p>"
+    verdicts = tuple(
+        CellVerdict(grade_id, answer_id, None, points, reason, _NOT_YOURS)
+        for grade_id, answer_id, points in cells
+    )
+    return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
+
+
+def comment(stage: StageResult) -> str:
+    """A stage's verdict in a few lines, shown both as plain text and as markdown."""
+    points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
+    if stage.status is Status.PASSED:
+        return f"{points} All checks pass."
+    if stage.status is Status.NOT_STARTED:
+        return f"{points} Nothing is written here yet."
+    if stage.status is Status.ERROR:
+        return _NOT_YOURS
+    if stage.caused_by is not None:
+        return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
+    costless = (Outcome.PASSED, Outcome.SKIPPED)
+    lost = [c for c in stage.checks if c.outcome not in costless or c.score < c.max_score]
+    checks = count(len(stage.checks), "check")
+    reasons = {c.message for c in lost if c.message.strip()}
+    if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:
+        lines = [f"{points} All {checks} failed for one reason: {_words(reasons.pop())[:_LETTERS]}"]
+    else:
+        lines = [f"{points} {len(lost)} of {checks} failed:", ""]
+        lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]
+    found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
+    for diagnosis in found.values():
+        lines += ["", f"{diagnosis.opening}{_words(diagnosis.text)}"]
+        if diagnosis.hint is not None:
+            lines.append(f"Hint {diagnosis.hint} of `grade hint {stage.slug}` is about this.")
+    return "\n".join(lines)
+
+
+def put_verdict(cells: list[Any], verdict: NotebookVerdict, make: Any = dict) -> None:
+    """Write the outputs into the notebook's cells, and the summary into a new first cell.
+
+    `make` converts each new dict to the type of the notebook's own pieces.
+    """
+    by_id = {cell.grade_id: cell for cell in verdict.cells}
+    for cell in cells:
+        known = cell["metadata"].get("nbgrader", {})
+        found = by_id.get(known.get("grade_id"))
+        if found is not None and known.get("grade"):
+            cell["outputs"] = [make(output) for output in outputs(found)]
+            cell["execution_count"] = None
+    cells.insert(
+        0,
+        make(
+            {
+                "cell_type": "markdown",
+                "id": "verdict",
+                "metadata": make({}),
+                "source": verdict.summary,
+            }
+        ),
+    )
+
+
+def outputs(verdict: CellVerdict) -> list[dict[str, Any]]:
+    """The outputs of a graded cell: nbgrader reads the points from a result's plain text.
+
+    nbgrader gives full points for any other text there, so the text is nothing but a number.
+    """
+    html = {"text/html": verdict.reason}
+    if verdict.points is None:
+        why = "the grader itself failed here: set these points by hand"
+        return [
+            {"output_type": "display_data", "data": html, "metadata": {}},
+            {
+                "output_type": "error",
+                "ename": "GraderFailed",
+                "evalue": why,
+                "traceback": [f"GraderFailed: {why}"],
+            },
+        ]
+    return [
+        {
+            "output_type": "execute_result",
+            "data": {"text/plain": plain_points(verdict.points, verdict.max_points), **html},
+            "metadata": {},
+            "execution_count": None,
+        }
+    ]
+
+
+def _line(text: str) -> str:
+    """Text for a page, on one line: an empty line would end the HTML around it."""
+    return escape(" ".join(safe(text).split()))
+
+
+def _words(text: str) -> str:
+    """Text for a comment, with every tag and link made harmless."""
+    return TAG.sub("&lt;", " ".join(safe(text).split())).replace("](", "] (")
+
+
+def plain_points(points: float, max_points: float) -> str:
+    """Points as nbgrader reads them: digits, between 0 and `max_points`."""
+    return repr(min(max(float(points), 0.0), float(max_points)))

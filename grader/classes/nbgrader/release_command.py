@@ -1,0 +1,51 @@
+"""`grade release nbgrader`: makes an nbgrader course from this course."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from grader.classes.nbgrader.course import write_nbgrader_course
+from grader.command.output import console, short_path
+from grader.read.workspace import locate_whole_course
+
+
+def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade release nbgrader`."""
+    parser = kinds.add_parser(
+        "nbgrader",
+        help="make a course for nbgrader: its configuration and source/",
+        description="Write nbgrader_config.py and source/ for the assignments of course.toml. "
+        "Rerun it to update them; the gradebook and your own settings stay.",
+    )
+    parser.add_argument(
+        "--course-dir", type=Path, metavar="DIR", default=Path(), help="default: this folder"
+    )
+    parser.add_argument(
+        "--kernel",
+        action="store_true",
+        help="let `nbgrader autograde` run students' code in kernels: slower and unprotected, "
+        "instead of in the grader's isolated process",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the course and print the next commands."""
+    from grader.show.workspace import handed_out
+
+    course = locate_whole_course(args.course)
+    root: Path = args.course_dir.resolve()
+    done = write_nbgrader_course(root, course, kernel=args.kernel)
+    name = "" if root == Path.cwd() else short_path(root)
+    first = shlex.quote(course.assignments[0].name)
+    steps = [("Go there:", f"cd {shlex.quote(name)}")] if name else []
+    steps += [
+        ("Make the students' version:", f"nbgrader generate_assignment {first}"),
+        ("Release it to the students:", f"nbgrader release_assignment {first}"),
+    ]
+    files = [file.relative_to(root).as_posix() for file in done.written]
+    copies = [file.relative_to(root).as_posix() for file in done.kept]
+    console(args).print(handed_out(name, files, copies, steps), end="")
+    return 0

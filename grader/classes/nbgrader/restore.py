@@ -1,0 +1,216 @@
+"""Makes of any submitted bytes a notebook that nbgrader can work on. Pure.
+
+It restores what nbgrader relies on: each released cell once, with its metadata and locked text.
+Everything that the student wrote stays, except outputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.classes.nbgrader.types import ReleasedCell
+from grader.learning.notebook.builder import TAG, notebook_file
+from grader.read.submission import cell_source, notebook_cells
+from grader.types.errors import SubmissionFileError
+
+_KINDS = ("code", "markdown", "raw")
+_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MINE = "nbgrader"
+_NAMED = 3  # cells to name in one note
+# A link or link definition whose target has, or may hide, a scheme of its own. The pattern reads no
+# part of a text twice, so a text of nothing but links takes no longer than any other.
+_LINK = re.compile(r"\](?=[(:][\w+.\\#;<\s\x00-\x1f-]*[:&])")
+_HARMLESS = re.compile(r"\s*(https?://|mailto:)")
+_ATTACHED = re.compile(r"\s*attachment:([\w.-]+)(?=[)\s]|\Z)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A notebook of format 4.5, and a sentence for each change that was needed."""
+
+    notebook: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def restored(data: bytes, released: Sequence[ReleasedCell]) -> Restored:
+    """The notebook of these bytes, with each of the `released` cells in it once.
+
+    If a cell appears twice, the last one counts, as in nbgrader.
+    """
+    found, notes = _cells(data)
+    known = {cell.grade_id: cell for cell in released}
+    cells: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    twice, changed, missing = set(), set(), set()
+    for cell in reversed(found):
+        grade_id = _grade_id(cell)
+        cell["metadata"].pop(_MINE, None)
+        if grade_id in seen:
+            twice.add(grade_id)
+        elif grade_id in known:
+            seen.add(grade_id)
+            here = known[grade_id]
+            if cell["cell_type"] != here.cell_type:
+                notes.append(_retyped(here, cell["cell_type"]))
+            if here.locked and cell["source"].splitlines() != here.source.splitlines():
+                changed.add(grade_id)
+            cell = _as_released(cell, here)
+        if grade_id not in known or not known[grade_id].locked:
+            _disarm(cell)
+        cells.append(cell)
+    cells.reverse()
+    for number, here in enumerate(released):
+        if here.grade_id in seen:
+            continue
+        seen.add(here.grade_id)
+        missing.add(here.grade_id)
+        empty = _plain_cell({"cell_type": here.cell_type, "source": here.source})
+        if here.solution:
+            empty["source"] = "# This cell was missing from the notebook."
+        before = {other.grade_id for other in released[:number]}
+        places = [place for place, other in enumerate(cells) if _grade_id(other) in before]
+        cells.insert(places[-1] + 1 if places else 0, _as_released(empty, here))
+    if found:
+        notes += _noted(twice, known, "there more than once; the last one counts")
+        notes += _noted(changed, known, "changed and restored")
+        notes += _noted(missing, known, "missing and restored")
+    _number(cells)
+    return Restored(notebook_file(cells), tuple(notes))
+
+
+def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
+    """The readable cells, without outputs, and notes on the others."""
+    try:
+        cells = notebook_cells(data)
+    except SubmissionFileError as error:
+        return [], [f"The file {error if data.strip() else 'is empty'}."]
+    usable = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in _KINDS]
+    lost = len(cells) - len(usable)
+    notes = [f"{lost} of its {len(cells)} cells cannot be read."] if lost else []
+    return [_plain_cell(cell) for cell in usable], notes
+
+
+def grade_id_of(cell: Any) -> str | None:
+    """The grade_id of a cell; `cell` may be of any type."""
+    for key in ("metadata", _MINE, "grade_id"):
+        cell = cell.get(key) if isinstance(cell, dict) else None
+    return cell if isinstance(cell, str) else None
+
+
+def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """The cell with only its text, its pictures and its grade_id."""
+    grade_id = grade_id_of(cell)
+    plain: dict[str, Any] = {
+        "cell_type": cell["cell_type"],
+        "id": cell.get("id"),
+        "metadata": {_MINE: {"grade_id": grade_id}} if grade_id is not None else {},
+        "source": _whole(cell_source(cell)),
+    }
+    pictures = _pictures(cell.get("attachments"))
+    if pictures:
+        plain["attachments"] = pictures
+    return _typed(plain, cell["cell_type"])
+
+
+def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
+    """The attachments that have the notebook format's types."""
+    return {
+        _whole(name): {_whole(kind): _whole(picture) for kind, picture in kinds.items()}
+        for name, kinds in (attachments.items() if isinstance(attachments, dict) else ())
+        if isinstance(kinds, dict) and kinds and all(isinstance(p, str) for p in kinds.values())
+    }
+
+
+def _whole(text: str) -> str:
+    """The text with each lone surrogate, which no file can hold, as a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _typed(cell: dict[str, Any], kind: str) -> dict[str, Any]:
+    cell["cell_type"] = kind
+    for key in ("outputs", "execution_count"):
+        cell.pop(key, None)
+    if kind == "code":
+        cell.pop("attachments", None)
+        cell.update(outputs=[], execution_count=None)
+    return cell
+
+
+def _grade_id(cell: Mapping[str, Any]) -> str | None:
+    known: Mapping[str, str] = cell["metadata"].get(_MINE, {})
+    return known.get("grade_id")
+
+
+def _as_released(cell: dict[str, Any], released: ReleasedCell) -> dict[str, Any]:
+    """The cell with the metadata of its release, and with the released text if that is locked."""
+    if cell["cell_type"] != released.cell_type:
+        _typed(cell, released.cell_type)
+    if released.locked:
+        cell["source"] = released.source
+    known: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": released.grade_id,
+        "grade": released.points is not None,
+        "locked": released.locked,
+        "solution": released.solution,
+        "task": False,
+        "cell_type": released.cell_type,
+    }
+    if released.checksum is not None:
+        known["checksum"] = released.checksum
+    if released.points is not None:
+        known["points"] = released.points
+    cell["metadata"][_MINE] = known
+    return cell
+
+
+def _retyped(released: ReleasedCell, kind: str) -> str:
+    cost = ", so its code was not graded" if released.solution else ""
+    return f"The cell {released.grade_id} had become a {kind} cell{cost}."
+
+
+def _noted(found: Collection[str], order: Iterable[str], what: str) -> list[str]:
+    """One sentence on all these cells, in order; it names the first `_NAMED`."""
+    names = [grade_id for grade_id in order if grade_id in found]
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"The cell {names[0]} was {what}."]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [f"The cells {', '.join(names[:_NAMED])}{more} were {what}."]
+
+
+def _disarm(cell: dict[str, Any]) -> None:
+    """Make a student's cell harmless in the browser of an instructor who opens formgrader.
+
+    Tags become text. So do all links but those to web pages and to the cell's own pictures, because
+    nbgrader cannot make a page of a cell whose picture is missing.
+
+    """
+    if cell["cell_type"] == "raw":  # a page would show it unescaped
+        lines = cell["source"].split("\n")
+        _typed(cell, "markdown")["source"] = "\n".join(f"    {line}" for line in lines)
+    elif cell["cell_type"] == "markdown":
+        pictures = cell.get("attachments", {})
+
+        def shown(link: re.Match[str]) -> str:
+            target = link.end() + 1  # after the bracket or the colon
+            attached = _ATTACHED.match(link.string, target)
+            if _HARMLESS.match(link.string, target) or (attached and attached[1] in pictures):
+                return link[0]
+            return "]\\"
+
+        cell["source"] = _LINK.sub(shown, TAG.sub("&lt;", cell["source"]))
+
+
+def _number(cells: Sequence[dict[str, Any]]) -> None:
+    """Give every cell a valid and unique id."""
+    taken: set[str] = set()
+    for number, cell in enumerate(cells):
+        name = cell["id"]
+        if not isinstance(name, str) or not _CELL_ID.fullmatch(name) or name in taken:
+            cell["id"] = name = f"restored-{number}"
+        taken.add(name)

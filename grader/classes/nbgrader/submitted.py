@@ -1,0 +1,197 @@
+"""Reads a student's submission to an assignment: which file counts, its bytes, and the time."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
+
+from grader.classes.nbgrader.restore import grade_id_of
+from grader.read.submission import (
+    DEPTH_CAP,
+    FILES_CAP,
+    NOTEBOOK_CAP,
+    cell_source,
+    is_left_out,
+    notebook_cells,
+    regular_bytes,
+)
+from grader.types.errors import SubmissionFileError
+from grader.types.submission import IS_A_LINK
+from grader.types.text import safe
+
+_SUFFIX = ".ipynb"
+# A time zone's name. The library would open a file if it were given a path.
+_ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
+_STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
+_COMPANION_CAP = 1 << 16
+_READ_CAP = 50  # notebooks of one student
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """One student's submission: the notebook that counts (None if there is none) and its bytes.
+
+    Each of the `notes` is a sentence about something unusual; `when` is in UTC.
+    """
+
+    student: str
+    file: Path | None
+    data: bytes
+    notes: tuple[str, ...]
+    when: datetime | None
+
+
+def read_submitted(
+    folder: Path, student: str, name: str, grade_ids: Collection[str] = ()
+) -> Submitted:
+    """Read a student's folder, where the notebook should be called `name`. Never raises.
+
+    If there is no notebook of that name, the one with most of the cells `grade_ids` counts.
+    """
+    notes: list[str] = []
+    if is_linked(folder):
+        why = safe(f"The folder {folder.name} of {folder.parent.name} {IS_A_LINK}.")
+        return Submitted(student, None, b"", (why,), None)
+    file, others = choose_notebook(folder, name, grade_ids)
+    data = b""
+    if file is None:
+        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted.")
+    else:
+        notes += name_notes(file.relative_to(folder).as_posix(), name, others)
+        try:
+            data = regular_bytes(file, NOTEBOOK_CAP)
+        except SubmissionFileError as error:
+            notes.append(safe(f"The notebook {str(error).removeprefix(f'{file}: ')}."))
+            file = None
+    return Submitted(student, file, data, tuple(map(safe, notes)), time_of(folder))
+
+
+def is_linked(folder: Path) -> bool:
+    """Whether a folder submitted/STUDENT/ASSIGNMENT, or the student's folder, is a link."""
+    return folder.is_symlink() or folder.parent.is_symlink()
+
+
+def choose_notebook(
+    folder: Path, name: str, grade_ids: Collection[str]
+) -> tuple[Path | None, list[str]]:
+    """The notebook that counts: the one of that name, else the one most like the release.
+
+    Also returns the names of the others, if there is none of that name.
+    """
+    right = folder / f"{name}{_SUFFIX}"
+    if os.path.lexists(right):
+        return right, []
+    found = ((path.relative_to(folder).as_posix(), path) for path in _notebooks(folder))
+    ranked = most_like_it(((shown, _bytes_of(path)) for shown, path in found), grade_ids)
+    return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
+
+
+def most_like_it(notebooks: Iterable[tuple[str, bytes]], grade_ids: Collection[str]) -> list[str]:
+    """The names of these notebooks, the one most like the released notebook first.
+
+    That is the one with most of the cells `grade_ids`, and among several the one with the fewest
+    stubs. A student chooses how many files there are, so only the first `_READ_CAP` are read.
+    """
+    some = islice(notebooks, _READ_CAP)
+    return [name for _, name in sorted((_rank(data, grade_ids), name) for name, data in some)]
+
+
+def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
+    """A sentence if the notebook that counts is called `shown` and not `name`.
+
+    The `others` were submitted too.
+    """
+    if shown == f"{name}{_SUFFIX}":
+        return []
+    note = f"There is no {name}{_SUFFIX}, so {shown} was graded"
+    if len(others) == 1:
+        return [f"{note}, and {others[0]} was not."]
+    return [f"{note}, and {len(others)} other notebooks were not." if others else f"{note}."]
+
+
+def _notebooks(folder: Path) -> Iterator[Path]:
+    """The notebooks in a folder and its subfolders; a student chose how many and how deep."""
+    pending = [(folder, 0)]
+    for parent, depth in pending:
+        try:
+            entries = sorted(os.scandir(parent), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                may_go_on = depth < DEPTH_CAP and len(pending) < FILES_CAP
+                if may_go_on and not is_left_out(entry.name):
+                    pending.append((Path(entry.path), depth + 1))
+            elif is_left_out(entry.name) or not entry.name.lower().endswith(_SUFFIX):
+                continue
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """A notebook's bytes; empty if they cannot be read."""
+    try:
+        return regular_bytes(path, NOTEBOOK_CAP)
+    except SubmissionFileError:
+        return b""
+
+
+def _rank(data: bytes, grade_ids: Collection[str]) -> tuple[int, int]:
+    """A sort key: lower for more of the cells in the notebook, then for fewer stubs."""
+    try:
+        cells = notebook_cells(data)
+    except SubmissionFileError:
+        return 1, 0
+    shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+    sources = (cell_source(cell) for cell in cells if isinstance(cell, dict))
+    return -shared, sum("raise NotImplementedError" in source for source in sources)
+
+
+def companions(folder: Path) -> dict[str, bytes]:
+    """The files beside the notebook that nbgrader's exchange needs, made valid.
+
+    A missing or unreadable file of one student would end `nbgrader release_feedback` for everyone:
+    in its place stand an empty time and a random secret.
+    """
+    found = {}
+    for name in () if is_linked(folder) else (_STAMP, _SECRET):
+        with suppress(SubmissionFileError, UnicodeDecodeError):
+            data = regular_bytes(folder / name, _COMPANION_CAP)
+            data.decode()
+            found[name] = data
+    if time_of(folder) is None:
+        found[_STAMP] = b""
+    return {_SECRET: f"{uuid4().hex}{uuid4().hex}".encode(), **found}
+
+
+def time_of(folder: Path) -> datetime | None:
+    """The time of submission in UTC, from a time and a zone name or offset, as the exchange writes.
+
+    None for anything else that a student put there.
+    """
+    from dateutil import parser, tz  # type: ignore[import-untyped]
+
+    if is_linked(folder):
+        return None
+    try:
+        text = regular_bytes(folder / _STAMP, 200).decode("utf-8", "replace").strip()
+        date, _, zone = text.rpartition(" ")
+        known = tz.gettz(zone) if _ZONE.fullmatch(zone) else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the library warns of each unknown zone
+            moment: datetime = parser.parse(date if known else text)
+        if known:
+            moment = moment.replace(tzinfo=known)
+        if moment.tzinfo is None:
+            return moment
+        return moment.astimezone(timezone.utc).replace(tzinfo=None)
+    except (SubmissionFileError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,32 @@
+"""Answers that are more alike than their task explains: a place to look, never a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Students whose answers to one stage, given by slug, share code that few others wrote.
+
+    `share` is the part of that code that is equal, 1.0 for all; groups of more than two students
+    share all of it. `size` is the number of equal tokens. `excerpts` are the first two's lines.
+    """
+
+    stage: str
+    students: tuple[str, ...]
+    share: float
+    size: int
+    excerpts: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Similar:
+    """The similar answers, most similar first in each stage; `left_out` counts the unlisted pairs.
+
+    Only code that at most `rare` students wrote was compared.
+    """
+
+    alike: tuple[Alike, ...]
+    rare: int
+    left_out: int = 0

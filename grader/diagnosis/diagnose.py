@@ -1,0 +1,50 @@
+"""Why each check of a stage fails: the name of a known mistake, else a symptom."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from grader.diagnosis.names import explanations, named
+from grader.diagnosis.replay import Record, Replays, Step
+from grader.misconceptions import Known, Symptom
+from grader.run.facts import CaseFact, StageFacts
+from grader.types.report import Diagnosis
+
+
+def diagnose(
+    facts: StageFacts,
+    known: Known,
+    solution: Callable[[str], Any],
+    replays: Replays | None = None,
+) -> dict[str, Diagnosis]:
+    """The diagnosis of each failing check of a stage that has one, by the check's id.
+
+    `known` are the stage's misconceptions and symptoms. `solution` gives the right implementation
+    of an entry point's name.
+    """
+    record = Record(facts, solution, replays or Replays())
+    found = named(record, known.misconceptions, explanations(record, known.misconceptions))
+    for check, failing in record.failing().items():
+        if check not in found:
+            cases = [(record.cases[case], record.steps(case)) for case in failing]
+            symptom = _symptom(cases, solution, known.symptoms)
+            if symptom is not None:
+                found[check] = symptom
+    return found
+
+
+def _symptom(
+    cases: Sequence[tuple[CaseFact, Sequence[Step]]],
+    solution: Callable[[str], Any],
+    own: Sequence[Symptom],
+) -> Diagnosis | None:
+    from grader.diagnosis.symptoms import symptom_of  # numpy, for those who need it
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return symptom_of(cases, solution, own)
+    except Exception:  # noqa: BLE001 - whatever a submission returns, its verdict stands
+        return None

@@ -1,0 +1,240 @@
+"""Which known misconception explains a failing check: replay what the checks asked, and compare.
+
+The requests of the checks go to the solution and to each misconception. A message about a
+misconception is exactly as strong as its evidence (see `Level`). If another one is equally likely,
+neither is named: an unknown mistake must never get a wrong name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from grader.diagnosis.replay import Record, is_ordinary, same
+from grader.misconceptions import Misconception
+from grader.types.report import Diagnosis
+
+_TRIES = 200  # cases in which suspects are sought, at most: what a diagnosis may cost
+
+
+class Level(IntEnum):
+    """How far the learner's answers equal those of a misconception.
+
+    `EVERYWHERE` in the stage, known independent mistakes aside. `ORDINARY`: in every ordinary case,
+    while an edge case differs; of several such the author's first, as a plain mistake stands before
+    its combinations. `CHECK`: throughout one check, while other checks fail for a reason
+    that is not known.
+    """
+
+    CHECK = 1
+    ORDINARY = 2
+    EVERYWHERE = 3
+
+
+_SAID = {
+    Level.CHECK: "In this check your results equal those of a known mistake: ",
+    Level.ORDINARY: "Edge cases aside, your results equal those of a known mistake: ",
+    Level.EVERYWHERE: "",
+}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many answers of a case a misconception explains; `differs` if it gives another one.
+
+    Of the wrong answers, and of the `ordinary` among them.
+    """
+
+    explained: int = 0
+    ordinary: int = 0
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """What speaks for each misconception that no ordinary answer contradicts.
+
+    `found` gives a tally by the misconception's id and the case's. `deviating` gives, by entry
+    point and failing case, how many wrong answers it gave there, and how many ordinary ones.
+    """
+
+    found: Mapping[str, Mapping[str, Tally]]
+    deviating: Mapping[str, Mapping[str, Tally]]
+
+    def everywhere(self, id: str) -> Mapping[str, Tally] | None:
+        """The tallies of a misconception that no answer contradicts."""
+        by_case = self.found.get(id, {})
+        return None if any(tally.differs for tally in by_case.values()) else by_case
+
+
+def named(
+    record: Record, misconceptions: Sequence[Misconception], explanations: Explanations
+) -> dict[str, Diagnosis]:
+    """The diagnosis of each failing check that one misconception explains best."""
+    by_id = {suspect.id: suspect for suspect in misconceptions}
+    levels = _Levels(by_id, explanations)
+    diagnoses = {}
+    for check, cases in record.failing().items():
+        best = _best({id: levels.of(id, cases) for id in explanations.found}, explanations)
+        if best is not None:
+            id, level = best
+            diagnoses[check] = Diagnosis(id, _SAID[level] + by_id[id].says, by_id[id].hint)
+    return diagnoses
+
+
+class _Levels:
+    """How strong the evidence for each misconception is."""
+
+    def __init__(self, by_id: Mapping[str, Misconception], explanations: Explanations) -> None:
+        self._by_id = by_id
+        self._explanations = explanations
+
+    def of(self, id: str, cases: Sequence[str]) -> Level | None:
+        """The level of a misconception in the failing cases of a check; None if it is no reason."""
+        by_case = self._explanations.found[id]
+        deviating = self._explanations.deviating[self._by_id[id].replaces]
+        if not any(by_case[case].explained for case in cases):
+            return None
+        agrees = self._explanations.everywhere(id) is not None
+        if agrees and self._is_covered(self._by_id[id].replaces):
+            return Level.EVERYWHERE
+        if any(by_case[case].explained < deviating[case].explained for case in cases):
+            return None
+        if self._is_whole(id):
+            entry = self._by_id[id].replaces
+            alike = [other for other in self._able(entry) if self._is_whole(other)]
+            return Level.ORDINARY if alike[0] == id else None
+        return Level.CHECK if agrees else None
+
+    def _able(self, entry: str) -> list[str]:
+        """The misconceptions of an entry point that are left, in the author's order."""
+        found = self._explanations.found
+        return [id for id, each in self._by_id.items() if id in found and each.replaces == entry]
+
+    def _is_whole(self, id: str) -> bool:
+        """Whether it explains every ordinary wrong answer, of which there is one at least."""
+        deviating = self._explanations.deviating[self._by_id[id].replaces]
+        ordinary = sum(self._explanations.found[id][case].ordinary for case in deviating)
+        return ordinary > 0 and ordinary == sum(tally.ordinary for tally in deviating.values())
+
+    def _is_covered(self, entry: str) -> bool:
+        """Whether known mistakes explain something of every case in which the entry is wrong."""
+        covered = {
+            case
+            for id in self._able(entry)
+            for case, tally in (self._explanations.everywhere(id) or {}).items()
+            if tally.explained
+        }
+        wrong = self._explanations.deviating[entry]
+        return {case for case, tally in wrong.items() if tally.explained} <= covered
+
+
+def _best(
+    levels: Mapping[str, Level | None], explanations: Explanations
+) -> tuple[str, Level] | None:
+    """The one of the highest level, and of these the one that explains most; None at a tie."""
+    ranked = sorted(
+        (
+            (level, sum(tally.explained for tally in explanations.found[id].values()), id)
+            for id, level in levels.items()
+            if level is not None
+        ),
+        reverse=True,
+    )
+    if not ranked or (len(ranked) > 1 and ranked[0][:2] == ranked[1][:2]):
+        return None
+    return ranked[0][2], ranked[0][0]
+
+
+def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Explanations:
+    """Hold every misconception against the record of a stage.
+
+    To be quick the suspects are sought in one failing case of each check, and only they are then
+    held against the whole stage. Where an entry point is wrong in an ordinary case for a reason
+    that is not known, no more suspects are sought in ordinary cases: that reason shows there too.
+    """
+    by_id = {suspect.id: suspect for suspect in misconceptions}
+    found: dict[str, dict[str, Tally]] = {}
+    settled: set[str] = set()  # suspects that are found, or contradicted
+    unknown: set[str | None] = set()  # entry points that are wrong for such a reason
+    tries = 0
+    for case, *_ in record.failing().values():
+        if any(by_case[case].explained for by_case in found.values()):
+            continue
+        deviating = [step for step in record.steps(case) if step.deviates]
+        ordinary = {step.entry for step in deviating if is_ordinary(step)}
+        wrong = {step.entry for step in deviating} - (unknown & ordinary)
+        for suspect in misconceptions:
+            if suspect.id in settled or suspect.replaces not in wrong or tries == _TRIES:
+                continue
+            tries += 1
+            tally = _tally(record, case, suspect)
+            if tally is not None and not tally.explained:
+                continue
+            settled.add(suspect.id)
+            by_case = tally and _agreement(record, suspect)
+            if by_case:
+                found[suspect.id] = by_case
+        explained = {by_id[id].replaces for id, by_case in found.items() if by_case[case].explained}
+        unknown |= ordinary - explained
+    wrong_answers = {
+        entry: {case: _wrong(record, case, entry) for case in record.failed if found}
+        for entry in {suspect.replaces for suspect in misconceptions}
+    }
+    return Explanations(found, wrong_answers)
+
+
+def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | None:
+    """The tally of each case; None if too much contradicts the suspect for any level.
+
+    That is an ordinary answer, or an edge case where an ordinary wrong answer is not explained.
+    """
+    found = {}
+    is_whole = agrees = True
+    for case in record.cases:
+        tally = _tally(record, case, suspect)
+        if tally is None:
+            return None
+        found[case] = tally
+        wrong = _wrong(record, case, suspect.replaces)
+        is_whole &= tally.ordinary == wrong.ordinary
+        agrees &= not tally.differs
+        if not is_whole and not agrees:
+            return None
+    return found
+
+
+def _wrong(record: Record, case: str, entry: str) -> Tally:
+    """How many wrong answers an entry point gave in a case."""
+    wrong = [step for step in record.steps(case) if step.deviates and step.entry == entry]
+    return Tally(len(wrong), sum(map(is_ordinary, wrong)))
+
+
+def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
+    """How many of the learner's wrong answers of a case the suspect gives too.
+
+    None if an ordinary answer of the suspect's is neither the learner's nor the solution's.
+    """
+
+    def find(name: str) -> Any:
+        return suspect.implementation if name == suspect.replaces else record.solution(name)
+
+    steps = record.steps(case)
+    own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
+    steps = steps[: max(own, default=0)]  # what comes later is none of its answers
+    explained = ordinary = 0
+    differs = False
+    answers = record.replays.of(suspect.id, case, [step.exchange for step in steps], find)
+    for step, suspected in zip(steps, answers, strict=True):
+        if step.entry != suspect.replaces:
+            continue
+        if same(step.learner, suspected, step.fresh, step.solution.error is not None):
+            explained += step.deviates
+            ordinary += step.deviates and is_ordinary(step)
+        elif not same(step.solution, suspected, step.fresh, False):
+            if is_ordinary(step):
+                return None
+            differs = True
+    return Tally(explained, ordinary, differs)

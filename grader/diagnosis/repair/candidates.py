@@ -1,0 +1,210 @@
+"""Runs a stage's checks on edited submissions, in locked workers as every submission is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import resources
+
+from grader.diagnosis.repair.edits import Edit
+from grader.read.stubs import read_stub
+from grader.run.answers import WorkerAnswers
+from grader.run.budget import Budget
+from grader.run.cells import needed
+from grader.run.facts import Case, CaseFact, Ending, StageFacts
+from grader.run.failures import Cancelled
+from grader.run.reader import Reader, SourceReader
+from grader.run.session import Checks
+from grader.run.sources import all_sources
+from grader.run.under_check import StageUnderCheck
+from grader.run.workers import Interpreter, Worker
+from grader.types.course import Course, Stage
+from grader.types.submission import Submission
+
+_LOOKS = 2  # failing cases, each of another check, that a candidate must pass first
+_PATIENCE = 5.0  # times what the failing case took
+_SHORTEST = 0.15  # seconds
+_FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
+_FAILED = (Ending.WRONG, Ending.RAISED)
+
+
+class Candidates:
+    """Edited versions of one submission that fails one stage.
+
+    All first looks share one worker, so a wrong candidate can only spoil the looks after it:
+    whether the stage passes is found out in a new one. Nothing takes longer than the `budget`.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        course: Course,
+        stage: Stage,
+        submission: Submission,
+        checks: Checks,
+        reader: Reader,
+        facts: StageFacts,
+        seed: int,
+        device: str,
+        budget: Budget,
+    ) -> None:
+        self._interpreter = interpreter
+        self._course = course
+        self._stage = stage
+        self._submission = _needed(course, stage, submission, reader)
+        self._checks = checks
+        self._seed = seed
+        self._device = device
+        self._budget = budget
+        self._reader = reader
+        self._sources = dict(all_sources(self._submission))
+        failing = [fact for fact in facts.cases if fact.ending in _FAILED]
+        failing.sort(key=lambda fact: fact.seconds)
+        first: dict[str, CaseFact] = {}
+        for fact in failing:
+            first.setdefault(fact.case.check, fact)
+        self._first = list(first.values())[:_LOOKS]
+        ways = {fact.way for fact in failing}
+        self._way = ways.pop() if len(ways) == 1 else ""
+        looked = {fact.case for fact in self._first}
+        by_failure = sorted(facts.cases, key=lambda fact: fact.ending is Ending.PASSED)
+        self._rest = [fact.case for fact in by_failure if fact.case not in looked]
+        self._worker: Worker | None = None
+        self._running: WorkerAnswers | None = None
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """From another thread: end what is under way; it raises Cancelled soon."""
+        self._is_cancelled = True
+        if (running := self._running) is not None:
+            running.abort()
+
+    def has_time(self) -> bool:
+        """Whether another candidate may run. Raises Cancelled after `cancel`."""
+        if self._is_cancelled:
+            raise Cancelled
+        return not self._budget.is_spent
+
+    def text(self, source: str) -> str:
+        """The text of a source."""
+        return self._sources[source]
+
+    @property
+    def first(self) -> Sequence[CaseFact]:
+        """The failing cases that a candidate must pass first."""
+        return self._first
+
+    def edits(self) -> list[Edit]:
+        """The edits of what the failing call reaches, likeliest first; read in a worker."""
+        names = {entry.name for entry in self._stage.entry_points}
+        own = self._course.stages
+        code = resources.files("grader.diagnosis.repair").joinpath("edits.py").read_text("utf-8")
+        frames: dict[str, list[int]] = {}
+        for fact in self._first:
+            if fact.ending is Ending.RAISED:
+                for name, line in _FRAME.findall(fact.message):
+                    frames.setdefault(name, []).append(int(line))
+        about = {
+            "what": "edits",
+            "code": code,
+            "sources": list(self._sources.items()),
+            "targets": sorted({fact.target for fact in self._first if fact.target} or names),
+            "others": [e.name for each in own for e in each.entry_points if e.name not in names],
+            "lines": frames,
+            "way": self._way,
+            "signatures": _signatures(read_stub(self._stage)),
+            "is_notebook": self._submission.cells is not None,
+        }
+        found = self._reader.ask(about, max(self._budget.left, 0.0))
+        if found is None:
+            return []
+        self._sources = dict(found["sources"])  # of a notebook without its magics
+        return [
+            Edit(source, tuple((start, end, new) for start, end, new in parts), *more)
+            for source, parts, *more in found["edits"]
+        ]
+
+    def helps(self, edit: Edit) -> bool:
+        """Whether the edited submission passes what failed first."""
+        kept, self._interpreter.idle = self._interpreter.idle, self._looking()
+        try:
+            shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
+            budget = Budget(min(shortest, self._budget.left))
+            answers = self._answers(edit, budget)
+            return self._passes(answers, [fact.case for fact in self._first])
+        finally:
+            self._interpreter.idle = kept
+
+    def passes(self, edit: Edit) -> bool:
+        """Whether the edited submission passes the stage, run as a submission is run."""
+        answers = self._answers(edit, self._budget)
+        try:
+            return self._passes(answers, [*(fact.case for fact in self._first), *self._rest])
+        finally:
+            answers.close()
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None and self._worker.is_there:
+            self._worker.end()
+
+    def _looking(self) -> Worker:
+        if self._worker is None or not self._worker.is_there:
+            self._worker = self._interpreter.start()
+        return self._worker
+
+    def _answers(self, edit: Edit, budget: Budget) -> WorkerAnswers:
+        submission = self._edited(edit)
+        self._running = WorkerAnswers(
+            self._interpreter, self._course, self._stage, submission, budget=budget
+        )
+        return self._running
+
+    def _edited(self, edit: Edit) -> Submission:
+        text = edit.applied(self._sources[edit.source])
+        submission = self._submission
+        if submission.cells is None:
+            return replace(submission, files={**submission.files, edit.source: text.encode()})
+        names = list(self._sources)
+        cells = (
+            text if name == edit.source else cell
+            for name, cell in zip(names, submission.cells, strict=True)
+        )
+        return replace(submission, cells=tuple(cells))
+
+    def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
+        under_check = StageUnderCheck(self._stage, answers)
+        facts = self._facts(under_check, cases)
+        return all(f.ending in (Ending.PASSED, Ending.SKIPPED) for f in facts) and not (
+            under_check.forbidden
+        )
+
+    def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
+        return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)
+
+
+def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:
+    """Of a notebook the cells that the stage needs, in their places: it is run again and again."""
+    cells = submission.cells
+    names = None if cells is None else SourceReader(reader, submission).names(cells)
+    if cells is None or names is None:
+        return submission
+    known = dict(zip(cells, names, strict=True))
+    kept = needed(course, stage, cells, known.__getitem__)
+    if not kept:
+        return submission
+    return replace(submission, cells=tuple(cell if cell in kept else "" for cell in cells))
+
+
+def _signatures(stub: str) -> dict[str, list[str]]:
+    """The parameters of each function and method of a stub."""
+    found = {}
+    for node in ast.parse(stub).body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for each in inner:
+            if isinstance(each, ast.FunctionDef):
+                found[prefix + each.name] = [argument.arg for argument in each.args.args]
+    return found

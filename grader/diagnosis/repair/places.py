@@ -1,0 +1,98 @@
+"""Where in a failing stage one small edit makes it pass, found within a second or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from grader.diagnosis.repair.candidates import Candidates
+from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair.search import search
+from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
+
+_WIDEST = 68  # characters of a line of code that are shown
+
+
+@dataclass(frozen=True)
+class Place:
+    """`where` an expression is, in words and with a caret; `repaired` is its line as it passes."""
+
+    where: str
+    repaired: str
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The `place` that was found, if one was; with `gave_up` there was no time to try every edit.
+
+    `tried` is how many edits were run.
+    """
+
+    place: Place | None
+    tried: int
+    gave_up: bool
+
+
+def find_place(candidates: Candidates) -> Looked:
+    """The place of the likeliest edit with which the stage passes. Raises Cancelled."""
+    try:
+        edits = candidates.edits() if candidates.first else []
+        found = search(edits, candidates.helps, candidates.passes, candidates.has_time)
+    finally:
+        candidates.close()
+    place = None
+    if found.edit is not None:
+        place = place_of(found.edit, candidates.text(found.edit.source))
+    return Looked(place, found.tried, found.gave_up)
+
+
+def place_of(edit: Edit, text: str) -> Place:
+    """The place that an edit of this text points at: of several lines, the first."""
+    begin = text.rfind("\n", 0, edit.start) + 1
+    code = text[begin:].split("\n", 1)[0]
+    first, last = edit.start - begin, min(edit.end - begin, len(code))
+    line = text.count("\n", 0, edit.start) + 1
+    many = f", and {len(edit.parts) - 1} more like it" if len(edit.parts) > 1 else ""
+    where = f"{edit.source}, line {line}: {edit.kind}{many}"
+    return Place("\n".join([where, *_marked(code, first, last)]), _repaired(edit, text))
+
+
+def _marked(code: str, first: int, last: int) -> Iterator[str]:
+    """A line of code without its indentation, and carets; where it is long, only what is marked."""
+    indent = len(code) - len(code.lstrip())
+    if last - indent > _WIDEST:
+        indent = first
+    shown = code[indent:]
+    if len(shown) > _WIDEST:
+        shown = shown[: _WIDEST - 4] + " ..."
+    yield f"    {shown}"
+    yield f"    {' ' * (first - indent)}{'^' * min(last - first, _WIDEST)}"
+
+
+def _repaired(edit: Edit, text: str) -> str:
+    """The lines that the edit changes, as they would be."""
+    repaired = edit.applied(text)
+    start, _, new = edit.parts[0]
+    begin = repaired.rfind("\n", 0, start) + 1
+    end = repaired.find("\n", start + len(new))
+    lines = repaired[begin : end if end >= 0 else len(repaired)].strip("\n")
+    return f"{edit.source}, line {text.count(chr(10), 0, start) + 1}:\n{lines}"
+
+
+def with_diagnosis(stage: StageResult, place: Place) -> StageResult:
+    """The stage's verdict with the place beside what is known of each failing check.
+
+    Checks of a student's copy are the visible ones, and it is said of them alone.
+    """
+    every = "every visible check" if stage.is_partial else "every check"
+    text = f"One small change makes {every} of this stage pass:"
+    alone = Diagnosis("place", text, kind=Kind.PLACE)
+
+    def told(check: CheckResult) -> CheckResult:
+        if check.outcome in (Outcome.PASSED, Outcome.SKIPPED):
+            return check
+        found = check.diagnosis or alone
+        found = replace(found, place=place.where, repair=place.repaired)
+        return replace(check, diagnosis=found)
+
+    return replace(stage, checks=tuple(map(told, stage.checks)))

@@ -1,0 +1,435 @@
+"""What the solution or a misconception answers to the requests that a check made.
+
+Everything that passed between a check and the learner's code is on record. The same requests are
+put to another implementation, in this process, and its answers are compared with the learner's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
+from grader.run.local_answers import answered_here
+from grader.run.worker.bench import Bench
+from grader.run.worker.wire import Frame, Handle, Opaque, Unpacker, WireError
+
+_FAILED = (Ending.WRONG, Ending.RAISED)
+_PASSED = (Ending.PASSED, Ending.SKIPPED)
+# Relative and absolute room between two computations of the same numbers, by dtype.
+_ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
+_HALF_ROOM = (3e-2, 3e-2)
+_MANY = 4096  # parameters of this many values are compared by their spread
+_SPREAD_ROOM = 0.05
+_PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
+_MODERATE = 100  # numbers up to this are ordinary
+_REPLAYS = 1000  # that are kept
+_LARGE = 1 << 16  # bytes of arrays: what has more is not kept
+
+
+@dataclass(frozen=True)
+class Read:
+    """A reply, unpacked: an error, or a value, the changed arguments and who requires grad."""
+
+    error: dict[str, Any] | None = None
+    value: Any = None
+    changed: Any = None
+    grads: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One recorded request, what the learner answered and what the solution answers."""
+
+    exchange: Exchange
+    entry: str | None  # the entry point that answers, directly or by an object that it made
+    learner: Read
+    solution: Read
+    fresh: bool  # the answer holds freshly drawn parameters: their names and spread are compared
+    deviates: bool  # the learner's answer is not the solution's
+
+
+class Replays:
+    """What the solution and the misconceptions answer to recorded requests, and what they need.
+
+    Kept for the next facts that ask the same: in a class most do, up to where a check stops.
+    """
+
+    def __init__(self) -> None:
+        self.go_on: Callable[[], None] = lambda: None  # raises when there is no time for more
+        self._known: dict[tuple[str, str, int], _Replay] = {}
+        self._tried: dict[str, dict[str, Frame]] = {}  # by who, and by what the tests were given
+
+    def of(
+        self,
+        who: str,
+        case: str,
+        exchanges: Sequence[Exchange],
+        find: Callable[[str], Any],
+        seed_shift: int = 0,
+    ) -> Iterator[Read]:
+        """The answers to the requests of a case of the implementation `who`, found by `find`."""
+        key = (who, case, seed_shift)
+        marks = [_mark(exchange) for exchange in exchanges]
+        known = self._known.pop(key, None)
+        if known is None or known.marks[: len(marks)] != marks:
+            tried = self._tried.setdefault(who, {})
+            known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift, tried))
+        while len(self._known) >= _REPLAYS:
+            del self._known[next(iter(self._known))]  # the one that was not wanted for longest
+        self._known[key] = known
+        return known.first(len(marks), self.go_on)
+
+
+class _Replay:
+    """Answers as far as somebody has wanted them; `marks` tell what they depend on."""
+
+    def __init__(
+        self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
+    ) -> None:
+        self.marks = marks
+        # They stay, so that the marks of others cannot be theirs.
+        self._requests = [exchange.request for exchange in exchanges]
+        self._size = sum(len(request.data) for request in self._requests)
+        self._answers = answers
+        self._read: list[Read] = []
+
+    def first(self, count: int, go_on: Callable[[], None]) -> Iterator[Read]:
+        try:
+            for number in range(count):
+                go_on()
+                if number == len(self._read):
+                    answer = next(self._answers)
+                    self._size += len(answer.data)
+                    self._read.append(_read(answer))
+                yield self._read[number]
+        finally:
+            if self._size > _LARGE:
+                self._forget()
+
+    def _forget(self) -> None:
+        self.marks, self._requests, self._read, self._answers = [], [], [], iter(())
+
+
+def _mark(exchange: Exchange) -> object:
+    """What a replay takes from an exchange: the request, and a few things of the reply."""
+    reply = exchange.reply.header
+    target = exchange.request.header.get("target") or {}
+    copied = target.get("method") == "named_parameters"
+    return (
+        id(exchange.request),
+        reply.get("call"),
+        _handle(reply),
+        (exchange.reply.digest or id(exchange.reply)) if copied else None,
+    )
+
+
+def _against_solution(
+    fact: CaseFact, solution: Callable[[str], Any], replays: Replays
+) -> Iterator[Step]:
+    """The recorded requests of a case, each with the learner's answer and the solution's."""
+    case, exchanges = fact.case.id, fact.exchanges
+    answers = replays.of("", case, exchanges, solution)
+    methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
+    drawn = [place for place, method in enumerate(methods) if method in _PARAMETERS]
+    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # with another seed no more is asked
+    others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
+    entries = _entries(exchanges)
+    for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
+        learner = _read(exchange.reply)
+        other = next(others, answer)
+        random = method in _PARAMETERS and not same(answer, other, False, False)
+        deviates = not same(learner, answer, random, answer.error is not None)
+        yield Step(exchange, entry, learner, answer, random, deviates)
+
+
+def is_ordinary(step: Step) -> bool:
+    """Whether a request is no edge case: moderate finite numbers in, no error due, no bare row out.
+
+    A row is bare if the solution gives the same number throughout the last axis.
+    """
+    header = step.exchange.request.header
+    if step.solution.error is not None or "args" not in header:  # a backward pass has none
+        return False
+    unpacker = Unpacker(step.exchange.request)
+    given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
+    return all(map(_is_moderate, given)) and not any(
+        map(_has_bare_row, arrays(step.solution.value))
+    )
+
+
+def arrays(value: Any) -> list[Any]:
+    """The tensors and arrays in a value: itself, or in lists, tuples and dictionaries."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [array for item in value for array in arrays(item)]
+    return [value] if hasattr(value, "dtype") and hasattr(value, "shape") else []
+
+
+def wide(array: Any) -> Any:
+    """The numbers as numpy's float64, truth values as 0 and 1."""
+    import numpy
+
+    if hasattr(array, "data_ptr"):
+        array = array.detach().cpu()
+        array = (array if array.is_complex() else array.double()).numpy()
+    return array if array.dtype.kind == "c" else numpy.asarray(array, dtype=numpy.float64)
+
+
+def _is_moderate(array: Any) -> bool:
+    name = str(array.dtype).removeprefix("torch.")
+    if not name.startswith("float"):
+        return name != "bfloat16"
+    values = wide(array)
+    return name in _ROOM and bool((abs(values) <= _MODERATE).all())  # which NaN is not
+
+
+def _has_bare_row(array: Any) -> bool:
+    name = str(array.dtype).removeprefix("torch.")
+    if not name.startswith("float") or array.ndim < 2 or array.shape[-1] < 2 or not array.size:
+        return False
+    values = wide(array)
+    return bool((values == values[..., :1]).all(axis=-1).any())
+
+
+class Record:
+    """What the checks of a stage asked and were answered, beside the solution's answers."""
+
+    def __init__(self, facts: StageFacts, solution: Callable[[str], Any], replays: Replays) -> None:
+        self.solution = solution
+        self.replays = replays
+        exchanges = [exchange for fact in facts.cases for exchange in fact.exchanges]
+        all_readable = all(map(_is_readable, exchanges))
+        failed = [f for f in facts.cases if f.ending in _FAILED and f.exchanges and all_readable]
+        passed = [f for f in facts.cases if f.ending in _PASSED and failed]
+        self.cases = {fact.case.id: fact for fact in failed + passed}
+        self.failed = [fact.case.id for fact in failed]
+        self._steps: dict[str, list[Step]] = {}
+
+    def failing(self) -> dict[str, list[str]]:
+        """The failing cases of each failing check, in order."""
+        found: dict[str, list[str]] = {}
+        for case in self.failed:
+            found.setdefault(self.cases[case].case.check, []).append(case)
+        return found
+
+    def steps(self, case: str) -> list[Step]:
+        """The requests of a case, each with the learner's answer and the solution's."""
+        if case not in self._steps:
+            fact = self.cases[case]
+            self._steps[case] = list(_against_solution(fact, self.solution, self.replays))
+        return self._steps[case]
+
+
+def _entries(exchanges: Sequence[Exchange]) -> Iterator[str | None]:
+    """For each request the entry point that it is about."""
+    calls: dict[Any, str | None] = {}
+    objects: dict[Any, str | None] = {}
+    for exchange in exchanges:
+        header, reply = exchange.request.header, exchange.reply.header
+        target = header.get("target") or {}
+        if header.get("op") == "backward":
+            yield calls.get(header["call"])
+            continue
+        entry = target.get("function", objects.get(target.get("object")))
+        if "call" in reply:
+            calls[reply["call"]] = entry
+        handle = _handle(reply)
+        if handle is not None:
+            objects.setdefault(handle, entry)
+        yield entry
+
+
+def _replay(
+    exchanges: Sequence[Exchange],
+    find: Callable[[str], Any],
+    seed_shift: int,
+    tried: dict[str, Frame],
+) -> Iterator[Frame]:
+    """The answers of the implementation behind `find` to recorded requests.
+
+    Numbers of calls and objects are translated, since an implementation that raises where the
+    learner's did not counts differently. Parameters that were read from the learner's module are
+    copied into this one's, so that later answers can be compared. What tests say of a thing is in
+    `tried` from then on: that takes long, and is the same for every seed.
+    """
+    bench = Bench(find)
+    calls: dict[Any, Any] = {}
+    objects: dict[Any, Any] = {}
+    for exchange in exchanges:
+        header = _translated(exchange.request.header, objects)
+        target = header.get("target") or {}
+        if header.get("op") == "backward":
+            header["call"] = calls.get(header["call"], -1)
+        if header.get("seed") is not None:
+            header["seed"] += seed_shift
+        given = header["given"] if header.get("op") == "try" else None
+        if given in tried:
+            yield tried[given]
+            continue
+        answer = answered_here(bench, Frame(header, exchange.request.data))
+        if given is not None:
+            tried[given] = answer
+        yield answer
+        theirs, ours = exchange.reply.header, answer.header
+        if "call" in theirs and "call" in ours:
+            calls[theirs["call"]] = ours["call"]
+        their_handle, our_handle = _handle(theirs), _handle(ours)
+        if their_handle is not None and our_handle is not None:
+            objects[their_handle] = our_handle
+        if target.get("method") == "named_parameters":
+            _copy_parameters(exchange.reply, bench, target["object"])
+
+
+def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
+    """A copy of a request's data in which every object has the number that it has here."""
+    if isinstance(data, list):
+        return [_translated(item, objects) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: objects.get(value, -1)
+        if key in ("object", "handle") and isinstance(value, int)
+        else _translated(value, objects)
+        for key, value in data.items()
+    }
+
+
+def _is_readable(exchange: Exchange) -> bool:
+    """Whether a reply is built like ours; what only a hostile worker sends fits no suspect."""
+    header = exchange.reply.header
+    numbers = header.get("call"), _handle(header)
+    return isinstance(header.get("error"), (dict, type(None))) and all(
+        isinstance(number, (int, type(None))) for number in numbers
+    )
+
+
+def _handle(header: dict[str, Any]) -> Any:
+    value = header.get("value")
+    return value.get("handle") if isinstance(value, dict) else None
+
+
+def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
+    """Load what `named_parameters` gave for the learner's module into the replayed one."""
+    import torch
+
+    named = _read(reply).value
+    module = bench.held(number)
+    if module is None or not isinstance(named, list):
+        return
+    own = {
+        name: parameter
+        for name, parameter in module.named_parameters()
+        if not torch.nn.parameter.is_lazy(parameter)
+    }
+    with torch.no_grad():
+        for name, tensor in filter(_is_named_tensor, named):
+            if name in own and own[name].shape == tensor.shape:
+                own[name].copy_(tensor)
+
+
+def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
+    """Whether two answers to the same request are the same.
+
+    Where an error was due, any two errors of one type are; elsewhere their texts must agree too.
+    """
+    if one.error is not None or other.error is not None:
+        if one.error is None or other.error is None:
+            return False
+        if one.error.get("type") != other.error.get("type"):
+            return False
+        return expects_error or one.error.get("message") == other.error.get("message")
+    if fresh:
+        return _alike(one.value, other.value)
+    same_grads = one.grads == other.grads
+    return same_grads and equal(one.value, other.value) and equal(one.changed, other.changed)
+
+
+def _read(reply: Frame) -> Read:
+    """Unpack a reply; one that is not of the protocol is an error like any other."""
+    header = reply.header
+    error = header.get("error")
+    if error is not None:
+        return Read(error=error if isinstance(error, dict) else {})
+    try:
+        unpacker = Unpacker(reply)
+        value, changed = (
+            unpacker.unpack(header.get("value")),
+            unpacker.unpack(header.get("changed")),
+        )
+    except WireError as failure:
+        return Read(error={"type": "WireError", "message": str(failure)})
+    entries = header.get("arrays", [])
+    return Read(None, value, changed, tuple(bool(entry.get("grad")) for entry in entries))
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal, numbers within the room of their dtype."""
+    if isinstance(one, Handle) and isinstance(other, Handle):
+        return True
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return one.type_name == other.type_name
+    if isinstance(one, (list, tuple)) and type(one) is type(other):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        close = math.isclose(one, other, rel_tol=_ROOM["float64"][0], abs_tol=_ROOM["float64"][1])
+        return close or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if hasattr(one, "dtype") and hasattr(other, "dtype"):
+        return _close(one, other)
+    return type(one) is type(other) and bool(one == other)
+
+
+def room(array: Any) -> tuple[float, float]:
+    """The relative and the absolute tolerance of an array's dtype."""
+    name = str(array.dtype).removeprefix("torch.")
+    return _ROOM.get(name, _HALF_ROOM if "float" in name else (0.0, 0.0))
+
+
+def _close(one: Any, other: Any) -> bool:
+    if type(one) is not type(other) or one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    relative, absolute = room(one)
+    if hasattr(one, "data_ptr"):
+        import torch
+
+        wide = torch.complex128 if one.is_complex() else torch.float64
+        return torch.allclose(
+            one.cpu().to(wide), other.cpu().to(wide), relative, absolute, equal_nan=True
+        )
+    import numpy
+
+    return bool(numpy.allclose(one, other, relative, absolute, equal_nan=True))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two lists of fresh parameters have the same names, shapes and spread."""
+    one, other = (list(v.items()) if isinstance(v, dict) else v for v in (one, other))
+    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
+        return False
+    if not all(map(_is_named_tensor, [*one, *other])):
+        return False
+    for (name, tensor), (other_name, other_tensor) in zip(one, other, strict=True):
+        if name != other_name or tensor.shape != other_tensor.shape:
+            return False
+        if tensor.dtype != other_tensor.dtype:
+            return False
+        if bool((tensor == 0).all()) != bool((other_tensor == 0).all()):
+            return False
+        if tensor.numel() >= _MANY:
+            spread, other_spread = float(tensor.std()), float(other_tensor.std())
+            if not abs(spread - other_spread) <= _SPREAD_ROOM * max(spread, other_spread):
+                return False  # which NaN is too
+    return True
+
+
+def _is_named_tensor(pair: Any) -> bool:
+    import torch
+
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], str) and isinstance(pair[1], torch.Tensor)

@@ -1,0 +1,249 @@
+"""What a wrong answer looks like beside the right one: a relation between their numbers.
+
+The right answer is the solution's, to the same recorded request. A relation is told only if it
+holds for every value in every failing case of a check.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.diagnosis.relations import Pair, is_telling, relation_of
+from grader.diagnosis.replay import Step, arrays, equal, room, wide
+from grader.misconceptions import Symptom
+from grader.run.facts import CaseFact
+from grader.run.worker.wire import Unpacker
+from grader.types.report import Diagnosis, Kind, Way
+
+_MOST_VALUES = 1 << 16  # of one answer: a larger one is not looked at
+_GENERAL = {"dtype": "Your result has the right numbers, but in another dtype than is due."}
+_ORDINALS = ("first", "second", "third", "fourth")
+
+
+def symptom_of(
+    cases: Sequence[tuple[CaseFact, Sequence[Step]]],
+    solution: Callable[[str], Any],
+    own: Sequence[Symptom] = (),
+) -> Diagnosis | None:
+    """The symptom of a check, if it has one.
+
+    `cases` are its failing cases, each with its steps. `own` are the stage's symptoms: they come
+    before the kit's.
+    """
+    seen = [_Seen(fact, steps, solution) for fact, steps in cases]
+    if not seen or not all(each.is_comparable for each in seen):
+        return None
+    for symptom in own:
+        if all(each.has(symptom) for each in seen):
+            return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint, Kind.SYMPTOM)
+    sayings = [each.beside_the_numbers() for each in seen]
+    ids = {said and said[0] for said in sayings}
+    if sayings[0] is not None and len(ids) == 1:
+        texts = {said[1] for said in sayings if said}
+        text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
+        return Diagnosis(f"symptom:{sayings[0][0]}", text, kind=Kind.SYMPTOM)
+    pairs = [each.pair() for each in seen]
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) < len(pairs):
+        return None
+    relation = relation_of(known)
+    if relation is None:
+        return None
+    return Diagnosis(f"symptom:{relation.id}", relation.text, kind=Kind.SYMPTOM)
+
+
+class _Seen:
+    """The first wrong answer of a failing case."""
+
+    def __init__(
+        self, fact: CaseFact, steps: Sequence[Step], solution: Callable[[str], Any]
+    ) -> None:
+        self._fact = fact
+        self._steps = steps
+        self._solution = solution
+        self._step = next((step for step in steps if step.deviates), None)
+        # Where the answers are alike for a replay, they may yet be too far apart for the check.
+        self._is_strict = self._step is None and fact.way == Way.VALUES.value and bool(steps)
+        if self._is_strict:
+            self._step = steps[-1]
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both sides gave an answer, which is not freshly drawn."""
+        step = self._step
+        if step is None or step.fresh:
+            return False
+        return step.learner.error is None and step.solution.error is None
+
+    def has(self, symptom: Symptom) -> bool:
+        """Whether a symptom of the author's holds."""
+        step = self._step
+        if step is None or step.entry != symptom.of or "args" not in step.exchange.request.header:
+            return False
+        got, want = arrays(step.learner.value), arrays(step.solution.value)
+        if not any(is_telling(wide(array), _is_bool(array)) for array in want):
+            return False
+        args = self._arguments(step)
+        try:
+            held = symptom.holds(step.learner.value, step.solution.value, **args)
+        except Exception:  # noqa: BLE001 - a wrong answer may have any shape
+            return False
+        return len(got) == len(want) and bool(held)
+
+    def beside_the_numbers(self) -> tuple[str, str] | None:
+        """What is wrong where all numbers are right: the gradient, the dtype, an argument."""
+        step = self._step
+        assert step is not None
+        learner, right = step.learner, step.solution
+        if self._is_strict:
+            return None
+        if equal(learner.value, right.value):
+            if not equal(learner.changed, right.changed):
+                return "changes-argument", "Your result is right, but the call changes an argument."
+            if any(right.grads) and not any(learner.grads):
+                text = "Your result has the right numbers, but no gradient can flow through it."
+                return "no-gradient", text
+            return None
+        contained = self._contained(learner.value, right.value)
+        if contained:
+            kind = contained.replace(" ", "-")
+            return f"inside:{kind}", f"Your result is the right one, but inside a {contained}."
+        got, want = arrays(learner.value), arrays(right.value)
+        if len(got) != len(want) or not want:
+            return None
+        for one, other in zip(got, want, strict=True):
+            if tuple(one.shape) != tuple(other.shape) or not _is_near(one, other):
+                return None
+        given, due = ({_name(array) for array in side} for side in (got, want))
+        if given == due:
+            return None
+        return (
+            "dtype",
+            f"Your result has the right numbers, but as {_listed(given)}: {_listed(due)} is due.",
+        )
+
+    def _contained(self, value: Any, right: Any) -> str:
+        """The kind of list or tuple in which the right array came, "" if it did not."""
+        if not isinstance(value, (list, tuple)) or not hasattr(right, "dtype"):
+            return ""
+        name = type(value).__name__
+        if len(value) == 1 and equal(value[0], right):
+            return name
+        import numpy
+
+        try:
+            nested = numpy.array(value, dtype=numpy.float64)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            return ""
+        tolerance = room(right)
+        if nested.shape != tuple(right.shape):
+            return ""
+        return f"nested {name}" if numpy.allclose(nested, wide(right), *tolerance) else ""
+
+    def pair(self) -> Pair | None:
+        """The first array of the answer that is wrong, beside the right one."""
+        step = self._step
+        assert step is not None
+        got, want = arrays(step.learner.value), arrays(step.solution.value)
+        if len(got) != len(want) or not want:
+            return None
+        for place, (one, other) in enumerate(zip(got, want, strict=True)):
+            if equal(one, other) and not self._is_strict:
+                continue
+            size = max(math.prod(one.shape), math.prod(other.shape))
+            if size > _MOST_VALUES or "complex" in _name(one) + _name(other):
+                return None
+            what = self._what(place, len(want), step)
+            sizes = tuple(size for _, size in self._fact.axes)
+            axes = tuple(name for name, _ in self._fact.axes if sizes == tuple(other.shape))
+            is_bool = _is_bool(one) and _is_bool(other)
+            arguments = self._arguments(step)
+            given = {
+                name: wide(value) for name, value in arguments.items() if hasattr(value, "dtype")
+            }
+            return Pair(
+                *(wide(one), wide(other), self._room(other), what, axes),
+                *(self._sizes(arguments, step), given, is_bool),
+            )
+        return None
+
+    def _room(self, array: Any) -> tuple[float, float]:
+        relative, absolute = room(array)
+        return (relative / 100, absolute / 10) if self._is_strict else (relative, absolute)
+
+    def _what(self, place: int, count: int, step: Step) -> str:
+        if "args" not in step.exchange.request.header:
+            return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"
+        return "Your result" if count == 1 else f"The {_ordinal(place)} of your results"
+
+    def _arguments(self, step: Step) -> dict[str, Any]:
+        """The arguments of a request by their names in the solution."""
+        header = step.exchange.request.header
+        if "args" not in header or step.entry is None:
+            return {}
+        unpacker = Unpacker(step.exchange.request)
+        args, kwargs = unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])
+        target = header.get("target") or {}
+        called = self._solution(step.entry)
+        if "object" in target:
+            method = target.get("method") or "forward"
+            called = getattr(called, method, None)
+            args = [None, *args]
+        try:
+            bound = inspect.signature(called).bind(*args, **kwargs)
+        except (TypeError, ValueError):
+            return {}
+        return {name: value for name, value in bound.arguments.items() if name != "self"}
+
+    def _sizes(self, arguments: Mapping[str, Any], step: Step) -> dict[str, int]:
+        """The whole numbers and sizes at hand, those of the object's making too."""
+        found = dict(self._numbers(arguments))
+        target = step.exchange.request.header.get("target") or {}
+        if "object" in target:
+            for made in self._steps:
+                value = made.exchange.reply.header.get("value")
+                if isinstance(value, dict) and value.get("handle") == target["object"]:
+                    found.update(self._numbers(self._arguments(made)))
+                    break
+        wholes = [(name, size) for name, size in found.items() if "." not in name]
+        for name, size in list(found.items()):
+            for other, divisor in wholes:
+                if name != other and divisor > 1 and size % divisor == 0 and size > divisor:
+                    found[f"({name} / {other})"] = size // divisor
+        return found
+
+    def _numbers(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+        for name, value in arguments.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                yield name, value
+            elif hasattr(value, "dtype") and hasattr(value, "shape"):
+                for axis, size in enumerate(value.shape):
+                    yield f"{name}.shape[{axis - len(value.shape)}]", int(size)
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    """Whether two arrays have the same numbers, within the room of the coarser dtype."""
+    import numpy
+
+    (relative, absolute), (other_relative, other_absolute) = room(one), room(other)
+    tolerance = max(relative, other_relative), max(absolute, other_absolute)
+    return bool(numpy.allclose(wide(one), wide(other), *tolerance, equal_nan=True))
+
+
+def _is_bool(array: Any) -> bool:
+    return _name(array) == "bool"
+
+
+def _name(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
+
+
+def _listed(names: set[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def _ordinal(place: int) -> str:
+    return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"

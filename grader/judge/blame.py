@@ -1,0 +1,138 @@
+"""Whose fault it is that a stage does not pass. Pure: whoever asks hands in how stages are run.
+
+A stage that fails as it was handed in is run again with the course's own earlier stages. If it
+passes then, an earlier stage is at fault, else the stage itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from grader.judge.places import is_written
+from grader.judge.status import status
+from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
+from grader.types.course import Course, Stage
+from grader.types.report import Status
+from grader.types.submission import Submission
+
+# The facts on a stage of the submission, with the functions of these earlier stages answered by the
+# course's own solutions. It may be asked the same thing again.
+Run = Callable[[Stage, Sequence[Stage]], StageFacts]
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Whose fault it is that a stage does not pass; the empty one says nothing about it.
+
+    `cause` is the slug of the earlier stage that alone is at fault; if it `is_credited`, the stage
+    has its points all the same. If it `is_own`, the mistake is in the stage itself. In a student's
+    copy, which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier stage that may
+    be at fault, and of a stage without a visible check only whether it `is_written` is known.
+    """
+
+    cause: str | None = None
+    is_credited: bool = False
+    is_own: bool = False
+    is_partial: bool = False
+    perhaps: str | None = None
+    is_written: bool | None = None
+
+
+NO_BLAME = Blame()
+
+
+def find_blame(
+    course: Course,
+    stage: Stage,
+    submission: Submission,
+    run: Run,
+    right: Collection[str] = (),
+) -> tuple[StageFacts, Blame]:
+    """The facts that the verdict on a stage is about, and whose fault it is if it does not pass.
+
+    Stages whose slugs are in `right` are known to pass and are not run. Raises what `run` does.
+    """
+    if course.is_partial:
+        return _find_partial_blame(course, stage, submission, run)
+    facts = _own_facts(course, stage, run)
+    if status(facts) is not Status.FAILED or facts.time_is_up:
+        return facts, NO_BLAME
+    unfinished = [
+        earlier
+        for earlier in course.required(stage)
+        if earlier.slug not in right
+        and status(_own_facts(course, earlier, run)) is not Status.PASSED
+    ]
+    if unfinished:
+        alone = run(stage, unfinished)
+        alone = with_calls(alone, alone.in_source)
+        if status(alone) is Status.NOT_STARTED:  # a stub that imports a broken file
+            return alone, NO_BLAME
+        if status(alone) is Status.PASSED:
+            cause = _cause(stage, unfinished, run)
+            return facts, Blame(cause=cause.slug, is_credited=course.follow_through)
+    return facts, Blame(is_own=True)
+
+
+def _find_partial_blame(
+    course: Course, stage: Stage, submission: Submission, run: Run
+) -> tuple[StageFacts, Blame]:
+    """As `find_blame` where there are no solutions: nothing can answer for an earlier stage."""
+    facts = _own_facts(course, stage, run)
+    if not facts.planned:
+        return facts, Blame(is_partial=True, is_written=is_written(submission, stage))
+    perhaps = None
+    if status(facts) is Status.FAILED:
+        for earlier in course.required(stage):
+            found = _own_facts(course, earlier, run)
+            passes = status(found) is Status.PASSED
+            if not (passes if found.planned else is_written(submission, earlier)):
+                perhaps = earlier.slug
+                break
+    return facts, Blame(is_partial=True, perhaps=perhaps)
+
+
+def with_calls(facts: StageFacts, found: Sequence[ForbiddenCall]) -> StageFacts:
+    """The facts with the forbidden calls `found` in the source that no check has reached."""
+    seen = {call.name for call in facts.forbidden}
+    more = tuple(call for call in found if call.name not in seen)
+    return replace(facts, forbidden=facts.forbidden + more)
+
+
+def _own_facts(course: Course, stage: Stage, run: Run) -> StageFacts:
+    """What a stage does as it was handed in, without the forbidden calls of earlier stages."""
+    facts = run(stage, ())
+    if facts.forbidden and _calls_come_from_earlier(course, stage, facts, run):
+        facts = replace(facts, forbidden=())
+    return with_calls(facts, facts.in_source)
+
+
+def _calls_come_from_earlier(course: Course, stage: Stage, facts: StageFacts, run: Run) -> bool:
+    """Whether the forbidden calls are an earlier stage's, which is judged by its own rules.
+
+    Then with the course's own earlier stages there are none, and what passed still passes.
+    """
+    earlier = course.required(stage)
+    if not earlier or course.is_partial:
+        return False
+    alone = run(stage, earlier)
+    return not alone.forbidden and _passed(facts) <= _passed(alone)
+
+
+def _passed(facts: StageFacts) -> set[Case]:
+    return {fact.case for fact in facts.cases if fact.ending is Ending.PASSED}
+
+
+def _cause(stage: Stage, unfinished: Sequence[Stage], run: Run) -> Stage:
+    """The earlier stage to fix first, for a stage that passes with all `unfinished` answered.
+
+    It is the first of those without whose answers the stage does not pass.
+    """
+    if len(unfinished) > 1:
+        for earlier in unfinished:
+            others = [other for other in unfinished if other is not earlier]
+            facts = run(stage, others)
+            if status(facts) is not Status.PASSED and not facts.time_is_up:
+                return earlier
+    return unfinished[0]

@@ -1,0 +1,111 @@
+"""Reads hints/<slug>.md into Hints. `read_hints` reads the disk, `parse_hints` is pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.learning.hints.types import Hints, Rung
+from grader.read.faults import author_text
+from grader.types.course import Stage
+from grader.types.errors import CourseError
+
+FEWEST_RUNGS = 4
+# What may follow the last rung, in this order, and the field of Hints that it fills.
+_SECTIONS = {"Learnt": "learnt", "Why it is written so": "why", "Read next": "read_next"}
+_SHOWN = 20  # characters of a faulty heading to quote
+_TITLE = re.compile(r"# +(\S.*?) *")
+_HEADING = re.compile(r"## *(.*?) *")
+_RUNG = re.compile(r"(\d+)\. *(\S.*)")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+
+
+def read_hints(stage: Stage) -> Hints:
+    """The hints of `stage`. Raises CourseError naming the file and the fault."""
+    place = stage.place(stage.hints_file)
+    return parse_hints(author_text(stage.hints_file, place), place)
+
+
+def above_last_rung(stage: Stage) -> str:
+    """The text of the hints of `stage` before the last rung. Raises CourseError."""
+    place = stage.place(stage.hints_file)
+    text = author_text(stage.hints_file, place)
+    parse_hints(text, place)
+    rungs = [line for line, heading, _ in _blocks(text, place) if _RUNG.fullmatch(heading)]
+    return "\n".join(text.splitlines()[: rungs[-1] - 1])
+
+
+def parse_hints(text: str, place: str) -> Hints:
+    """The hints in `text`; `place` is the file's name in errors. Raises CourseError."""
+    blocks = list(_blocks(text, place))
+    _, title, above = blocks[0]
+    if above:
+        raise CourseError(f"{place}: there is text before hint 1: give it a heading '## 1. ...'")
+    rungs: list[Rung] = []
+    sections: dict[str, str] = {}
+    for line, heading, body in blocks[1:]:
+        at = f"{place}:{line}"
+        if not body:
+            raise CourseError(f"{at}: '{heading[:_SHOWN]}' has no text")
+        rung = _RUNG.fullmatch(heading)
+        if rung is None:
+            sections[_field(heading, sections, at)] = body
+        elif sections:
+            raise CourseError(
+                f"{at}: hint {rung[1][:_SHOWN]} comes after the sections: move it before them"
+            )
+        elif rung[1] != str(len(rungs) + 1):
+            raise CourseError(
+                f"{at}: hint {rung[1][:_SHOWN]} where hint {len(rungs) + 1} should be: "
+                "number them 1, 2, ..."
+            )
+        else:
+            rungs.append(Rung(rung[2], body))
+    if len(rungs) < FEWEST_RUNGS:
+        raise CourseError(f"{place}: has {len(rungs)} hints: write at least {FEWEST_RUNGS}")
+    return Hints(title, tuple(rungs), **sections)
+
+
+def _field(heading: str, sections: dict[str, str], at: str) -> str:
+    names = list(_SECTIONS)
+    if heading not in _SECTIONS:
+        raise CourseError(
+            f"{at}: '{heading[:_SHOWN]}' is neither a hint ('1. A question') nor one of: "
+            f"{', '.join(names)}"
+        )
+    field = _SECTIONS[heading]
+    if field in sections:
+        raise CourseError(f"{at}: '{heading}' appears twice")
+    later = [name for name in names[names.index(heading) + 1 :] if _SECTIONS[name] in sections]
+    if later:
+        raise CourseError(f"{at}: '{heading}' belongs before '{later[0]}'")
+    return field
+
+
+def _blocks(text: str, place: str) -> Iterator[tuple[int, str, str]]:
+    """The number of each heading's line, the heading and the text below it; the title first."""
+    lines = text.rstrip().splitlines()
+    title = _TITLE.fullmatch(lines[0]) if lines else None
+    if title is None:
+        raise CourseError(f"{place}:1: the first line must be '# ' and the stage's title")
+    start, heading = 1, title[1]
+    body: list[str] = []
+    fence, opened = "", 0
+    for number, line in enumerate(lines[1:], start=2):
+        mark = _FENCE.match(line)
+        if mark is not None and fence in ("", mark[1]):
+            fence, opened = ("", 0) if fence else (mark[1], number)
+        found = None if fence else _HEADING.fullmatch(line)
+        if found is None:
+            body.append(line)
+            continue
+        yield start, heading, _trimmed(body)
+        start, heading, body = number, found[1], []
+    if fence:
+        raise CourseError(f"{place}:{opened}: the code block that starts here has no end")
+    yield start, heading, _trimmed(body)
+
+
+def _trimmed(lines: list[str]) -> str:
+    """The lines without empty ones at both ends; the first line keeps its indentation."""
+    return "\n".join(lines).strip("\n").rstrip()

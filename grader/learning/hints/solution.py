@@ -1,0 +1,37 @@
+"""A stage's solution, for learners who have passed or given up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from grader.show.screen import MARGIN, Page, screen
+from grader.types.course import Stage
+
+_COMMENT = re.compile(r"( *# )(.*)")
+
+
+@screen
+def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> Iterator[Text]:
+    """The code of a solution; `gave_up` if the learner sees it before passing."""
+    yield Text()
+    yield from page.sentence(
+        Text().append(page.word(stage.title), "bold").append("   one solution")
+    )
+    yield Text()
+    if gave_up:
+        yield from page.sentence(
+            Text("You see it before passing; `grade` remembers that. Now write your own version.")
+        )
+        yield Text()
+    for line in code.rstrip().split("\n"):
+        comment = _COMMENT.fullmatch(line)
+        if comment is None:
+            yield from page.verbatim(line, MARGIN, limit=len(line) + 1)[0]
+        else:  # every wrapped line must stay a comment, or the code would no longer run
+            head = " " * MARGIN + comment[1]
+            for part in page.wrap(Text(page.clean(comment[2])), len(head)):
+                yield Text(head + part.plain.strip(), "dim")
+    yield Text()

@@ -1,0 +1,59 @@
+"""`grade solution STAGE`: shows the solution and the reasons for it, after you pass."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from grader.command.output import console
+from grader.learning.hints.ladder import read_hints
+from grader.read.course_file import find_stage
+from grader.read.progress import read_progress, update_progress
+from grader.read.stubs import read_solution
+from grader.read.workspace import locate_workspace
+from grader.types.errors import KitError
+from grader.types.progress import Progress
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade solution`."""
+    parser.description = (
+        "Show the solution of a stage that you have passed, the reasons for it, and what to read "
+        "next."
+    )
+    parser.add_argument("stage", metavar="STAGE")
+    parser.add_argument(
+        "--give-up", action="store_true", help="show it before you pass; `grade` remembers this"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the solution, but only if the progress that permits it can be read and saved."""
+    from grader.learning.hints.screen import aftermath
+    from grader.learning.hints.solution import solution
+
+    workspace = locate_workspace(args.course)
+    stage = find_stage(workspace.course, args.stage)
+    if workspace.course.is_partial:
+        raise KitError("a student's copy has no solutions: `grade hint` still helps")
+    code, hints = read_solution(stage), read_hints(stage)
+    found = read_progress(workspace.root)
+    known, note = found.progress.stage(stage.slug), found.note
+    if args.give_up and not known.is_open:
+
+        def surrender(now: Progress) -> Progress:
+            return now if now.stage(stage.slug).is_open else now.with_surrender(stage.slug)
+
+        after = update_progress(workspace.root, surrender)
+        known, note = after.progress.stage(stage.slug), note or after.note
+    if note:
+        print(f"grade: {note}", file=sys.stderr)
+    if not known.is_open:
+        raise KitError(
+            f"the solution opens when you pass: `grade hint {stage.slug}` helps, --give-up shows "
+            "it now"
+        )
+    early = known.gave_up and known.passed is None
+    console(args).print(solution(stage, code, gave_up=early), aftermath(hints), sep="", end="")
+    return 0

@@ -1,0 +1,65 @@
+"""The parts that a learner can open beside a verdict in a notebook: hints, and an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.learning.hints.types import Hints
+from grader.learning.pictures.heatmap_html import heatmap_html
+from grader.learning.pictures.types import TracedHeatmap
+from grader.show.html import details_html, inline_html, markdown_html
+from grader.types.report import Diagnosis, StageResult, Status
+
+
+@dataclass(frozen=True)
+class StageAids:
+    """The parts to open beside a stage's result: its hints, and its example's heatmap."""
+
+    hints: Hints | None = None
+    heatmap: TracedHeatmap | None = None
+
+
+def aids_html(stage: StageResult, aids: StageAids) -> str:
+    """The heatmap, then the hints or, once the stage has passed, what was learnt."""
+    parts = []
+    if aids.heatmap is not None:
+        drawn = heatmap_html(aids.heatmap)
+        parts.append(details_html("Your code on an example", drawn))
+    if aids.hints is not None:
+        if stage.status is Status.PASSED:
+            parts.append(_aftermath(aids.hints))
+        elif stage.status is not Status.ERROR and stage.caused_by is None:
+            parts.append(_ladder(aids.hints, stage.advised))
+    return "".join(parts)
+
+
+def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
+    """Nested hints: opening one reveals the next. The hint about the mistake comes first."""
+    total, rung = len(hints.rungs), advised.hint if advised else None
+    first = rung if rung is not None and 1 <= rung <= total else 1
+    reason = ", for this mistake" if first == rung else ""
+    ladder = _rungs(hints, first, total, f"A hint{reason}")
+    if first > 1:
+        ladder += _rungs(hints, 1, first - 1, "The hints before it")
+    return ladder
+
+
+def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
+    """The rungs from `first` to `last`, each inside the one before."""
+    total, inner = len(hints.rungs), ""
+    for number in range(last, first - 1, -1):
+        rung = hints.rungs[number - 1]
+        summary = f"{opening if number == first else 'The next hint'} ({number} of {total})"
+        heading = f"<p><strong>{inline_html(rung.heading)}</strong></p>"
+        inner = details_html(summary, heading + markdown_html(rung.text) + inner)
+    return inner
+
+
+def _aftermath(hints: Hints) -> str:
+    parts = []
+    if hints.learnt:
+        parts.append(f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}")
+    for heading, text in (("Why it is written so", hints.why), ("Read next", hints.read_next)):
+        if text:
+            parts.append(details_html(heading, markdown_html(text)))
+    return "".join(parts)

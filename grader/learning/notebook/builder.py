@@ -1,0 +1,231 @@
+"""Builds a notebook from a course and its stubs, to study or to submit. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grader.learning.predict.types import Predictions
+from grader.types.course import Assignment, Course, Stage
+from grader.types.resources import filled
+
+_INDENT = "    "
+_START = "%load_ext grader"
+TAG = re.compile(r"<(?=[a-zA-Z/!])")
+
+
+def notebook(
+    course: Course,
+    stubs: Mapping[str, str],
+    predictions: Mapping[str, Predictions],
+    answers: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The notebook, format 4.5.
+
+    `stubs`, `predictions` and `answers` are keyed by slug; an answer replaces the stub's code. The
+    ids of a stage's cells depend only on its slug.
+    """
+    cells = [_markdown("title", _opening(course)), _code("start", _START)]
+    for stage in course.stages:
+        stub = stubs[stage.slug]
+        cells += _introduction(stage, stub, predictions)
+        code = cell_code((answers or {}).get(stage.slug, stub), course)
+        cells.append(_code(f"{stage.slug}-code", f"%%grade {stage.slug}\n{code}", stage))
+        cells.append(_code(f"{stage.slug}-try", "", stage))
+    cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
+    cells.append(_code("total", "grade_here()"))
+    return notebook_file(cells)
+
+
+def assignment_notebook(
+    course: Course,
+    assignment: Assignment,
+    solutions: Mapping[str, str],
+    predictions: Mapping[str, Predictions],
+) -> dict[str, Any]:
+    """The instructor's version of an assignment, with nbgrader's markers and metadata.
+
+    `solutions` are the stages' sources by slug. Each stage has a cell to write in, with the
+    grade_id `solution_id`, and a graded cell, with the slug as grade_id; the cells stay the same
+    even if the checks change. All other cells are locked, texts too, so every unlocked cell is the
+    student's own.
+    """
+    cells = [_markdown("title", _assignment_opening(course, assignment)), _code("start", _START)]
+    cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
+    for stage in assignment.stages:
+        source = solutions[stage.slug]
+        texts = _introduction(stage, source, predictions)
+        cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
+        code = _code(f"{stage.slug}-code", cell_code(source, course), stage)
+        cells.append(_nbgrader(code, solution_id(stage), solution=True))
+        check = _code(f"{stage.slug}-check", _check(stage), stage)
+        cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
+    return notebook_file(cells)
+
+
+def solution_id(stage: Stage) -> str:
+    """The grade_id of the cell with a stage's answer."""
+    return f"{stage.slug}-code"
+
+
+def _introduction(
+    stage: Stage, stub: str, predictions: Mapping[str, Predictions]
+) -> list[dict[str, Any]]:
+    """A stage's text and its questions."""
+    cells = [_markdown(f"{stage.slug}-text", _teaching(stage, stub), stage)]
+    if stage.slug in predictions:
+        questions = _questions(predictions[stage.slug])
+        cells.append(_markdown(f"{stage.slug}-predict", questions, stage))
+    return cells
+
+
+def _check(stage: Stage) -> str:
+    return (
+        f"# {stage.points:g} points. Run the cell above and then this one.\n"
+        f'grade_here("{stage.slug}")'
+    )
+
+
+def _nbgrader(
+    cell: dict[str, Any],
+    grade_id: str,
+    *,
+    locked: bool = False,
+    solution: bool = False,
+    points: float | None = None,
+) -> dict[str, Any]:
+    """The cell with the metadata that nbgrader needs."""
+    known: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": grade_id,
+        "grade": points is not None,
+        "locked": locked,
+        "solution": solution,
+        "task": False,
+    }
+    if points is not None:
+        known["points"] = points
+    return {**cell, "metadata": {**cell["metadata"], "nbgrader": known}}
+
+
+def notebook_file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A notebook of format 4.5 with these cells."""
+    return {
+        "cells": cells,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def cell_code(source: str, course: Course) -> str:
+    """A stage's file as a cell, without its docstring and without imports from other stages.
+
+    In a notebook the stages share one namespace. A source that is not valid Python is unchanged.
+    """
+    source = source.replace("\r\n", "\n")
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return source.rstrip("\n")
+    slugs = {stage.slug for stage in course.stages}
+    lines: list[str | None] = list(source.split("\n"))
+    for number, node in enumerate(tree.body):
+        is_docstring = number == 0 and ast.get_docstring(tree) is not None
+        is_from_stage = (
+            isinstance(node, ast.ImportFrom) and node.level == 0 and node.module in slugs
+        )
+        if is_docstring or is_from_stage:
+            first, last = node.lineno - 1, node.end_lineno or node.lineno
+            lines[first:last] = [None] * (last - first)
+    code = "\n".join(line for line in lines if line is not None)
+    return re.sub(r"\n{4,}", "\n\n\n", code).strip("\n")
+
+
+def _opening(course: Course) -> str:
+    first = course.stages[0].slug
+    text = filled(__package__, "templates/course.md", title=_text(course.title), first=first)
+    return text.rstrip()
+
+
+def _assignment_opening(course: Course, assignment: Assignment) -> str:
+    text = filled(
+        __package__,
+        "templates/assignment.md",
+        title=_text(course.title),
+        stages=str(len(assignment.stages)),
+        points=f"{sum(stage.points for stage in assignment.stages):g}",
+    )
+    return text.rstrip()
+
+
+def _teaching(stage: Stage, stub: str) -> str:
+    """Heading, points and the stub's docstring; its first line is the heading if there is one."""
+    doc = (ast.get_docstring(ast.parse(stub)) or "").strip()
+    summary, _, rest = doc.partition("\n\n")
+    facts = f"`{stage.slug}`, {stage.points:g} {'bonus ' if stage.bonus else ''}points"
+    if not summary or "\n" in summary:
+        return "\n\n".join(filter(None, [f"## {_text(stage.title)}", facts, _text(doc)]))
+    heading = f"## {_text(summary.removesuffix('.'))}"
+    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _questions(predictions: Predictions) -> str:
+    parts = ["### Predict before you write\n\nNo points: answer in your head, then look."]
+    for number, question in enumerate(predictions.questions, start=1):
+        parts.append(f"#### {number}. {_text(question.heading)}")
+        parts.append(_text(question.text))
+        if question.choices:
+            choices = question.choices.items()
+            parts.append("\n".join(f"- {letter}) {_text(says)}" for letter, says in choices))
+        parts.append("<details><summary>The answer</summary>")
+        parts.append(f"**{_text(question.solution)}**")
+        parts.append(_text(question.because))
+        parts.append("</details>")
+    return "\n\n".join(parts)
+
+
+def _text(text: str) -> str:
+    """An author's text with every tag made harmless; indented code is unchanged."""
+    lines = text.split("\n")
+    return "\n".join(s if s.startswith(_INDENT) else TAG.sub("&lt;", s) for s in lines)
+
+
+def _markdown(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
+    return {
+        "cell_type": "markdown",
+        "id": _identifier(name),
+        "metadata": _metadata(stage),
+        "source": _lines(source),
+    }
+
+
+def _code(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
+    return {
+        "cell_type": "code",
+        "id": _identifier(name),
+        "metadata": _metadata(stage),
+        "execution_count": None,
+        "outputs": [],
+        "source": _lines(source),
+    }
+
+
+def _identifier(name: str) -> str:
+    """A cell's id, at most 64 characters; its end says which of the stage's cells it is."""
+    slug, _, part = name.rpartition("-")
+    return f"{slug[:50]}-{part}" if slug else part
+
+
+def _metadata(stage: Stage | None) -> dict[str, Any]:
+    return {} if stage is None else {"grader": {"stage": stage.slug}}
+
+
+def _lines(source: str) -> Sequence[str]:
+    return source.splitlines(keepends=True)

@@ -1,0 +1,274 @@
+"""Grades a notebook's cells for its kernel, with an engine that stays warm.
+
+Requests and answers are JSON. A request is {"id", "stages": [slug ...], "cells": [[number, source,
+id or null, seconds] ...], "graded": number or null} or {"cancel": id}; without stages, everything
+that the cells define is graded. The answer has the same id and is one of
+
+    {"id", "report", "html", "text", "runs", "partial"}
+                                                `runs`: whether the cell's own code finished;
+                                                `partial`: whether only visible checks ran
+    {"id", "error"}                             one line for the learner
+    {"id", "cancelled": true}
+
+The first message is {"ready": true}.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from rich.console import Console
+
+from grader.engine import Engine, Request, with_engine
+from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.types import Hints
+from grader.learning.notebook.aids import StageAids, aids_html
+from grader.learning.notebook.screen import verdict
+from grader.learning.pictures.examples import traced_stages
+from grader.learning.pictures.types import TracedHeatmap
+from grader.read.course_file import find_stage
+from grader.read.progress import remember_results
+from grader.read.submission import too_much_code
+from grader.run.cells import Cell, has_tests, may_define, replayed, submitted
+from grader.run.parts import DEADLY_CELL
+from grader.show.html import verdict_html
+from grader.show.screen import Screen
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError, ProgressError
+from grader.types.progress import NOTEBOOK
+from grader.types.report import Outcome, Report, StageResult, Status, to_json
+from grader.types.seed import fresh_seed
+from grader.types.submission import Submission
+
+_Message = Mapping[str, Any]
+_NAME = "this notebook"
+_WIDTH = 80
+# The engine's name for a cell: its place among the submitted cells.
+_PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", re.MULTILINE)
+
+
+def serve(
+    course: Course, root: Path | None, requests: Iterable[str], send: Callable[[_Message], None]
+) -> None:
+    """Answer `requests`, lines of JSON, until there are no more.
+
+    Remembers results in the workspace `root` if there is one. Raises KitError as
+    `grader.engine.grade` does.
+    """
+    service = _Service(course, root, send)
+    reader = threading.Thread(target=service.read, args=(requests,), daemon=True)
+    reader.start()
+    with_engine(course, course.stages, "auto", service.work)
+
+
+class _Service:
+    """One thread reads the requests, so that it sees a cancellation at once; the other grades."""
+
+    def __init__(self, course: Course, root: Path | None, send: Callable[[_Message], None]) -> None:
+        self._course = course
+        self._root = root
+        self._send = send
+        self._jobs: SimpleQueue[_Message | None] = SimpleQueue()
+        self._cancelled: set[int] = set()
+        self._current: int | None = None
+        self._closed = False
+        self._engine: Engine | None = None
+
+    def read(self, requests: Iterable[str]) -> None:
+        """Pass the requests on; the end of the requests ends the service."""
+        for line in requests:
+            message = json.loads(line)
+            if "cancel" in message:
+                self._cancelled.add(message["cancel"])
+                self._stop(message["cancel"])
+            else:
+                self._jobs.put(message)
+        self._closed = True
+        self._jobs.put(None)
+        self._stop(self._current)
+
+    def work(self, engine: Engine) -> None:
+        """Answer the requests one by one."""
+        self._engine = engine
+        self._send({"ready": True})
+        gc.freeze()
+        while (job := self._jobs.get()) is not None and not self._closed:
+            self._current = job["id"]
+            self._send({"id": job["id"], **self._answer(engine, job)})
+            engine.interpreter.prepare()
+            gc.collect()  # the engine has disabled automatic collection
+
+    def _stop(self, job: int | None) -> None:
+        if self._engine is not None and job is not None and job == self._current:
+            self._engine.cancel()
+
+    def _answer(self, engine: Engine, job: _Message) -> _Message:
+        from grader.run.failures import Cancelled
+
+        def go_on(result: StageResult | None = None) -> None:
+            if self._closed or job["id"] in self._cancelled:
+                raise Cancelled
+
+        try:
+            go_on()
+            return self._verdict(engine, job, go_on)
+        except Cancelled:
+            return {"cancelled": True}
+        except KitError as error:
+            return {"error": str(error)}
+
+    def _verdict(
+        self, engine: Engine, job: _Message, go_on: Callable[[StageResult | None], None]
+    ) -> _Message:
+        from grader.run.answers import AT_IMPORT
+
+        course, graded = self._course, job["graded"]
+        ran = [Cell(*cell) for cell in job["cells"]]
+        stages = self._stages(job["stages"], ran)
+        seed = fresh_seed()
+        for cells in self._choices(stages, ran, graded):
+            submission = _submission(cells)
+            report = engine.grade(Request(submission, stages, seed), go_on)
+            runs = DEADLY_CELL not in report.notes and not any(
+                AT_IMPORT in check.message for s in report.stages for check in s.checks
+            )
+            if runs or graded is None:
+                break
+        notes = (
+            [] if runs else ["The cell was graded but not run here, because it does not finish."]
+        )
+        for stage, result in zip(stages, report.stages, strict=True):
+            notes += self._remember(result, submitted(course, [stage], ran, graded))
+        names = [
+            "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
+        ]
+        report = replace(_renamed(report, names), notes=(*notes, *report.notes))
+        aids = {}
+        for stage, result in zip(stages, report.stages, strict=True):
+            go_on(None)
+            if len(stages) > 1 and result.status is not Status.FAILED:
+                continue  # its line of the scoreboard is enough
+            aids[stage.slug] = StageAids(
+                _hints(stage), self._heatmap(engine, stage, result, submission)
+            )
+        beside = {
+            result.slug: aids_html(result, aids[result.slug])
+            for result in report.stages
+            if result.slug in aids
+        }
+        return {
+            "report": to_json(report),
+            "html": verdict_html(report, beside),
+            "text": _text(verdict(report, aids)),
+            "runs": runs,
+            "partial": course.is_partial,
+        }
+
+    def _choices(
+        self, stages: Sequence[Stage], ran: list[Cell], graded: int | None
+    ) -> Iterator[list[Cell]]:
+        """The cells to grade: first all cells that ran, then only those that the stages need.
+
+        Skips the first choice if it would take too long, and if the graded cell holds tests,
+        because other cells' tests do not count then.
+        """
+        needed = submitted(self._course, stages, ran, graded)
+        others = sum(cell.seconds for cell in ran if cell not in needed)
+        has_own_tests = graded is not None and any(stage.fixture for stage in stages)
+        everything = replayed(self._course, stages, ran, graded)
+        is_short = not too_much_code([cell.source for cell in everything])
+        if is_short and others < self._course.limits.load_seconds and not has_own_tests:
+            yield everything
+        yield needed
+
+    def _stages(self, slugs: list[str], cells: list[Cell]) -> tuple[Stage, ...]:
+        """The stages to grade. Raises KitError if one is unknown, or there is nothing to grade."""
+        named = {find_stage(self._course, slug) for slug in slugs}
+        chosen = tuple(
+            stage
+            for stage in self._course.stages
+            if stage in named
+            or (not named and any(may_define(entry.name, cells) for entry in stage.entry_points))
+            or (not named and has_tests(stage, cells))
+        )
+        if not chosen:
+            first = self._course.stages[0]
+            names = " and ".join(entry.name for entry in first.entry_points)
+            what = f"tests that take {names}" if first.fixture else names
+            raise KitError(f"nothing is defined yet: write {what} in a cell and run it first")
+        return chosen
+
+    def _remember(self, result: StageResult, cells: list[Cell]) -> list[str]:
+        """Remember a result if there is a workspace; returns notes on what went wrong.
+
+        Only changes in the stage's own cells count as a new attempt.
+        """
+        if self._root is None:
+            return []
+        submission = _submission(cells)
+        try:
+            texts = {result.slug: NOTEBOOK}
+            note = remember_results(self._root, [result], submission, texts).note
+        except ProgressError as error:
+            note = str(error)
+        return [note] if note else []
+
+    def _heatmap(
+        self, engine: Engine, stage: Stage, result: StageResult, submission: Submission
+    ) -> TracedHeatmap | None:
+        """The heatmap of the stage's example, for an answer that finishes in time."""
+        is_slow = any(check.outcome is Outcome.TIMEOUT for check in result.checks)
+        if result.status not in (Status.PASSED, Status.FAILED) or is_slow or result.caused_by:
+            return None
+        if stage not in traced_stages(self._course):
+            return None
+        from grader.learning.pictures.tracer import trace
+
+        with suppress(CourseError):
+            return trace(self._course, stage, submission, engine.interpreter).heatmap
+        return None
+
+
+def _submission(cells: list[Cell]) -> Submission:
+    sources = tuple(cell.source for cell in cells)
+    why = too_much_code(sources)
+    return Submission(_NAME, {}, cells=sources, refused=f"{_NAME}: {why}" if why else "")
+
+
+def _hints(stage: Stage) -> Hints | None:
+    with suppress(CourseError):
+        return read_hints(stage)
+    return None
+
+
+def _renamed(report: Report, names: list[str]) -> Report:
+    """The report with the learner's own names for the cells."""
+
+    def name(found: re.Match[str]) -> str:
+        place = int(found[2]) - 1
+        return found[1] + names[place] if 0 <= place < len(names) else found[0]
+
+    def renamed(stage: StageResult) -> StageResult:
+        checks = [replace(c, message=_PLACE.sub(name, c.message)) for c in stage.checks]
+        printed = _PLACE.sub(name, stage.printed)
+        return replace(stage, checks=tuple(checks), printed=printed)
+
+    return replace(report, stages=tuple(renamed(stage) for stage in report.stages))
+
+
+def _text(screen: Screen) -> str:
+    """The screen as plain text."""
+    file = io.StringIO()
+    console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False)
+    console.print(screen, end="")
+    return "\n".join(line.rstrip() for line in file.getvalue().split("\n")).strip("\n")

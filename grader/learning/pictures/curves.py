@@ -1,0 +1,141 @@
+"""Curves in the terminal: points on two logarithmic scales, and guides as rows of dots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from grader.learning.pictures.numbers import short
+from grader.learning.pictures.types import Curve, TracedCurves
+from grader.show.screen import MARGIN, UNICODE, Page
+
+_MARKS, _ASCII_MARKS = "●▲■◆", "ox*+"
+_DOT, _ASCII_DOT = "·", "."
+_HEIGHT, _WIDEST = 16, 56
+_LABELLED = 5  # lines of the plot between two numbers at its side
+_LONGEST_NAME = 16
+
+
+def curves_lines(page: Page, curves: TracedCurves) -> Iterator[Text]:
+    """The lines of a plot; for a screen reader, its numbers one by one."""
+    yield from page.sentence(Text(page.word(curves.title), "bold"))
+    if page.plain:
+        for fact in facts(curves):
+            yield from page.sentence(Text(page.clean(fact)))
+        return
+    yield from _Plot(page, curves).lines()
+
+
+def facts(curves: TracedCurves) -> Iterator[str]:
+    """Every number in words."""
+    for curve in (*curves.curves, *curves.guides):
+        for place, number in zip(curves.x, curve.numbers, strict=True):
+            yield f"{curve.name}, {curves.x_axis} {place:g}: {short(number)} {curves.y_axis}"
+
+
+class _Plot:
+    """The layout of a plot on the page."""
+
+    def __init__(self, page: Page, curves: TracedCurves) -> None:
+        self._page = page
+        self._curves = curves
+        self._is_unicode = page.glyphs is UNICODE
+        every = [number for curve in (*curves.curves, *curves.guides) for number in curve.numbers]
+        self._x = _Scale(curves.x)
+        self._y = _Scale(every)
+        self._names = [page.word(guide.name, _LONGEST_NAME) for guide in curves.guides]
+        numbers = [short(self._y.number(row / (_HEIGHT - 1))) for row in range(_HEIGHT)]
+        self._side = max(map(len, numbers)) + 1
+        taken = MARGIN + self._side + 2 + max(map(cell_len, self._names), default=0) + 1
+        self._width = max(8, min(_WIDEST, page.width - taken))
+
+    def lines(self) -> Iterator[Text]:
+        cells = self._cells()
+        ends = self._ends()
+        yield Text(" " * MARGIN).append(self._page.word(self._curves.y_axis), "dim")
+        for row in reversed(range(_HEIGHT)):
+            number = short(self._y.number(row / (_HEIGHT - 1))) if row % _LABELLED == 0 else ""
+            line = Text(" " * MARGIN).append(f"{number:>{self._side - 1}} ", "dim")
+            line.append(f"{self._page.glyphs.gutter}", "dim")
+            for sign in cells[row]:
+                line.append(sign, "dim" if sign in (_DOT, _ASCII_DOT) else "cyan")
+            yield line.append(f" {ends[row]}" if row in ends else "", "dim")
+        yield Text(" " * (MARGIN + self._side + 1)).append(self._places(), "dim")
+        words = [
+            f"{mark} {curve.name}"
+            for mark, curve in zip(self._marks(), self._curves.curves, strict=True)
+        ]
+        legend = f"{'   '.join(words)}   over {self._curves.x_axis}"
+        yield from self._page.sentence(Text(self._page.clean(legend)))
+
+    def _marks(self) -> list[str]:
+        marks = _MARKS if self._is_unicode else _ASCII_MARKS
+        return [marks[number % len(marks)] for number in range(len(self._curves.curves))]
+
+    def _cells(self) -> list[list[str]]:
+        cells = [[" "] * self._width for _ in range(_HEIGHT)]
+        dot = _DOT if self._is_unicode else _ASCII_DOT
+        for guide in self._curves.guides:
+            for column in range(self._width):
+                cells[self._row(self._between(guide, column / (self._width - 1)))][column] = dot
+        for mark, curve in zip(self._marks(), self._curves.curves, strict=True):
+            for place, number in zip(self._curves.x, curve.numbers, strict=True):
+                cells[self._row(self._y.share(number))][self._column(place)] = mark
+        return cells
+
+    def _between(self, guide: Curve, share: float) -> float:
+        """A guide's height at a share of the width, by a straight line between two places."""
+        points = [
+            (self._x.share(place), self._y.share(number))
+            for place, number in zip(self._curves.x, guide.numbers, strict=True)
+        ]
+        left = max((point for point in points if point[0] <= share), default=points[0])
+        right = min((point for point in points if point[0] >= share), default=points[-1])
+        if left[0] == right[0]:
+            return left[1]
+        return left[1] + (right[1] - left[1]) * (share - left[0]) / (right[0] - left[0])
+
+    def _ends(self) -> dict[int, str]:
+        """The name of each guide, at the row where it ends or at the nearest free row."""
+        ends: dict[int, str] = {}
+        for guide, name in zip(self._curves.guides, self._names, strict=True):
+            row = self._row(self._y.share(guide.numbers[-1]))
+            free = [other for other in range(_HEIGHT) if other not in ends]
+            if free:
+                ends[min(free, key=lambda other: abs(other - row))] = name
+        return ends
+
+    def _places(self) -> str:
+        """The numbers below the plot, as many as fit."""
+        line = ""
+        for place in self._curves.x:
+            text = f"{place:g}"
+            start = max(0, min(self._column(place), self._width - len(text)))
+            if not line or start > len(line):
+                line = line.ljust(start) + text
+        return line
+
+    def _row(self, share: float) -> int:
+        return round(share * (_HEIGHT - 1))
+
+    def _column(self, place: float) -> int:
+        return round(self._x.share(place) * (self._width - 1))
+
+
+class _Scale:
+    """A logarithmic scale from the smallest to the largest of some numbers."""
+
+    def __init__(self, numbers: Sequence[float]) -> None:
+        self._low = math.log(min(numbers))
+        self._room = math.log(max(numbers)) - self._low
+
+    def share(self, number: float) -> float:
+        """The position of a number on the scale, from 0 to 1."""
+        return (math.log(number) - self._low) / self._room if self._room else 0.5
+
+    def number(self, share: float) -> float:
+        """The number at this position."""
+        return math.exp(self._low + share * self._room)

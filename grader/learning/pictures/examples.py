@@ -1,0 +1,35 @@
+"""Loads a stage's example, ready to run, from the author's file hints/traces/<slug>.py."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from grader.read.faults import fault_of
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+
+TraceFunction = Callable[[Any], Iterator[Any]]
+
+
+def traced_stages(course: Course) -> tuple[Stage, ...]:
+    """The stages that have a trace, in the course's order."""
+    return tuple(stage for stage in course.stages if stage.trace_file.is_file())
+
+
+def read_trace(stage: Stage) -> TraceFunction:
+    """The function `trace` of the stage's file. Raises CourseError."""
+    file = stage.trace_file
+    place = stage.place(file)
+    spec = importlib.util.spec_from_file_location(f"trace_{stage.slug}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CourseError(fault_of(error, {str(file): place})) from error
+    function = getattr(module, "trace", None)
+    if not callable(function):
+        raise CourseError(f"{place}: has no function trace(submission)")
+    return function  # type: ignore[no-any-return]

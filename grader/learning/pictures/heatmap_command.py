@@ -1,0 +1,68 @@
+"""`grade heatmap [STAGE]`: shows the heatmap of a stage's trace, and writes it as PNG and SVG."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+
+from grader.command.output import console, status_line
+from grader.learning.pictures.files import KINDS, write_picture
+from grader.learning.pictures.trace_command import add_submission, chosen_submission, stages_to_try
+from grader.learning.pictures.types import Trace
+from grader.types.errors import KitError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade heatmap`."""
+    parser.description = "Show the heatmap of a stage's trace here, and write it as PNG and SVG."
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="default: the last core stage that draws one"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="BASE",
+        help="write BASE.png and BASE.svg (default: heatmap-STAGE here)",
+    )
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print and write a heatmap; 1 if the learner's code does not get that far."""
+    from grader.learning.pictures.heatmap import heatmap_screen
+    from grader.learning.pictures.trace import stop_screen
+    from grader.learning.pictures.tracer import traces
+
+    course, submission = chosen_submission(args)
+    stages = sorted(stages_to_try(course, args.stage), key=lambda stage: stage.bonus)
+    tried: list[Trace] = []
+    with status_line(args), closing(traces(course, stages, submission)) as found:
+        for trace in found:
+            tried.append(trace)
+            if trace.heatmap is not None:
+                break
+    last = tried[-1]
+    if last.heatmap is None and args.stage is not None:
+        if last.stop is None:
+            raise KitError(f"the trace of {last.slug} draws no heatmap: `grade trace {last.slug}`")
+        console(args).print(stop_screen(last), end="")
+        return 1
+    for trace in tried:
+        if trace.heatmap is None and trace.stop is not None and not trace.stop.not_written:
+            print(f"  {trace.slug} stops early: `grade trace {trace.slug}` shows why.")
+    if last.heatmap is None:
+        print("  Your code does not draw a heatmap yet. `grade` shows what to write next.")
+        return 1
+    console(args).print(heatmap_screen(last.heatmap), end="")
+    base = Path(f"heatmap-{last.slug}")
+    if args.out is not None:
+        base = args.out / base if args.out.is_dir() else args.out
+    if base.suffix.removeprefix(".") in KINDS:
+        base = base.with_suffix("")
+    for kind in KINDS:
+        file = base.with_name(f"{base.name}.{kind}")
+        write_picture(last.heatmap, file)
+        print(f"  written: {file}")
+    return 0

@@ -1,0 +1,218 @@
+"""A trace on the screen: each step's name, axes and numbers, then where the trace stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from grader.learning.pictures.curves import curves_lines
+from grader.learning.pictures.numbers import every, number_format
+from grader.learning.pictures.types import (
+    Axis,
+    Block,
+    Number,
+    Stop,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
+from grader.show.screen import MARGIN, Page, screen
+
+_BODY = MARGIN + 2
+_LONGEST_LABEL = 12
+_BETWEEN = 4  # cells between two tables
+_STOP_LINES = 12
+_PRINTED_LINES = 8
+
+
+@screen
+def trace_screen(page: Page, trace: Trace) -> Iterator[Text]:
+    """Every step of a trace, what the learner's code printed, and the next thing to type."""
+    yield Text()
+    title = Text().append(page.word(trace.title), "bold")
+    yield from page.sentence(title.append(f"   trace of {page.word(trace.slug)}", "dim"))
+    for part in trace.parts:
+        yield Text()
+        if isinstance(part, TracedStep):
+            yield from _step(page, part)
+        elif isinstance(part, TracedHeatmap):
+            yield from page.offer("As a picture:", f"grade heatmap {trace.slug}")
+        elif isinstance(part, TracedCurves):
+            yield from curves_lines(page, part)
+        else:
+            yield from page.sentence(page.inline(part))
+    if trace.printed:
+        yield Text()
+        yield from page.sentence(Text("Your code printed:", "dim"))
+        lines, more = page.verbatim(trace.printed, _BODY, gutter=True, limit=_PRINTED_LINES)
+        yield from lines
+        if more:
+            yield from page.wrap(Text(f"{page.glyphs.more} {more} more", "dim"), _BODY)
+    yield from stop_screen(trace).draw(page)
+
+
+@screen
+def stop_screen(page: Page, trace: Trace) -> Iterator[Text]:
+    """Only why a trace ended early and what to type next."""
+    yield Text()
+    if trace.stop is not None:
+        name, why = _stopped(trace.stop)
+        yield from page.sentence(
+            Text("The trace ends here: ").append(page.word(name), "bold").append(f" {why}")
+        )
+        if not trace.stop.not_written:
+            yield from page.verbatim(trace.stop.message, _BODY, limit=_STOP_LINES)[0]
+        yield Text()
+    if trace.to_fix:
+        yield from page.offer("To check it:", f"grade {trace.to_fix}")
+        yield from page.offer("For a hint: ", f"grade hint {trace.to_fix}")
+        yield Text()
+
+
+def _sentences(step: TracedStep) -> Iterator[str]:
+    """The sentences about a step besides its numbers, in simple markdown."""
+    if step.misfit:
+        yield step.misfit
+    elif step.same_as:
+        yield f"The numbers of {step.same_as}, rearranged."
+    if step.says:
+        yield step.says
+
+
+def _left_out(step: TracedStep) -> str | None:
+    """A sentence about numbers that are not shown; None if all are shown."""
+    if not step.blocks:
+        return "It has no numbers."
+    whole = math.prod(axis.size for axis in step.axes)
+    shown = len(every(block.rows for block in step.blocks))
+    return f"Only {shown} of its {whole} numbers are shown." if shown < whole else None
+
+
+def _place_of(axes: Sequence[Axis], block: Block) -> str:
+    """The place of this table in its step: "B=0 H=1"; axes of size 1 are left out."""
+    return " ".join(
+        f"{axis.name}={place}" if axis.name else f"[{place}]"
+        for axis, place in zip(axes, block.index, strict=False)
+        if axis.size > 1
+    )
+
+
+def _last_axes(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
+    """The axes of a table's rows and columns, None if there is no such axis."""
+    return (axes[-2] if len(axes) > 1 else None, axes[-1] if axes else None)
+
+
+def _stopped(stop: Stop) -> tuple[str, str]:
+    """Why a trace ended: the function's name and the rest of the sentence."""
+    name = stop.function or "The example"
+    return name, "is not written yet." if stop.not_written else "gave no usable result."
+
+
+def _step(page: Page, step: TracedStep) -> Iterator[Text]:
+    sizes = (", " if page.plain else "  ").join(_size(page, axis) for axis in step.axes)
+    line = Text().append(page.word(step.name), "bold cyan")
+    yield from page.sentence(line.append(f"   {sizes}" if sizes else ""))
+    for sentence in _sentences(step):
+        yield from page.wrap(page.inline(sentence), _BODY)
+    if page.plain:
+        for fact in _facts(step):
+            yield from page.wrap(Text(page.clean(fact)), _BODY)
+    else:
+        yield from _tables(page, step)
+    if (more := _left_out(step)) is not None:
+        yield from page.wrap(Text(more), _BODY)
+
+
+def _size(page: Page, axis: Axis) -> str:
+    name, size = page.word(axis.name), axis.size
+    if name in ("", "1"):
+        return f"size {size}" if page.plain else f"{size}"
+    return f"{name} is {size}" if page.plain else f"{name}={size}"
+
+
+def _facts(step: TracedStep) -> Iterator[str]:
+    """The numbers one by one, each with its place: `weights, H 0, the to cat: 0.25`."""
+    show = number_format(every(block.rows for block in step.blocks))
+    rows, columns = _last_axes(step.axes)
+    for block in step.blocks:
+        leading = [
+            _named(axis, place)
+            for axis, place in zip(step.axes, block.index, strict=False)
+            if axis.size > 1
+        ]
+        for i, row in enumerate(block.rows):
+            for j, number in enumerate(row):
+                places = [step.name, *leading, *_places(rows, i, columns, j)]
+                yield f"{', '.join(places)}: {show(number)}"
+
+
+def _places(rows: Axis | None, i: int, columns: Axis | None, j: int) -> Iterator[str]:
+    if rows is not None and columns is not None and rows.labels and columns.labels:
+        yield f"{rows.labels[i]} to {columns.labels[j]}"
+        return
+    for axis, place in ((rows, i), (columns, j)):
+        if axis is not None and axis.size > 1:
+            yield _named(axis, place)
+
+
+def _named(axis: Axis, place: int) -> str:
+    return axis.labels[place] if axis.labels else f"{axis.name} {place}".strip()
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def _tables(page: Page, step: TracedStep) -> Iterator[Text]:
+    """A table for each block, as many side by side as fit."""
+    show = _drawn(page, number_format(every(block.rows for block in step.blocks)))
+    tables = [_table(page, step.axes, block, show) for block in step.blocks]
+    width = max((line.cell_len for table in tables for line in table), default=0)
+    beside = max(1, (page.width - _BODY + _BETWEEN) // (width + _BETWEEN)) if width else 1
+    for first in range(0, len(tables), beside):
+        group = tables[first : first + beside]
+        for number in range(max(map(len, group))):
+            line = Text(" " * _BODY)
+            for table in group:
+                line.append(" " * (0 if table is group[0] else _BETWEEN))
+                piece = table[number] if number < len(table) else Text()
+                line.append_text(piece).append(" " * (width - piece.cell_len))
+            yield line
+
+
+def _drawn(page: Page, show: Callable[[Number], str]) -> Callable[[Number], str]:
+    signs = {True: page.glyphs.passed, False: page.glyphs.not_started}
+    return lambda number: signs[number] if isinstance(number, bool) else show(number)
+
+
+def _table(
+    page: Page, axes: Sequence[Axis], block: Block, show: Callable[[Number], str]
+) -> list[Text]:
+    """The lines of one table: its place, the columns' names if any, then the rows."""
+    rows, columns = _last_axes(axes)
+    row_labels = [page.word(word, _LONGEST_LABEL) for word in (rows.labels if rows else ())]
+    label = max((cell_len(word) for word in row_labels), default=0)
+    numbers = [[show(number) for number in row] for row in block.rows]
+    cell = max(len(text) for row in numbers for text in row)
+    names = columns.labels if columns is not None else ()
+    if names:
+        cell = max(cell, *(min(cell_len(page.word(name)), _LONGEST_LABEL // 2) for name in names))
+    room = max(1, (page.width - _BODY - label) // (cell + 2))
+    lines = []
+    if (place := page.word(_place_of(axes, block))) != "":
+        lines.append(Text(place, "dim"))
+    if names:
+        words = [page.word(name, cell) for name in names[:room]]
+        drawn = "".join("  " + " " * (cell - cell_len(word)) + word for word in words)
+        lines.append(Text(" " * label + drawn if label else drawn[2:], "dim"))
+    for number, row in enumerate(numbers):
+        word = row_labels[number] if row_labels else ""
+        line = Text().append(word + " " * (label - cell_len(word)), "dim")
+        drawn = "".join(f"  {text:>{cell}}" for text in row[:room])
+        lines.append(line.append(drawn if label else drawn[2:]))
+    if any(len(row) > room for row in numbers):
+        lines.append(Text(f"{page.glyphs.more} {len(numbers[0]) - room} columns more", "dim"))
+    return lines

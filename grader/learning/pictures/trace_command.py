@@ -1,0 +1,87 @@
+"""`grade trace [STAGE]`: runs your own code on a small example, step by step."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from grader.command.output import console, short_path, status_line
+from grader.learning.pictures.examples import traced_stages
+from grader.learning.pictures.files import KINDS, write_picture
+from grader.read.course_file import find_stage
+from grader.read.submission import read_submission
+from grader.read.workspace import locate_course, locate_workspace
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+from grader.types.submission import Submission
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade trace`."""
+    parser.description = "Run your own code on a small example and show the tensors of every step."
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="default: the last stage that you have written"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="also write its picture to a .png or .svg file"
+    )
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a trace; 0 if it ran to the end, else 1. Raises KitError."""
+    from grader.learning.pictures.trace import trace_screen
+    from grader.learning.pictures.tracer import traces
+
+    if args.out is not None and args.out.suffix.removeprefix(".") not in KINDS:
+        raise KitError(f"--out {args.out}: end the picture's name with .png or .svg")
+    course, submission = chosen_submission(args)
+    stages = stages_to_try(course, args.stage)
+    with status_line(args), closing(traces(course, stages, submission)) as found:
+        for trace in found:  # if nothing is written yet, this ends with the first stage
+            if trace.stop is None or not trace.stop.not_written:
+                break
+    console(args).print(trace_screen(trace), end="")
+    if args.out is not None:
+        if trace.picture is None:
+            raise KitError(f"the trace of {trace.slug} drew no picture, so none was written")
+        write_picture(trace.picture, args.out)
+        print(f"  written: {args.out}")
+    return 0 if trace.stop is None else 1
+
+
+def add_submission(parser: argparse.ArgumentParser) -> None:
+    """Add --submission."""
+    parser.add_argument(
+        "--submission",
+        type=Path,
+        metavar="PATH",
+        help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
+    )
+
+
+def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
+    """The course and the learner's code: from --submission, else from their folder."""
+    if args.submission is None:
+        workspace = locate_workspace(args.course)
+        course, path = workspace.course, workspace.exercises
+    else:
+        course, path = locate_course(args.course), args.submission
+    return course, replace(read_submission(path), name=short_path(path))
+
+
+def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:
+    """The named stage, or all stages with a trace, the last one first. Raises KitError."""
+    traced = traced_stages(course)
+    if word is None:
+        if not traced:
+            raise KitError("no stage of this course has a trace")
+        return traced[::-1]
+    stage = find_stage(course, word)
+    if stage not in traced:
+        others = ", ".join(other.slug for other in traced) or "none"
+        raise KitError(f"{stage.slug} has no trace; stages with a trace: {others}")
+    return (stage,)

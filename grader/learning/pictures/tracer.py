@@ -1,0 +1,311 @@
+"""Runs a stage's small example on a learner's code and records every step's tensor."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from grader.learning.pictures.examples import read_trace
+from grader.learning.pictures.types import (
+    Axis,
+    Block,
+    Curve,
+    Number,
+    Rows,
+    Stop,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
+from grader.run.answers import WorkerAnswers
+from grader.run.failures import AnswerError
+from grader.run.remote import RemoteSubmission
+from grader.run.under_check import StageUnderCheck
+from grader.run.worker.wire import Frame
+from grader.run.workers import Interpreter
+from grader.tracing import Curves, Heatmap, Step
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError
+from grader.types.submission import Submission
+
+_BLOCKS, _PLACES = 8, 16  # the most tables of a tensor, and the most rows and columns of each
+_COMPARED = range(4, 4097)  # sizes of tensors that are compared with the earlier steps
+_SEED = 1
+_OF_A_CHECK = ("given", "measured", "held_by", "tried")  # not functions of the learner
+
+
+def traces(
+    course: Course, stages: Sequence[Stage], submission: Submission
+) -> Generator[Trace, None, None]:
+    """The trace of each of `stages`, one at a time. Raises KitError."""
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        for stage in stages:
+            yield trace(course, stage, submission, interpreter)
+
+
+def trace(course: Course, stage: Stage, submission: Submission, interpreter: Interpreter) -> Trace:
+    """Run one stage's example to its end, or to the first function that gives no answer.
+
+    Raises CourseError if the author's file is wrong.
+    """
+    function = read_trace(stage)  # imports torch, at the same time as the interpreter
+    return _TraceRun(course, stage, submission, interpreter).trace(function)
+
+
+class _TraceRun:
+    """A run of one stage's example."""
+
+    def __init__(
+        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+    ) -> None:
+        self._stage = stage
+        self._functions = _Functions(course, stage, submission, interpreter)
+        self._place = stage.place(stage.trace_file)
+        self._sizes: dict[str, int] = {}
+        self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
+
+    def trace(self, function: Callable[[Any], Iterator[Any]]) -> Trace:
+        """Run the example and collect what it yields."""
+        parts: list[TracedStep | TracedHeatmap | TracedCurves | str] = []
+        stop = None
+        try:
+            for part in function(_Submission(self._functions.find)):
+                parts.append(self._traced(part))
+        except KitError:
+            raise
+        except (AnswerError, _NoPictureError) as error:
+            stop = self._functions.stop(str(error))
+        except Exception as error:
+            # A strange answer can break the example anywhere. Before the first answer, the
+            # mistake is the author's.
+            what = f"{type(error).__name__}: {error}"
+            if not self._functions.has_answered:
+                raise CourseError(f"{self._place}: {what}") from error
+            stop = self._functions.stop(f"The example cannot continue with this result: {what}")
+        finally:
+            printed = self._functions.close()
+        return Trace(self._stage.slug, self._stage.title, tuple(parts), stop, printed)
+
+    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | TracedCurves | str:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, Step):
+            return self._step(part)
+        if isinstance(part, Heatmap):
+            return _heatmap(part)
+        if isinstance(part, Curves):
+            return _curves(part)
+        raise CourseError(
+            f"{self._place}: trace yields {part!r}: yield a text, Step, Heatmap or Curves"
+        )
+
+    def _step(self, step: Step) -> TracedStep:
+        shape = _shape(step.tensor)
+        names, wanted = self._wanted(step.axes)
+        misfit = ""
+        if len(names) != len(shape) or any(
+            size is not None and size != real for size, real in zip(wanted, shape, strict=True)
+        ):
+            known = " ".join(
+                f"{name}={size}" if size is not None and name != "1" else name
+                for name, size in zip(names, wanted, strict=True)
+            )
+            misfit = f"The axes should be {known or 'none'}, but the shape is {list(shape)}."
+            names = ("",) * len(shape)
+        else:
+            self._sizes.update(zip(names, shape, strict=True))
+        labels = {name: tuple(words) for name, words in step.labels.items()}
+        return TracedStep(
+            name=step.name,
+            axes=tuple(
+                Axis(name, size, found if len(found := labels.get(name, ())) == size else ())
+                for name, size in zip(names, shape, strict=True)
+            ),
+            blocks=tuple(_blocks(step.tensor, shape)),
+            says=step.says,
+            misfit=misfit,
+            same_as=self._same_as(step, shape),
+            slug=self._functions.slug,
+        )
+
+    def _wanted(self, axes: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
+        """The names of the axes and their expected sizes, as far as these are known."""
+        names: list[str] = []
+        sizes: list[int | None] = []
+        for word in axes.split():
+            name, _, size = word.partition("=")
+            if name == "1":
+                size = name
+            if size and not size.isdecimal():
+                raise CourseError(f"{self._place}: '{word}' among the axes is not like 'H=2'")
+            names.append(name)
+            sizes.append(int(size) if size else self._sizes.get(name))
+        return tuple(names), tuple(sizes)
+
+    def _same_as(self, step: Step, shape: tuple[int, ...]) -> str:
+        """The last earlier step with the same numbers in another shape."""
+        if math.prod(shape) not in _COMPARED:
+            return ""
+        flat = step.tensor.reshape(-1).tolist()
+        if any(isinstance(number, (bool, complex)) or number != number for number in flat):
+            return ""
+        flat.sort()
+        before = [name for name, other, numbers in self._seen if other != shape and numbers == flat]
+        self._seen.append((step.name, shape, flat))
+        return before[-1] if before else ""
+
+
+class _NoPictureError(Exception):
+    """A result cannot be drawn."""
+
+
+def _heatmap(part: Heatmap) -> TracedHeatmap:
+    shape = _shape(part.tensor)
+    wanted = (len(part.panels), len(part.rows), len(part.columns))
+    if shape != wanted:
+        raise _NoPictureError(
+            f"The heatmap '{part.title}' needs the shape {list(wanted)}, but this is {list(shape)}."
+        )
+    return TracedHeatmap(
+        title=part.title,
+        panels=tuple(
+            (name, _rows(panel.tolist()))
+            for name, panel in zip(part.panels, part.tensor, strict=True)
+        ),
+        rows=tuple(part.rows),
+        columns=tuple(part.columns),
+        row_axis=part.row_axis,
+        column_axis=part.column_axis,
+    )
+
+
+def _curves(part: Curves) -> TracedCurves:
+    def curve(name: str, numbers: Sequence[float]) -> Curve:
+        if len(numbers) != len(part.x) or not all(number > 0 for number in numbers):
+            shown = ", ".join(str(number)[:20] for number in numbers)
+            raise _NoPictureError(
+                f"The curve '{name}' needs {len(part.x)} numbers above 0, but these are {shown}."
+            )
+        return Curve(name, tuple(float(number) for number in numbers))
+
+    return TracedCurves(
+        title=part.title,
+        x=tuple(float(number) for number in part.x),
+        curves=tuple(curve(name, numbers) for name, numbers in part.curves.items()),
+        guides=tuple(curve(name, numbers) for name, numbers in part.guides.items()),
+        x_axis=part.x_axis,
+        y_axis=part.y_axis,
+    )
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(getattr(tensor, "shape", ()))
+
+
+def _blocks(tensor: Any, shape: tuple[int, ...]) -> Iterator[Block]:
+    if 0 in shape:
+        return
+    if not shape:
+        yield Block((), ((tensor.tolist() if hasattr(tensor, "tolist") else tensor,),))
+        return
+    if len(shape) == 1:
+        yield Block((), _rows([tensor[:_PLACES].tolist()]))
+        return
+    places = itertools.product(*(range(size) for size in shape[:-2]))
+    for index in itertools.islice(places, _BLOCKS):
+        yield Block(index, _rows(tensor[index][:_PLACES, :_PLACES].tolist()))
+
+
+def _rows(nested: list[list[Number]]) -> Rows:
+    return tuple(tuple(row) for row in nested)
+
+
+class _Functions:
+    """The functions of a stage and of all that it requires, each stage's in its own worker.
+
+    It remembers the function that was called last.
+    """
+
+    def __init__(
+        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+    ) -> None:
+        self._stages = (stage, *course.required(stage))
+        self._course = course
+        self._submission = submission
+        self._interpreter = interpreter
+        self._open: dict[str, _Watched] = {}
+        self._asked: _Watched | None = None
+        self._name = ""
+
+    def find(self, name: str) -> Callable[..., Any]:
+        """The learner's function or class `name`. Raises CourseError if there is none."""
+        for stage in self._stages:
+            names = {entry.name for entry in stage.entry_points}
+            if name in _OF_A_CHECK or name in names:  # whichever stage it is, they are the same
+                under_check = self._under_check(stage)
+                return getattr(RemoteSubmission(under_check), name)  # type: ignore[no-any-return]
+        place = self._stages[0].place(self._stages[0].trace_file)
+        raise CourseError(f"{place}: neither the stage nor one that it requires has '{name}'")
+
+    @property
+    def slug(self) -> str:
+        """The stage that was called last."""
+        return self._asked.stage.slug if self._asked is not None else ""
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any of the learner's functions has returned a result."""
+        return any(stage.case.has_answered for stage in self._open.values())
+
+    def ask(self, under_check: _Watched, name: str) -> None:
+        """Remember the function that is called now."""
+        self._asked, self._name = under_check, name
+
+    def stop(self, message: str) -> Stop:
+        """The end of the trace, in the function that was called last."""
+        not_written = self._asked is not None and self._asked.case.not_written
+        return Stop(self._name, self.slug, not_written, message)
+
+    def close(self) -> str:
+        """End the workers; returns what the learner's code printed."""
+        return "\n".join(filter(None, [stage.close() for stage in self._open.values()]))
+
+    def _under_check(self, stage: Stage) -> _Watched:
+        if stage.slug not in self._open:
+            answers = WorkerAnswers(
+                self._interpreter, self._course, stage, self._submission, believes=True
+            )
+            self._open[stage.slug] = _Watched(stage, answers, self.ask)
+            self._open[stage.slug].begin(_SEED)
+        return self._open[stage.slug]
+
+
+class _Watched(StageUnderCheck):
+    """A stage that calls `ask` before each call of a function."""
+
+    def __init__(
+        self, stage: Stage, answers: WorkerAnswers, ask: Callable[[_Watched, str], None]
+    ) -> None:
+        super().__init__(stage, answers)
+        self._ask = ask
+
+    def need(self, name: str) -> None:
+        self._ask(self, name)
+        super().need(name)
+
+    def request(self, frame: Frame) -> Frame:
+        self._ask(self, self.case.last_call.partition("(")[0])
+        return super().request(frame)
+
+
+class _Submission:
+    """The `submission` of a trace: `submission.f` is the learner's function `f`."""
+
+    def __init__(self, find: Callable[[str], Callable[..., Any]]) -> None:
+        self._find = find
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self._find(name)

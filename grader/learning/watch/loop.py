@@ -1,0 +1,494 @@
+"""Grades the learner's files at every save: connects files, keys, the engine and a screen."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from grader.engine import Engine, Request, with_engine
+from grader.learning.hints.ladder import read_hints
+from grader.learning.watch.changes import Seen, changed_files, changes, see
+from grader.learning.watch.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
+from grader.learning.watch.state import (
+    DiffShown,
+    Every,
+    HintShown,
+    Panel,
+    Phase,
+    Standing,
+    Success,
+    Watching,
+)
+from grader.learning.workspace.exercises import began_from, read_work, text_of
+from grader.read.dependencies import course_digest, text_digests
+from grader.read.progress import recall, remember_results, update_progress
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError, KitError, ProgressError
+from grader.types.progress import Progress
+from grader.types.report import Report, StageResult, Status
+from grader.types.seed import fresh_seed
+from grader.types.submission import Submission
+from grader.types.workspace import Workspace
+
+_TICK = 0.25  # seconds between two redraws, which follow changes of the terminal's size
+_PAGE = 10  # lines
+_COURSE_LOOK = 2.0  # seconds between two looks at whether the course has changed
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """A key."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class _Saved:
+    seen: Seen
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A verdict; if it `may_place` a mistake nobody has looked for its place yet."""
+
+    job: int
+    stage: Stage
+    report: Report
+    seconds: float
+    may_place: bool = False
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A verdict that is known, after the place of the mistake was looked for."""
+
+    job: int
+    stage: Stage
+    report: Report
+
+
+@dataclass(frozen=True)
+class _Failed:
+    error: Exception
+
+
+_PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
+
+_Event = Pressed | _Saved | _Judged | _Placed | _Failed
+
+
+class Watch:
+    """One learner's watch over their files, from `run` until q or Ctrl-C.
+
+    After every save it grades the shown stage first, then every other stage whose verdict is not
+    on the current text; until then such a verdict does not count. The checks' inputs come from
+    `seed` until r is pressed. It calls `show` with every new state, and with the same state every
+    `_TICK` seconds; `edit` opens a file at a line and returns what went wrong, or "". Keys arrive
+    through `press`, from any thread.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        stage: Stage | None,
+        device: str,
+        seed: int,
+        show: Callable[[Watching], None],
+        edit: Callable[[Path, int], str],
+    ) -> None:
+        self._events: SimpleQueue[_Event] = SimpleQueue()
+        self._judge = _Judge(workspace, device, seed, self._events.put)
+        self._workspace = workspace
+        self._show = show
+        self._edit = edit
+        self._asked = stage
+        self._began = self._looked = time.perf_counter()
+        self._moves_on = False
+        self._verdicts: dict[Stage, tuple[str, _Judged]] = {}  # with the digests of their texts
+
+    def press(self, key: str) -> None:
+        """A key was pressed."""
+        self._events.put(Pressed(key))
+
+    def run(self) -> Watching:
+        """Grade every save until q is pressed; returns the last state. Raises KitError."""
+        workspace, course = self._workspace, self._workspace.course
+        self._course_digest = course_digest(course)
+        self._look(see(workspace.exercises))
+        found = recall(workspace.root)
+        self._known = found.progress
+        progress = self._known.of(self._texts)
+        stage = self._asked or _first_unfinished(course, progress) or course.stages[-1]
+        self._state = Watching(workspace, progress, stage, notice=found.note)
+        self._show(self._state)
+        stop = threading.Event()
+        files = threading.Thread(target=self._follow_files, args=(self._seen, stop), daemon=True)
+        files.start()
+        self._begin()
+        try:
+            while self._step():
+                self._show(self._state)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            stop.set()
+            self._judge.close()
+        return self._state
+
+    def _follow_files(self, before: Seen, stop: threading.Event) -> None:
+        for seen in changes(self._workspace.exercises, before, stop):
+            self._events.put(_Saved(seen))
+
+    def _look(self, seen: Seen) -> None:
+        """Take the contents of the learner's folder as the current text."""
+        course, self._seen = self._workspace.course, seen
+        self._texts: Mapping[str, str] = {}
+        if isinstance(seen, Submission):
+            self._texts = text_digests(course, seen, self._course_digest)
+
+    def _step(self) -> bool:
+        """Wait for one event and handle it; returns whether to continue."""
+        try:
+            event = self._events.get(timeout=_TICK)
+        except Empty:
+            self._waited()
+            return True
+        if isinstance(event, Pressed):
+            return self._pressed(event.key)
+        if isinstance(event, _Saved):
+            self._saved(event.seen)
+        elif isinstance(event, _Failed):
+            raise event.error
+        elif event.job == self._judge.latest:
+            if isinstance(event, _Placed):
+                self._placed(event)
+            else:
+                self._judged(event)
+        return True
+
+    def _waited(self) -> None:
+        """Handle a moment without events. Raises KitError if the course has changed."""
+        self._judge.cancel_again()
+        now = time.perf_counter()
+        if self._state.phase is Phase.JUDGING:
+            self._state = replace(self._state, seconds=now - self._began)
+        elif now - self._looked > _COURSE_LOOK:
+            self._looked = now
+            if course_digest(self._workspace.course) != self._course_digest:
+                raise KitError("the course has changed: type `grade watch` again to continue")
+
+    def _saved(self, seen: Seen) -> None:
+        """Move to the stage whose file was saved, if it is one; grade again."""
+        names = changed_files(self._seen, seen)
+        self._look(seen)
+        touched = [stage for stage in self._workspace.course.stages if stage.file_name in names]
+        stage = self._state.stage if self._state.stage in touched or not touched else touched[0]
+        progress = self._known.of(self._texts)
+        self._state = replace(
+            self._state.at(stage), progress=progress, success=None, notice="", panel=None
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        """Grade the stage that is shown."""
+        self._began = time.perf_counter()
+        self._moves_on = False
+        if isinstance(self._seen, Submission):
+            if self._state.phase is not Phase.STARTING:
+                self._state = replace(self._state, phase=Phase.JUDGING, seconds=0.0)
+            self._judge.submit(self._state.stage, self._seen)
+        else:
+            self._judge.cancel()
+            self._state = replace(
+                self._state, phase=Phase.WAITING, notice=str(self._seen), report=None
+            )
+
+    def _judged(self, event: _Judged) -> None:
+        (result,), stage = event.report.stages, event.stage
+        assert isinstance(self._seen, Submission)  # otherwise this is not the latest verdict
+        text = self._texts[stage.slug]
+        self._verdicts[stage] = text, event
+        self._know(self._known.with_result(result, self._seen.digest(stage.file_name), "", text))
+        if stage == self._state.stage:
+            self._tell(event)
+            if result.status is Status.PASSED:
+                success = Success(stage, result.score, _learnt(stage))
+                self._state = replace(self._state, success=success)
+                self._moves_on = True
+            self._show(self._state)  # before writing to the disk, which may be slow
+        self._remember(result, self._seen)
+        self._go_on(self._seen)
+
+    def _placed(self, event: _Placed) -> None:
+        """Add the place of the mistake, if it was found, to the verdict that is shown."""
+        text, verdict = self._verdicts[event.stage]
+        self._verdicts[event.stage] = text, replace(verdict, report=event.report, may_place=False)
+        if event.stage == self._state.stage:
+            self._state = replace(self._state, report=event.report)
+            self._show(self._state)
+        assert isinstance(self._seen, Submission)  # otherwise this is not the latest verdict
+        self._remember(event.report.stages[0], self._seen)
+
+    def _go_on(self, seen: Submission) -> None:
+        """Grade what is not graded yet; after a stage passes, move to the next one.
+
+        When all is graded, look for the place of the mistake in the stage that is shown.
+        """
+        progress = self._state.progress
+        stages = _core_first(self._workspace.course)
+        following = _first_unfinished(self._workspace.course, progress)
+        if self._moves_on and following and progress.stage(following.slug).status is not None:
+            self._state = self._state.at(following)
+            text, verdict = self._verdicts.get(following, ("", None))
+            if verdict is None or text != self._texts[following.slug]:
+                self._begin()
+                return
+            self._moves_on = False
+            self._tell(verdict)
+        unjudged = (stage for stage in stages if progress.stage(stage.slug).status is None)
+        shown = self._verdicts.get(self._state.stage)
+        if stage := next(unjudged, None):
+            self._judge.submit(stage, seen)
+        elif shown and shown[1].may_place and shown[0] == self._texts[self._state.stage.slug]:
+            self._judge.submit(self._state.stage, seen, places=True)
+
+    def _tell(self, verdict: _Judged) -> None:
+        """Show a verdict on the current stage."""
+        state, seen, name = self._state, self._seen, self._state.stage.file_name
+        assert isinstance(seen, Submission)
+        is_there = name in seen.files or name in seen.links or seen.refused
+        self._state = replace(
+            state,
+            phase=Phase.WAITING,
+            report=verdict.report,
+            seconds=verdict.seconds,
+            notice=state.notice if is_there else _gone(state.stage),
+            panel=None,
+            scroll=0,
+        )
+
+    def _know(self, progress: Progress) -> None:
+        """Take this as the remembered progress; only verdicts on the current text are shown."""
+        self._known = progress
+        self._state = replace(self._state, progress=progress.of(self._texts))
+
+    def _remember(self, result: StageResult, submission: Submission) -> None:
+        try:
+            found = remember_results(self._workspace.root, [result], submission, self._texts)
+        except ProgressError as error:
+            self._state = replace(self._state, notice=str(error))
+        else:
+            self._know(found.progress)
+            self._state = replace(self._state, notice=found.note or self._state.notice)
+
+    def _pressed(self, key: str) -> bool:
+        state = self._state
+        if key in ("q", "Q"):
+            return False
+        if key == ESCAPE:
+            self._state = state.showing(None)
+        elif key == "h":
+            self._state = self._hinted()
+        elif key == "a":
+            self._state = state.showing(None if isinstance(state.panel, Every) else Every())
+        elif key == "l":
+            self._state = state.showing(None if isinstance(state.panel, Standing) else Standing())
+        elif key == "d":
+            shown = isinstance(state.panel, DiffShown)
+            self._state = state.showing(None) if shown else self._compared()
+        elif key == "r":
+            self._judge.change_seed()
+            self._begin()
+        elif key == "e" and not self._workspace.file(state.stage).exists():
+            self._state = replace(state, notice=_gone(state.stage))
+        elif key == "e":
+            trouble = self._edit(self._workspace.file(state.stage), self._line())
+            self._state = replace(state, notice=trouble)
+        else:
+            step = {
+                UP: -1,
+                "k": -1,
+                DOWN: 1,
+                "j": 1,
+                PAGE_UP: -_PAGE,
+                PAGE_DOWN: _PAGE,
+                " ": _PAGE,
+            }
+            self._state = replace(state, scroll=max(0, state.scroll + step.get(key, 0)))
+        return True
+
+    def _hinted(self) -> Watching:
+        state, stage = self._state, self._state.stage
+        hints = read_hints(stage)
+        known = state.progress.stage(stage.slug)
+        number = known.next_rung(len(hints.rungs))
+        advice = known.advice
+        advised = advice is not None and not advice.given and advice.rung == number
+        progress = self._known.with_hint(stage.slug, number)
+        try:
+            found = update_progress(
+                self._workspace.root, lambda now: now.with_hint(stage.slug, number)
+            )
+            progress, notice = found.progress, found.note
+        except ProgressError as error:
+            notice = str(error)
+        self._know(progress)
+        panel: Panel = HintShown(hints, number, advised)
+        return replace(self._state.showing(panel), notice=notice)
+
+    def _compared(self) -> Watching:
+        state, stage = self._state, self._state.stage
+        name = stage.file_name
+        try:
+            work = read_work(self._workspace.file(stage))
+            now = None if work is None else text_of(work)
+            stub = began_from(self._workspace, stage)
+        except KitError as error:
+            return replace(state, notice=str(error))
+        if work is None:
+            return replace(state, notice=_gone(stage))
+        if now is None:
+            return replace(state, notice=f"{name}: is not UTF-8: save it as UTF-8")
+        return state.showing(DiffShown(name, stub, now))
+
+    def _line(self) -> int:
+        """The line where the editor opens the learner's file: the first unwritten place."""
+        with suppress(OSError):
+            text = self._workspace.file(self._state.stage).read_text("utf-8", "replace")
+            for number, line in enumerate(text.splitlines(), start=1):
+                if line.lstrip().startswith("raise NotImplementedError"):
+                    return number
+        return 1
+
+
+@dataclass(frozen=True)
+class _Job:
+    number: int
+    stage: Stage
+    submission: Submission
+    places: bool  # the mistake whose verdict is known
+
+
+class _Judge:
+    """The engine in its own thread; only the job submitted last counts."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        device: str,
+        seed: int,
+        post: Callable[[_Judged | _Placed | _Failed], None],
+    ) -> None:
+        self._workspace = workspace
+        self._device = device
+        self._post = post
+        self._seed = seed
+        self._wake = threading.Condition()
+        self._waiting: _Job | None = None
+        self._running = 0  # the number of a job
+        self._closed = False
+        self._engine: Engine | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self.latest = 0
+
+    def change_seed(self) -> None:
+        """Use other random inputs from now on; until then they are the same every time."""
+        self._seed = fresh_seed()
+
+    def submit(self, stage: Stage, submission: Submission, *, places: bool = False) -> None:
+        """Grade `stage` of `submission`, and cancel the running job."""
+        self._replace((stage, submission, places))
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Cancel the running job."""
+        self._replace(None)
+
+    def cancel_again(self) -> None:
+        """Cancel an older job that had only just started when `cancel` was called."""
+        with self._wake:
+            if self._engine is not None and self._running != self.latest:
+                self._engine.cancel()
+
+    def close(self) -> None:
+        """End the thread and its processes."""
+        self._closed = True
+        self.cancel()
+        while self._thread.is_alive():
+            self.cancel_again()
+            self._thread.join(_TICK)
+
+    def _replace(self, work: tuple[Stage, Submission, bool] | None) -> None:
+        with self._wake:
+            self.latest += 1
+            self._waiting = None if work is None else _Job(self.latest, *work)
+            self._wake.notify()
+            if self._engine is not None:
+                self._engine.cancel()
+
+    def _work(self) -> None:
+        course = self._workspace.course
+        try:
+            with_engine(course, course.stages, self._device, self._serve)
+        except Exception as error:  # noqa: BLE001 - the main thread raises it again
+            self._post(_Failed(error))
+
+    def _serve(self, engine: Engine) -> None:
+        from grader.run.failures import Cancelled
+
+        self._engine = engine
+        while (job := self._next()) is not None:
+            start = time.perf_counter()
+            request = Request(job.submission, (job.stage,), self._seed)
+            try:
+                report = engine.grade_begun(request)
+                may_place = engine.may_place(report)
+                if job.places:
+                    report = engine.with_place(request, report, _PLACE_SECONDS)
+            except Cancelled:
+                continue
+            seconds = time.perf_counter() - start
+            if job.places:
+                self._post(_Placed(job.number, job.stage, report))
+            else:
+                self._post(_Judged(job.number, job.stage, report, seconds, may_place))
+            engine.interpreter.prepare()
+
+    def _next(self) -> _Job | None:
+        with self._wake:
+            while self._waiting is None and not self._closed:
+                self._wake.wait()
+            job, self._waiting = self._waiting, None
+            if job is None or self._closed:
+                return None
+            self._running = job.number
+            return job
+
+
+def _core_first(course: Course) -> list[Stage]:
+    return sorted(course.stages, key=lambda stage: stage.bonus)
+
+
+def _first_unfinished(course: Course, progress: Progress) -> Stage | None:
+    """The first core stage that has not passed, then the first bonus stage."""
+    unfinished = (
+        s for s in _core_first(course) if progress.stage(s.slug).status is not Status.PASSED
+    )
+    return next(unfinished, None)
+
+
+def _gone(stage: Stage) -> str:
+    return f"{stage.file_name} is missing: `grade reset {stage.slug}` restores it"
+
+
+def _learnt(stage: Stage) -> str:
+    try:
+        return read_hints(stage).learnt
+    except CourseError:
+        return ""

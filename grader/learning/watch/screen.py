@@ -1,0 +1,316 @@
+"""The screen of `grade watch`: as many lines as the terminal has, with the keys on the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from grader.learning.hints.screen import rung
+from grader.learning.watch.state import (
+    DiffShown,
+    HintShown,
+    Phase,
+    Standing,
+    Watching,
+)
+from grader.learning.workspace.diff import diff
+from grader.show.failure import every_failure, first_failure
+from grader.show.scoreboard import CHANGED, VISIBLE_PASS, mark, standing, unjudged
+from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count, screen
+from grader.types.course import Stage
+from grader.types.report import Outcome, StageResult, Status
+
+_LEARNT_LINES = 2
+_KEYS = (
+    *(("h", "hint"), ("a", "all"), ("d", "diff"), ("l", "list")),
+    *(("e", "edit"), ("r", "rerun"), ("q", "quit")),
+)
+_ENDLESS = 1000  # lines for output without a terminal, where no key can be pressed
+_SLOW = 1.0  # seconds
+_FEWEST_LINES = 10  # a terminal with fewer lines scrolls
+
+
+@screen
+def watch_screen(page: Page, state: Watching, height: int) -> Iterator[Text]:
+    """The current state in `height` lines."""
+    height = max(height, _FEWEST_LINES)
+    top = [*_heading(page, state), _changed(page, state)]
+    if state.success is not None:
+        top += [*_success(page, state), Text()]
+    top += [*_stage(page, state), Text()]
+    bottom = [*_notice(page, state), _keys(page)]
+    room = max(1, height - len(top) - len(bottom) - 1)
+    body = _body(page, state, room)
+    below = [Text()] * (room - len(body))
+    yield from [*top, *body, *below, Text(), *bottom][:height]
+
+
+def news(before: Watching | None, state: Watching) -> Screen | None:
+    """The lines to print for `state` after those for `before`; None if nothing is new."""
+    is_same = before is not None and (before.report, before.success, before.notice) == (
+        state.report,
+        state.success,
+        state.notice,
+    )
+    if before is not None and state.phase is not Phase.WAITING:
+        return None
+    if before is not None and is_same and not any(_others(before, state)):
+        return None
+    return _news(before, state)
+
+
+def _heading(page: Page, state: Watching) -> Iterator[Text]:
+    course = state.workspace.course
+    core = [stage for stage in course.stages if not stage.bonus] or list(course.stages)
+    known = [state.progress.stage(stage.slug) for stage in core]
+    done = sum(each.status is Status.PASSED for each in known)
+    score = sum(each.score for each in known)
+    facts = f"{done} of {count(len(core), 'stage')}, {amount(score)} of "
+    facts += f"{count(sum(stage.points for stage in core), 'point')}"
+    if course.is_partial:
+        facts = f"visible checks: {done} of {count(len(core), 'stage')}"
+    title = page.word(course.title, max(8, page.width - MARGIN - len(facts) - GAP))
+    line = Text(" " * MARGIN).append(title, "bold")
+    yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
+
+
+def _changed(page: Page, state: Watching) -> Text:
+    """How many verdicts are not on the current text; an empty line if none."""
+    known = [state.progress.stage(stage.slug) for stage in state.workspace.course.stages]
+    changed = sum(each.is_changed for each in known)
+    if not changed:
+        return Text()
+    words = f"{count(changed, 'stage')} {CHANGED}"
+    return Text(" " * (page.width - len(words)) + words, "yellow")
+
+
+def _success(page: Page, state: Watching) -> Iterator[Text]:
+    success = state.success
+    if success is None:
+        return
+    line = Text(" " * MARGIN).append_text(mark(page, Status.PASSED)).append(" ")
+    line.append(page.word(success.stage.slug), "bold green")
+    if not state.workspace.course.is_partial:
+        yield line.append(f" passes: {count(success.points, 'point')}.", "green")
+    elif success.points:
+        yield line.append(f": y{VISIBLE_PASS[1:]}", "green")
+    else:
+        yield line.append(": its checks run on submission; none is visible.")
+    learnt = list(page.markdown(success.learnt, MARGIN + 2)) if success.learnt else []
+    yield from learnt[:_LEARNT_LINES]
+
+
+def _stage(page: Page, state: Watching) -> Iterator[Text]:
+    stage, result = state.stage, _result(state)
+    doing = {
+        Phase.STARTING: "starting: loading the libraries",
+        Phase.JUDGING: f"grading, {state.seconds:.0f} s" if _is_slow(state) else "grading",
+        Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
+    }[state.phase]
+    line = Text(" " * MARGIN)
+    line.append_text(mark(page, result or Status.NOT_STARTED)).append(" ")
+    line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
+    if result is not None:
+        points = f"{amount(result.score)} / {amount(result.max_score)}"
+        line.append(f"  {points}  ").append(standing(result))
+    if page.width - line.cell_len - GAP >= len(doing):
+        line.append(" " * (page.width - line.cell_len - len(doing)) + doing, "dim")
+    yield line
+    file = Text(" " * (MARGIN + 2)).append(page.word(_file(state)), COMMAND)
+    if result is not None and result.status is not Status.NOT_STARTED:
+        file.append(f"{' ' * GAP}").append_text(_checks(page, result))
+        if file.cell_len > page.width:
+            file.truncate(page.width - len(page.glyphs.more))
+            file.append(page.glyphs.more, "dim")
+    yield file
+
+
+def _checks(page: Page, result: StageResult) -> Text:
+    """A sign for every check, in order, and how many pass."""
+    glyphs = page.glyphs
+    signs = {
+        Outcome.PASSED: (glyphs.passed, "green"),
+        Outcome.FAILED: (glyphs.failed, "bold red"),
+        Outcome.TIMEOUT: (glyphs.failed, "bold red"),
+        Outcome.ERROR: (glyphs.error, "bold magenta"),
+        Outcome.SKIPPED: (glyphs.not_started, "dim"),
+    }
+    judged = [check for check in result.checks if check.outcome is not Outcome.SKIPPED]
+    passing = sum(check.outcome is Outcome.PASSED for check in judged)
+    drawn = Text().append(f"{passing} of {count(len(judged))} pass{' ' * GAP}", "dim")
+    for check in result.checks:
+        drawn.append(*signs[check.outcome])
+    return drawn
+
+
+def _body(page: Page, state: Watching, room: int) -> list[Text]:
+    panel = state.panel
+    if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
+        words = "Your code takes a while: is the machine busy, or is there an endless loop?"
+        return list(page.sentence(Text(words)))[:room]
+    if panel is None:
+        return _verdict(page, state, room)
+    if isinstance(panel, HintShown):
+        lines = list(rung(page, state.stage.title, panel.hints, panel.number, panel.advised))
+        last = panel.number == len(panel.hints.rungs)
+        more = "This was the last one." if last else "For the next one press h again."
+        lines += [Text(), *page.sentence(Text(more, "dim"))]
+    elif isinstance(panel, DiffShown):
+        lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
+    elif isinstance(panel, Standing):
+        lines = list(_standing(page, state))
+    else:
+        result = _result(state)
+        lines = every_failure(page, result) if result else _verdict(page, state, room)
+    return _scrolled(page, lines, state.scroll, room)
+
+
+def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Text]:
+    """The part that fits, with a line that says how to see the rest."""
+    while lines and not lines[-1].plain.strip():
+        lines.pop()
+    if len(lines) <= room:
+        return lines
+    shown = room - 1
+    start = min(scroll, len(lines) - shown)
+    left = len(lines) - start - shown
+    what = f"{count(left, 'more line')} below" if left else "the end"
+    part = lines[start : start + shown]
+    return [
+        *part,
+        Text(" " * MARGIN + f"{page.glyphs.more} {what}: arrows, Page Up and Down scroll", "dim"),
+    ]
+
+
+def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
+    result, report = _result(state), state.report
+    if result is None or report is None:
+        return list(page.sentence(Text("Each time you save, the stage is graded again.")))[:room]
+    if result.status in (Status.FAILED, Status.ERROR):
+        return first_failure(page, report, result, room)
+    if result.status is Status.NOT_STARTED:
+        return list(_how_to_begin(page, state, keys=room < _ENDLESS))[:room]
+    return list(_all_done(page, state))[:room]
+
+
+def _how_to_begin(page: Page, state: Watching, *, keys: bool) -> Iterator[Text]:
+    yield from page.sentence(Text("Nothing is written here yet."))
+    yield Text()
+    opening = Text("Open ").append(page.word(_file(state)), COMMAND)
+    steps = (
+        opening.append(", or press e." if keys else "."),
+        Text("Put your code in place of ").append("raise NotImplementedError", "cyan").append("."),
+        Text("Save. Stuck? Press h." if keys else "Save."),
+    )
+    for number, step in enumerate(steps, start=1):
+        yield from page.wrap(step, MARGIN + 2, Text(f"{number}  "))
+
+
+def _all_done(page: Page, state: Watching) -> Iterator[Text]:
+    stages = state.workspace.course.stages
+    known = {stage: state.progress.stage(stage.slug) for stage in stages}
+    all_pass = all(each.status is Status.PASSED for s, each in known.items() if not s.bonus)
+    if state.workspace.course.is_partial:
+        if all_pass:
+            yield from page.sentence(Text(f"In every stage y{VISIBLE_PASS[1:]}", "bold green"))
+        return
+    if all_pass:
+        done = Text("Every stage passes. Well done!", "bold green")
+        yield from page.sentence(done)
+        yield Text()
+    yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
+
+
+def _standing(page: Page, state: Watching) -> Iterator[Text]:
+    stages = state.workspace.course.stages
+    width = max(len(stage.slug) for stage in stages)
+    for stage in stages:
+        known = state.progress.stage(stage.slug)
+        line = Text(" " * MARGIN)
+        line.append_text(mark(page, known.status or Status.NOT_STARTED)).append(" ")
+        line.append(page.column(stage.slug, width), "bold" if stage == state.stage else "")
+        points = f"{amount(known.score)} / {amount(stage.points)}"
+        is_partial = state.workspace.course.is_partial
+        if is_partial:
+            points = count(known.score, "point")
+        word = unjudged(known)
+        if known.status is not None:
+            word = standing(known.status, is_partial=is_partial and known.score > 0)
+        line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
+        facts = [
+            f"best {amount(known.best)}" if known.best > known.score else "",
+            count(known.attempts, "attempt") if known.attempts else "",
+            f"up to hint {known.rungs}" if known.rungs else "",
+        ]
+        yield line.append("".join(f"{' ' * GAP}{fact}" for fact in facts if fact), "dim")
+
+
+def _notice(page: Page, state: Watching) -> Iterator[Text]:
+    if state.notice:
+        yield from page.wrap(Text(page.clean(state.notice), "yellow"), MARGIN)
+
+
+def _keys(page: Page) -> Text:
+    """The keys and their words; only the keys if the words do not fit."""
+    for gap in ("   ", "  "):
+        line = Text(" " * MARGIN)
+        for key, word in _KEYS:
+            line.append(key, COMMAND).append(f" {word}{gap}", "dim")
+        line.rstrip()
+        if line.cell_len <= page.width:
+            return line
+    return Text(" " * MARGIN).append(" ".join(key for key, _ in _KEYS), COMMAND)
+
+
+def _is_slow(state: Watching) -> bool:
+    return state.seconds >= _SLOW
+
+
+def _result(state: Watching) -> StageResult | None:
+    return state.report.stages[0] if state.report is not None else None
+
+
+def _file(state: Watching) -> str:
+    return f"{state.workspace.exercises.name}/{state.stage.file_name}"
+
+
+@screen
+def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text]:
+    if before is None:
+        line = f"Watching {_file(state)}. Each time you save, the stage is graded. Ctrl-C ends."
+        yield from page.sentence(Text(page.word(line)))
+        return
+    if state.success is not None and state.success != before.success:
+        yield from _success(page, state)
+    yield from _notice(page, state)
+    for stage in _others(before, state):
+        known = state.progress.stage(stage.slug)
+        if known.status is not None:
+            is_partial = state.workspace.course.is_partial
+            word = standing(known.status, is_partial=is_partial)
+            yield from _line(page, stage, word, known.score, stage.points)
+    result, report = _result(state), state.report
+    if result is None or report is None or report == before.report:
+        return
+    if result.status is Status.PASSED:
+        yield from _all_done(page, state)
+        return
+    yield from _line(page, state.stage, standing(result), result.score, result.max_score)
+    yield from _verdict(page, state, _ENDLESS)
+
+
+def _others(before: Watching, state: Watching) -> Iterator[Stage]:
+    """The other started stages whose verdict has changed since `before`."""
+    for stage in state.workspace.course.stages:
+        old, new = before.progress.stage(stage.slug), state.progress.stage(stage.slug)
+        is_news = (old.status, old.score) != (new.status, new.score)
+        is_quiet = new.status in (None, Status.NOT_STARTED)
+        is_shown = stage == state.stage or (state.success and stage == state.success.stage)
+        if is_news and not is_quiet and not is_shown:
+            yield stage
+
+
+def _line(page: Page, stage: Stage, word: str, score: float, most: float) -> Iterator[Text]:
+    points = f"{amount(score)} of {count(most, 'point')}"
+    yield from page.sentence(Text(f"{page.word(stage.slug)}: {word}, {points}."))

@@ -1,0 +1,36 @@
+"""`grade list`: shows the stages, what to write in each, and which stages it needs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from grader.command.output import console
+from grader.read.progress import recall_present
+from grader.read.workspace import locate_course, locate_workspace
+from grader.types.errors import KitError
+from grader.types.progress import Progress
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade list`."""
+    parser.description = __doc__
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the stages."""
+    from grader.learning.workspace.listing import listing
+
+    course, progress = locate_course(args.course), Progress()
+    trouble = ""
+    try:
+        workspace = locate_workspace(args.course)
+        course, found = workspace.course, recall_present(workspace)
+        progress, trouble = found.progress, found.note
+    except KitError:
+        pass  # a course without a workspace has a list too
+    console(args).print(listing(course, progress), end="")
+    if trouble:
+        print(f"grade: {trouble}", file=sys.stderr)
+    return 0

@@ -1,0 +1,97 @@
+"""Requests to one worker and its replies; whatever ends the worker is told as an AnswerError."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from grader.run.allowance import Allowance, Due, Patience
+from grader.run.failures import Crash, Timeout, Unsent
+from grader.run.solutions import References
+from grader.run.worker.wire import Closed, Deadline, DeadlineError, Frame, WireError
+from grader.run.workers import End, Memory, Worker, how_it_ended
+
+_GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
+GONE = "The process that ran your code is gone"
+
+
+class Conversation:
+    """What is said to one worker, within an allowance; `references` answers its own questions."""
+
+    def __init__(
+        self, worker: Worker, allowance: Allowance, references: References | None = None
+    ) -> None:
+        self.worker: Worker | None = worker
+        self.begins = True  # the next request of a check is the first of its case
+        self._allowance = allowance
+        self._references = references
+        self._interrupted = False
+
+    def ask(self, request: Frame, patience: Patience, known: Container[bytes] = ()) -> Frame:
+        """The reply to a request; the header of one that is `known` by its digest is not read.
+
+        Raises Timeout and Crash, and Unsent if the worker had ended before.
+        """
+        if self.worker is None:
+            raise Crash(GONE)
+        allowance, budget, seconds = self._allowance, self._allowance.budget, patience.seconds
+        allowance.expect_some()
+        left = budget.left
+        self.worker.allow(left)
+        due = Due(seconds, left, self.worker.waited_seconds)
+        try:
+            return self.exchange(request, due, known)
+        except DeadlineError:
+            self.end()
+            late = patience.end("No answer")
+            raise (Timeout(budget.over) if left < seconds or budget.is_spent else late) from None
+        finally:
+            allowance.spend(due.used)
+
+    def exchange(self, request: Frame, deadline: Deadline, known: Container[bytes] = ()) -> Frame:
+        """The reply to a request. Raises DeadlineError, and Crash and Unsent as `ask` does.
+
+        At the deadline the worker is left as it is.
+        """
+        assert self.worker is not None
+        channel, is_sent = self.worker.channel, False
+        try:
+            channel.send(request, deadline)
+            is_sent = True
+            while True:
+                reply = channel.receive(deadline, known)
+                self._allowance.count(reply)
+                if not reply.aside.get("ask"):
+                    return reply
+                if self._references is None:
+                    raise WireError("the worker asks, and nobody is to answer")
+                channel.send(self._references.answer(reply), deadline)
+        except Closed:
+            how = how_it_ended(self.end(0.0 if self._interrupted else _GRACE))
+            raise (Crash(how) if is_sent else Unsent(how)) from None
+        except WireError as error:
+            self.end()
+            raise Crash(f"Your code's process answered with something else: {error}") from None
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the kernel says about the worker's memory."""
+        return None if self.worker is None else self.worker.memory()
+
+    def usage_since(self, born: Memory) -> Frame:
+        """What the worker has come to take since then, as a reply. Raises Crash if it is gone."""
+        now = self.memory
+        if now is None:
+            raise Crash(GONE)
+        used = {"peak": now.peak - born.size, "held": now.size - born.size}
+        return Frame({"value": used}).sealed()
+
+    def interrupt(self) -> None:
+        """From another thread: end the request that is under way."""
+        self._interrupted = True
+        if (worker := self.worker) is not None:
+            worker.channel.interrupt()
+
+    def end(self, grace: float = 0.0) -> End:
+        """End the worker, if it is there; returns how it ended."""
+        worker, self.worker = self.worker, None
+        return None if worker is None else worker.end(grace)

@@ -1,0 +1,113 @@
+"""How a learner's code can fail to give an answer, and the words for it.
+
+AnswerError is one of these:
+
+- SubmissionError: it raised
+- WrongReturn: it gave back something of another type
+- LoadError: it cannot be imported, or lacks what the stage is about
+- Crash: its process ended; Unsent: before the request was sent
+- Timeout: it was too slow
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.run.frames import frames_told
+from grader.run.plain import plain_words
+from grader.types.text import safe
+
+_MESSAGE_CAP = 2000
+_MIXED_IN = (
+    *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
+    *(AssertionError, NotImplementedError, ZeroDivisionError, ArithmeticError, LookupError),
+)
+
+
+class Cancelled(Exception):
+    """Somebody has called `WorkerAnswers.abort`: the verdict is not wanted any more."""
+
+
+class AnswerError(Exception):
+    """The learner's code gave no answer that a check could look at.
+
+    `way` is the same for those that have the same cause; "" if only their texts can tell.
+    """
+
+    way = ""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""  # a KeyError's own would quote it
+
+
+class SubmissionError(AnswerError):
+    """An exception of the learner's code, raised in the check.
+
+    It is an instance of the builtin exception that was raised too, so `pytest.raises(ValueError)`
+    and the like work. `not_written` marks the NotImplementedError of an untouched stub.
+    """
+
+    not_written = False
+
+
+class WrongReturn(AnswerError):
+    """The learner's code gave back something that is not of the entry point's type."""
+
+    way = "another type"
+
+
+class LoadError(AnswerError):
+    """The stage's code cannot be imported, or does not define what the stage is about."""
+
+
+class Crash(AnswerError):
+    """The process that ran the learner's code ended."""
+
+    way = "crash"
+
+
+class Unsent(Crash):
+    """It had ended before the request could be sent."""
+
+
+class Timeout(AnswerError):
+    """The learner's code did not answer in time."""
+
+    way = "no end"
+
+
+def submission_error(error: dict[str, Any]) -> SubmissionError:
+    """The exception that stands for the one that an error reply describes."""
+    bases = strings(error.get("bases"))
+    mixed = next((kind for base in bases for kind in _MIXED_IN if kind.__name__ == base), None)
+    kind: type[SubmissionError] = SubmissionError
+    if mixed is not None:
+        kind = type(mixed.__name__, (SubmissionError, mixed), {})
+    failure = kind(told(error))
+    failure.not_written = error.get("stub") is True
+    last = _last_frame(error)
+    where = [str(last.get(key))[:200] for key in ("file", "line")]
+    failure.way = " ".join([str(error.get("type"))[:100], *where])
+    return failure
+
+
+def told(error: dict[str, Any]) -> str:
+    """An exception of the learner's code in words: what, then the learner's own frames."""
+    name = safe(str(error.get("type", "Exception"))[:100])
+    message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
+    if name == "SystemExit":
+        message = "your code called sys.exit() or quit(); return a value instead"
+    first = f"{name}: {message}" if message else name
+    plain = plain_words(message, str(_last_frame(error).get("text", "")))
+    return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)
+
+
+def _last_frame(error: dict[str, Any]) -> dict[str, Any]:
+    frames = error.get("frames")
+    last = frames[-1] if isinstance(frames, list) and frames else {}
+    return last if isinstance(last, dict) else {}
+
+
+def strings(value: Any) -> list[str]:
+    """The strings of a list that a worker has sent; it may be anything."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

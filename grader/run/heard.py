@@ -1,0 +1,42 @@
+"""What a worker's replies tell beside the answers: what was printed, which calls are forbidden."""
+
+from __future__ import annotations
+
+from grader.run.facts import ForbiddenCall
+from grader.run.frames import frames_told
+from grader.run.worker.wire import Frame
+from grader.types.course import Stage
+from grader.types.text import safe
+
+_PRINT_CAP = 4000
+
+
+class Heard:
+    """What was heard of the learner's code for one stage; it is a stranger's, so it is capped."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.printed = ""
+        self.forbidden: tuple[ForbiddenCall, ...] = ()
+
+    def listen(self, reply: Frame) -> None:
+        """Take over what a reply tells."""
+        if len(self.printed) <= _PRINT_CAP:
+            self.printed += str(reply.aside.get("printed", ""))[: _PRINT_CAP + 1]
+        self.note_calls(reply)
+
+    def note_calls(self, reply: Frame) -> None:
+        """Take over the forbidden calls that a reply tells of, each name once."""
+        calls = reply.aside.get("forbidden")
+        for call in calls if isinstance(calls, list) else []:
+            name = call.get("name") if isinstance(call, dict) else None
+            known = [each.name for each in self.forbidden]
+            if name in self._stage.forbidden and name not in known:
+                self.forbidden += (ForbiddenCall(name, frames_told(call)),)
+
+    @property
+    def told(self) -> str:
+        """What the learner's code printed, as the report has it."""
+        printed = safe(self.printed)
+        more = "\n... and more" if len(printed) > _PRINT_CAP else ""
+        return printed[:_PRINT_CAP].strip() + more

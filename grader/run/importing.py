@@ -1,0 +1,108 @@
+"""What a worker is asked to import for a stage, and what its reply means. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.run.failures import AnswerError, LoadError, strings, told
+from grader.run.worker.wire import Frame
+from grader.types.course import Course, Stage
+from grader.types.submission import IS_A_LINK, Submission
+from grader.types.text import safe
+
+
+@dataclass(frozen=True)
+class Import:
+    """The import of a submission for one stage.
+
+    The course's own functions stand for those of the `answered` stages. Of cells perhaps
+    `only_definitions` are run. What is imported `for_every_stage` serves later stages too.
+    """
+
+    course: Course
+    stage: Stage
+    submission: Submission
+    answered: tuple[Stage, ...] = ()
+    only_definitions: bool = False
+    for_every_stage: bool = False
+
+    def request(self) -> Frame:
+        """What a worker is sent. Raises LoadError if the stage's file is missing."""
+        stage, submission = self.stage, self.submission
+        if submission.is_folder and stage.file_name not in submission.files:
+            raise LoadError(_missing_file(stage, submission))
+        course, cells = self.course, submission.cells
+        watched = course.stages if self.for_every_stage else (stage,)
+        header = {
+            "op": "load",
+            "files": {name: data.decode("latin-1") for name, data in submission.files.items()},
+            "script": submission.script,
+            "cells": None if cells is None else list(cells),
+            "only_definitions": self.only_definitions,
+            "module": stage.slug,
+            "aliases": [each.slug for each in course.stages],
+            "names": [entry.name for each in course.stages for entry in each.entry_points],
+            "answered": {
+                earlier.slug: [entry.name for entry in earlier.entry_points]
+                for earlier in self.answered
+            },
+            "forbidden": [name for each in watched for name in each.forbidden],
+            "fixture": stage.fixture,
+        }
+        return Frame(header)
+
+    def absent(self, reply: Mapping[str, Any]) -> dict[str, AnswerError]:
+        """The entry points that a worker's reply does not name, with a message about each.
+
+        Raises LoadError if nothing was imported.
+        """
+        stage, submission = self.stage, self.submission
+        if "error" in reply:
+            raise import_error(reply["error"], stage, submission)
+        defined = strings(reply.get("defined"))
+        return {
+            entry.name: LoadError(missing_name(entry.name, reply, stage, submission))
+            for entry in stage.entry_points
+            if not entry.is_fixture and entry.name not in defined
+        }
+
+
+def import_error(error: Any, stage: Stage, submission: Submission) -> LoadError:
+    """The message about an exception during the import, from the worker's description."""
+    error = error if isinstance(error, dict) else {}
+    return LoadError(f"{_where(stage, submission)} cannot be imported. {told(error)}")
+
+
+def _where(stage: Stage, submission: Submission) -> str:
+    """What holds the stage's code."""
+    return stage.file_name if submission.is_folder else submission.script or "the notebook"
+
+
+def _missing_file(stage: Stage, submission: Submission) -> str:
+    if stage.file_name in submission.links:
+        return f"{stage.file_name} {IS_A_LINK}: hand in the file itself"
+    close = difflib.get_close_matches(stage.file_name, list(submission.files), n=1, cutoff=0.7)
+    hint = f"; did you name it {safe(close[0])}?" if close else ""
+    return f"There is no file {stage.file_name}{hint}"
+
+
+def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: Submission) -> str:
+    """The message about an entry point that is not defined."""
+    cells = reply.get("cells")
+    cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
+    defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
+    for cell in reversed(cells):  # what ran last is what somebody works on
+        if defines.search(str(cell.get("source"))):
+            return f"{name} is not defined: a cell of the notebook fails. {told(cell)}"
+    where = _where(stage, submission)
+    others = [other[:80] for other in strings(reply.get("others"))[:200]]
+    if name in others:
+        return f"{name} in {where} is neither a function nor a class"
+    close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
+    hint = f"; did you mean {safe(close[0])}?" if close else ""
+    fails = f"\n  And a cell of it fails: {told(cells[0])}" if cells else ""
+    return f"{where} does not define {name}{hint}{fails}"

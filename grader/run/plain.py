@@ -1,0 +1,135 @@
+"""The commonest exceptions of tensor code in plain words: what is a fact, and no guess. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+_Words = Callable[..., str]
+# The largest text that is looked at, and the digits of a number: it comes from strangers.
+_LONGEST = 600
+
+
+def plain_words(message: str, code: str = "") -> str:
+    """The same in plain words as an exception's message, "" for one that is not among them.
+
+    `code` is the line that raised it.
+    """
+    if len(message) > _LONGEST:
+        return ""
+    for pattern, words in _TABLE:
+        found = re.search(pattern, message)
+        if found is not None:
+            said = words(*found.groups())
+            if words in (_products, _product, _meeting) and _TURNED.search(code):
+                said += "; .T turns round all axes of a tensor, not the last two alone"
+            return said
+    return ""
+
+
+_TURNED = re.compile(r"\w\.T\b")
+
+
+def _product(first: str, second: str) -> str:
+    return (
+        f"the first tensor has rows of {first} numbers, the second is made for rows of {second}: "
+        "in a matrix product, and in nn.Linear, the two must be equal"
+    )
+
+
+def _products(wanted: str, inner: str, came: str, rows: str) -> str:
+    if inner != rows:
+        return (
+            f"the first tensor has rows of {inner} numbers, so the second needs {inner} as its "
+            f"last axis but one, and it has {rows}"
+        )
+    return f"the first tensor is {wanted} matrices, the second {came}: before the last two axes"
+
+
+def _meeting(one: str, other: str, axis: str) -> str:
+    return (
+        f"along axis {axis} one tensor has {one} and the other {other}: two sizes go together "
+        "only if they are equal or one of them is 1"
+    )
+
+
+def _reshaped(shape: str, size: str) -> str:
+    sizes = [int(each) for each in re.findall(r"-?\d+", shape)]
+    if -1 in sizes:
+        known = math.prod(each for each in sizes if each != -1)
+        return f"the tensor has {size} numbers, and {known} does not divide that"
+    return f"the sizes asked for hold {math.prod(sizes)} numbers, and the tensor has {size}"
+
+
+def _not_a_tensor(function: str, kind: str) -> str:
+    if kind == "NoneType":
+        return _none()
+    if kind.startswith("torch.return_types."):
+        return _pair(kind.rpartition(".")[2])
+    of_numbers = ". Of a number, math.sqrt gives the root" if function == "sqrt" else ""
+    return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
+
+
+def _none(*_: str) -> str:
+    return "this value is None: so is the result of a function without a return"
+
+
+def _pair(function: str) -> str:
+    return (
+        f"with an axis, .{function}(...) gives two tensors together, the values and their "
+        f"indices: .{function}(...).values is the first"
+    )
+
+
+def _float_size(*_: str) -> str:
+    return "a size is a float here, and sizes are whole numbers: / gives a float even of 8 / 2"
+
+
+def _axis(lowest: str, highest: str, axis: str) -> str:
+    count = int(highest) + 1
+    return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1: {axis} is none of them"
+
+
+_TABLE: Sequence[tuple[str, _Words]] = (
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
+    (
+        r"dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]",
+        _products,
+    ),
+    (
+        r"tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)",
+        _meeting,
+    ),
+    (r"shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)", _reshaped),
+    (
+        r"view size is not compatible with",
+        lambda: (
+            "view only looks at the numbers in the order in which they lie in memory; after "
+            "transpose or permute they lie in another order"
+        ),
+    ),
+    (r"^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$", _not_a_tensor),
+    (r"torch\.return_types\.(\w+)", _pair),
+    (r"'NoneType'", _none),
+    (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
+    (r"type must be tuple of ints,but got float", _float_size),
+    (r"'float' object cannot be interpreted as an integer", _float_size),
+    (r"Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)", _axis),
+    (
+        r"masked_fill_? only supports boolean masks, but got (?:mask with )?dtype ([\w ]+)",
+        lambda kind: f"masked_fill takes a mask of True and False, and this one holds {kind}s",
+    ),
+    (
+        r"expected scalar type (\w+) but found (\w+)|dtype, but got: (\w+) != (\w+)",
+        lambda *kinds: " and ".join(filter(None, kinds)) + " meet here: both need one dtype",
+    ),
+    (
+        r"Boolean value of Tensor with more than one value is ambiguous",
+        lambda: "`if`, `and`, `or` and `not` ask for one True or False, and this tensor holds many",
+    ),
+    (
+        r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
+        lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
+    ),
+)

@@ -1,0 +1,55 @@
+"""Whether what the learner's code gave back is of the type that an entry point promises."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from grader.run.failures import WrongReturn
+from grader.run.words import described
+from grader.types.course import EntryPoint
+
+_KIND_WORDS = {
+    "tensor": "a torch.Tensor",
+    "array": "a numpy array",
+    "number": "a number",
+    "any": "any value",
+}
+
+
+def checked(value: Any, entry: EntryPoint, call: str) -> Any:
+    """`value` if it is of the entry point's type. Raises WrongReturn."""
+    if entry.returns == ("any",):
+        return value
+    if entry.is_tuple:
+        wanted = f"a tuple of {len(entry.returns)}"
+        if not isinstance(value, tuple) or len(value) != len(entry.returns):
+            raise WrongReturn(
+                f"{call} returned {described(value)}\n"
+                f"  expected  {wanted}: ({', '.join(entry.returns)})"
+            )
+        parts = zip(value, entry.returns, strict=True)
+        for number, (part, kind) in enumerate(parts, start=1):
+            if not _is_kind(part, kind):
+                raise WrongReturn(
+                    f"{call} returned {described(part)} as value {number} of {len(value)}\n"
+                    f"  expected  {_KIND_WORDS[kind]}"
+                )
+        return value
+    if not _is_kind(value, entry.returns[0]):
+        message = f"{call} returned {described(value)}"
+        if value is None:
+            message += ": is a `return` missing?"
+        raise WrongReturn(f"{message}\n  expected  {_KIND_WORDS[entry.returns[0]]}")
+    return value
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if kind == "any":
+        return True
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    library = sys.modules.get("torch" if kind == "tensor" else "numpy")
+    if library is None:
+        return False
+    return isinstance(value, library.Tensor if kind == "tensor" else library.ndarray)

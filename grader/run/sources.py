@@ -1,0 +1,41 @@
+"""The sources of a submission as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grader.types.course import Stage
+from grader.types.submission import Submission
+
+
+def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
+    """Names and texts of where a stage's definitions may be; of cells the last one wins."""
+    if submission.cells is not None:
+        numbered = list(enumerate(submission.cells, start=1))
+        for number, cell in reversed(numbered):
+            lines = cell.split("\n")
+            if lines[0].lstrip().startswith("%%"):
+                lines[0] = ""
+            yield f"code cell {number}", "\n".join(lines)
+        return
+    name = submission.script or stage.file_name
+    yield name, _text(submission.files.get(name, b""))
+
+
+def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
+    """Names and texts of all sources; a cell's first line is as it was typed."""
+    if submission.cells is not None:
+        for number, cell in enumerate(submission.cells, start=1):
+            yield cell_name(number), cell
+        return
+    for name, data in submission.files.items():
+        yield name, _text(data)
+
+
+def cell_name(number: int) -> str:
+    """What `all_sources` calls a cell; the first has number 1."""
+    return f"cell {number}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")

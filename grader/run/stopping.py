@@ -1,0 +1,47 @@
+"""Stops code of our own, in this process, that does not come to an end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PATIENCE = 4  # times as long on the clock, for code that waits
+_MOST_OF_IT = 0.8  # of the seconds: no code has a core all of the time
+
+
+class Stopped(BaseException):
+    """Code of our own has not come to an end in time."""
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raises Stopped if the block's Python code takes longer, where there are such timers.
+
+    On a busy machine code waits for its turn, so it has up to `_PATIENCE` times as long until this
+    process has used `seconds` of CPU time. Within another such block the other's time goes on.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        has_time = time.monotonic() - began < _PATIENCE * seconds
+        if has_time and time.process_time() - used < _MOST_OF_IT * seconds:
+            return
+        raise Stopped(f"has not come to an end in {seconds:g} s")
+
+    began, used = time.monotonic(), time.process_time()
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)  # again if the code goes on
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if left:
+            left = max(left - (time.monotonic() - began), 0.001)
+            signal.setitimer(signal.ITIMER_REAL, left, again)

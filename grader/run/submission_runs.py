@@ -1,0 +1,175 @@
+"""Runs the stages of one submission as often as the judge asks, within one budget.
+
+What a run shows counts for the next ones: a notebook is loaded once, and an import that does not
+end is waited for less each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from grader.run.answers import Loaded, WorkerAnswers
+from grader.run.budget import Budget
+from grader.run.facts import StageFacts
+from grader.run.failures import Cancelled
+from grader.run.parts import Parts
+from grader.run.reader import Reader, SourceReader
+from grader.run.session import Checks
+from grader.run.solutions import References
+from grader.run.under_check import StageUnderCheck
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.submission import Submission
+
+_SPENT = (
+    "this submission used up its {seconds:g} seconds (submission_seconds in course.toml), so the "
+    "checks that were left have timed out"
+)
+
+
+class SubmissionRuns:
+    """The runs of one submission with one seed, on one device."""
+
+    def __init__(
+        self,
+        course: Course,
+        submission: Submission,
+        seed: int,
+        device: str,
+        interpreter: Interpreter,
+        checks: Checks,
+        reader: Reader,
+    ) -> None:
+        self._course = course
+        self._submission = submission
+        self._seed = seed
+        self._device = device
+        self._interpreter = interpreter
+        self._checks = checks
+        self.budget = Budget(
+            course.limits.submission_seconds,
+            lambda: time.process_time() + interpreter.processor_seconds(),
+        )
+        self.source = SourceReader(reader, submission, self.budget)
+        self._parts = Parts(course, submission, self.source)
+        self._known: dict[tuple[str, ...], StageFacts] = {}
+        self._load_seconds = course.limits.load_seconds
+        self._loaded: Loaded | None = None
+        self._answers: WorkerAnswers | None = None  # of the run that is under way
+        self._cancelled = False
+
+    def facts(self, stage: Stage, answered: Sequence[Stage] = ()) -> StageFacts:
+        """The facts on a stage, with the functions of the `answered` stages being the course's.
+
+        Each is found out once. Raises Cancelled after `cancel`.
+        """
+        key = (stage.slug, *(earlier.slug for earlier in answered))
+        if key not in self._known:
+            planned = self._checks.planned[stage.slug]
+            if not planned:
+                return StageFacts(stage.slug, (), ())
+            # The source is looked at first: without time for that no check may pass.
+            calls = self.source.calls(self._course, stage)
+            facts = replace(self._run(stage, answered), in_source=calls)
+            self._known[key] = facts.without_exchanges() if answered else facts
+        return replace(self._known[key], time_is_up=self.budget.is_spent)
+
+    def facts_of_part(self, stage: Stage, part: Submission) -> StageFacts:
+        """The facts on a stage of a part of the submission, run by itself. Raises Cancelled."""
+        return self._attempt(stage, (), part)[0]
+
+    def forget_exchanges(self, stage: Stage) -> None:
+        """Keep of a stage that has its verdict only how its cases ended."""
+        if (facts := self._known.get((stage.slug,))) is not None:
+            self._known[(stage.slug,)] = facts.without_exchanges()
+
+    def cancel(self) -> None:
+        """From another thread: end the call that is under way and begin no other case."""
+        self._cancelled = True
+        answers = self._answers
+        if answers is not None:
+            answers.abort()
+
+    def go_on(self) -> None:
+        """Raises Cancelled after `cancel`, and Spent if nothing is left of the budget."""
+        if self._cancelled:
+            raise Cancelled
+        self.budget.expect_some()
+
+    def close(self) -> None:
+        """Have done with the notebook that is loaded, if one is."""
+        if self._loaded is not None:
+            self._loaded.worker.release()
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What the report says about how the submission was run."""
+        yield from self._parts.notes
+        if self.budget.is_spent:
+            yield _SPENT.format(seconds=self._course.limits.submission_seconds)
+
+    def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
+        """One run of a stage, or a second one of less where a deadly cell has ended the first."""
+        parts = self._parts
+        facts, answers = self._attempt(stage, answered, parts.needed(stage))
+        is_notebook = self._submission.cells is not None
+        if not answers.died_at_import or not is_notebook or self.budget.is_spent:
+            return facts
+        if not parts.has_deadly_cell:
+            parts.has_deadly_cell = True
+            if parts.is_cut(stage):
+                return self._run(stage, answered)
+        needed = parts.needed(stage)
+        defined, answers = self._attempt(stage, answered, needed, only_definitions=True)
+        if answers.died_at_import or (answers.lacks and parts.is_cut(stage)):
+            return facts
+        parts.has_deadly_answer |= not answers.lacks
+        return defined
+
+    def _attempt(
+        self,
+        stage: Stage,
+        answered: Sequence[Stage],
+        part: Submission,
+        *,
+        only_definitions: bool = False,
+    ) -> tuple[StageFacts, WorkerAnswers]:
+        """What came of one run of a stage's checks; of cells perhaps `only_definitions` are run."""
+        references = References(self._interpreter, self._course, answered) if answered else None
+        is_whole = part is self._submission and part.cells is not None
+        keeps = is_whole and not answered and not only_definitions
+        loaded = None
+        if keeps:
+            loaded, self._loaded = self._loaded, None
+        try:
+            answers = WorkerAnswers(
+                self._interpreter,
+                self._course,
+                stage,
+                part,
+                answered=answered,
+                references=references,
+                keeps=keeps,
+                loaded=loaded,
+                load_seconds=self._load_seconds,
+                only_definitions=only_definitions,
+                budget=self.budget,
+            )
+            self._answers = answers
+            if self._cancelled:
+                answers.abort()
+            under_check = StageUnderCheck(stage, answers)
+            facts = self._checks.run(stage, under_check, self._seed, self._device)
+        finally:
+            self._answers = None
+            if keeps:
+                self._loaded = answers.loaded
+            if references is not None:
+                references.close()
+        if answers.has_no_end:
+            # Other stages, or other cells, may import it once more: they need not wait so long.
+            shortest = self._course.limits.call_seconds
+            self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
+        return facts, answers

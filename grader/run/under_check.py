@@ -1,0 +1,258 @@
+"""One stage of a submission as its checks use it: requests out, replies in, all on record."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.run.answers import Answers
+from grader.run.facts import CaseFact, Exchange, ForbiddenCall
+from grader.run.failures import (
+    AnswerError,
+    Crash,
+    SubmissionError,
+    Timeout,
+    WrongReturn,
+    submission_error,
+)
+from grader.run.transcripts import Key, Transcripts
+from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
+from grader.run.words import arguments, described
+from grader.run.worker.bridge import Caller, ChangedArgument
+from grader.run.worker.wire import Frame, WireError
+from grader.types.course import Stage
+
+_SEEDS = 1 << 31  # from which the first seed of a case's calls is drawn
+_RECORD_CAP = 32 << 20  # bytes that one stage's record may take
+
+
+class Diverged(BaseException):
+    """The check asks something else than it did before, for the same seed and the same replies."""
+
+
+@dataclass
+class Usage:
+    """Bytes of memory: the most that a block of calls took at once, what it held at its end."""
+
+    peak: int = 0
+    held: int = 0
+
+
+@dataclass
+class CaseRecord:
+    """What has happened in one case of a check, begun with the seed of its calls.
+
+    `last_call` and `last_target` are the last call of the learner's code, in words and by name. If
+    it `has_lacked`, an entry point was missing. `before` are method calls that go with the next
+    request, `given` the answers that are there before they are asked for.
+    """
+
+    seed: int = 0
+    exchanges: list[Exchange] = field(default_factory=list)
+    last_call: str = ""
+    last_target: str = ""
+    not_written: bool = False
+    has_lacked: bool = False
+    has_answered: bool = False
+    before: list[dict[str, Any]] = field(default_factory=list)
+    given: deque[tuple[Frame, Frame | AnswerError]] = field(default_factory=deque)
+    block: int = 0  # the number of the block that is being measured, 0 if there is none
+    blocks: int = 0
+
+    def next_seed(self) -> int:
+        """The seed of the next call."""
+        self.seed += 1
+        return self.seed
+
+
+class StageUnderCheck:
+    """One stage of a submission as its checks use it; `case` is the record of the one that runs."""
+
+    def __init__(self, stage: Stage, answers: Answers) -> None:
+        self.stage = stage
+        self._answers = answers
+        self._recorded = 0
+        self._trials: dict[str, Trial] = {}
+        self.case = CaseRecord()
+        # Which arguments a call may change here as it did there; all, where no check compares them.
+        self.is_watched: Callable[[Any], bool] = lambda array: True
+
+    def begin(self, seed: int) -> None:
+        """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
+        # The worker is sent it, and must not find out what the check draws its inputs with.
+        drawn = hashlib.sha256(f"call:{seed}".encode()).digest()
+        self.case = CaseRecord(int.from_bytes(drawn, "big") % _SEEDS)
+        self._answers.begin()
+
+    def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
+        """The fact on the case that was begun, if it is known for the answers that come.
+
+        If not, the check that runs next is given those answers before it asks for more.
+        """
+        try:
+            fact = transcripts.follow(key, self._put)
+        except AnswerError:
+            return None  # the check that meets it is told
+        if fact is not None:
+            self.case.given.clear()
+        return fact
+
+    def _put(self, request: Frame, known: Container[bytes]) -> Frame:
+        name = request.header.get("target", {}).get("function")
+        if name is not None:
+            self._answers.need(name)
+        try:
+            reply = self._answers.answer(request, known)
+        except AnswerError as error:
+            self.case.given.append((request, error))
+            raise
+        self.case.given.append((request, reply))
+        return reply
+
+    def end(self) -> tuple[Exchange, ...]:
+        """End a case: what passed between the check and the learner's code.
+
+        Nothing once a stage has passed more than the record may hold.
+        """
+        return tuple(self.case.exchanges) if self._recorded <= _RECORD_CAP else ()
+
+    @property
+    def over(self) -> str:
+        """Why no other case may begin, "" if one may."""
+        return self._answers.over
+
+    @property
+    def forbidden(self) -> tuple[ForbiddenCall, ...]:
+        """What the learner's code was seen to call although the stage forbids it."""
+        return self._answers.forbidden
+
+    def close(self) -> str:
+        """End the stage; returns what the learner's code printed."""
+        return self._answers.close()
+
+    def call(
+        self, caller: Caller, name: str, args: Any, kwargs: Any, *, code: str, **target: Any
+    ) -> Any:
+        """One call by a check, with the next seed; `name` stands for it in messages.
+
+        `code` is the function or "Class.method" whose code answers, "" if it is not the learner's:
+        then no message speaks of the call.
+        """
+        if code:
+            self.case.last_target = code
+            self.case.last_call = f"{name}({arguments(args, kwargs)})"
+        target["is_watched"] = self.is_watched
+        seed = self.case.next_seed()
+        try:
+            return caller.call(target.pop("target"), args, kwargs, seed=seed, **target)
+        except ChangedArgument as error:
+            raise WrongReturn(f"{name}(...) {error}") from None
+        except WireError as error:
+            raise WrongReturn(f"{name}(...) gave an answer that makes no sense: {error}") from None
+
+    def need(self, name: str) -> None:
+        """Have the entry point at hand. Raises AnswerError."""
+        self.case.has_lacked = True
+        self._answers.need(name)
+        self.case.has_lacked = False
+
+    def before_the_next(self, target: dict[str, Any], *args: Any) -> None:
+        """Have a method called before the next request is answered, which saves a round trip.
+
+        Nobody wants its result; its exception becomes the next request's.
+        """
+        self.case.before.append({"target": target, "args": list(args)})
+
+    def request(self, frame: Frame) -> Frame:
+        """Send one request of a check and return the reply. Raises AnswerError."""
+        if self.case.before:
+            frame = Frame({**frame.header, "before": self.case.before}, frame.data)
+            self.case.before = []
+        if self.case.block:
+            frame = Frame({**frame.header, "measured": self.case.block}, frame.data)
+        reply = self._answer(frame)
+        if "given" not in frame.header.get("target", {}):
+            self.case.has_answered = True
+        self._recorded += len(frame.data) + reply.size
+        if self._recorded <= _RECORD_CAP:
+            self.case.exchanges.append(Exchange(frame, reply))
+        return reply
+
+    def _answer(self, frame: Frame) -> Frame:
+        if not self.case.given:
+            return self._answers.answer(frame)
+        asked, outcome = self.case.given.popleft()
+        if asked != frame:
+            raise Diverged
+        if isinstance(outcome, AnswerError):
+            raise outcome
+        return outcome
+
+    @contextmanager
+    def measured(self) -> Iterator[Usage]:
+        """Have the calls in the block answered by a process of their own, whose memory is told."""
+        usage = Usage()
+        self.case.blocks += 1
+        self.case.block = self.case.blocks
+        try:
+            yield usage
+            said = self.request(Frame({"op": "usage"})).header.get("value")
+        finally:
+            self.case.block = 0
+        if not isinstance(said, dict) or not all(type(n) is int for n in said.values()):
+            raise WrongReturn(f"What the calls have taken cannot be told: {described(said)}")
+        usage.peak, usage.held = said.get("peak", 0), said.get("held", 0)
+
+    def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
+        """How the learner's tests do with what `name` stands for in each of the sources.
+
+        Each has a process of its own, a seed that nobody knows, a random place in the order and
+        other looks, so that nothing but what it does tells one from another. For a stage each is
+        tried once, in the first call that asks for it, whatever becomes of the others: a call with
+        fewer of them would tell what they are. Raises AnswerError.
+        """
+        self.need(fixture)
+        chance = random.SystemRandom()
+        new = [source for source in dict.fromkeys(sources) if source not in self._trials]
+        chance.shuffle(new)
+        words = vocabulary_of(new)
+        seed_of_call = self.case.next_seed()
+        self._trials.update(dict.fromkeys(new, Trial(ended="The grader did not get to it")))
+        for source in new:
+            seed = chance.getrandbits(32)
+            request = self._request(fixture, neutral(source, words, chance), name, seed)
+            self._trials[source] = self._trial(request)
+        if all(trial.verdict == "unwritten" for trial in self._trials.values()):
+            self.case.not_written = True
+            raise SubmissionError("Not written yet")
+        self.case.has_answered = True
+        for source in sources:
+            trial = self._trials[source]
+            # Tests that do not come to their end are not like those that nobody runs.
+            reply = Frame({"value": "ended" if trial.ended else trial.verdict})
+            request = self._request(fixture, source, name, seed_of_call)
+            self.case.exchanges.append(Exchange(request, reply))
+        return [self._trials[source] for source in sources]
+
+    def _request(self, fixture: str, source: str, name: str, seed: int) -> Frame:
+        target = {"function": fixture}
+        return Frame({"op": "try", "target": target, "given": source, "name": name, "seed": seed})
+
+    def _trial(self, request: Frame) -> Trial:
+        try:
+            return trial_of(self._answers.tried(request).header)
+        except (Crash, Timeout) as error:
+            return Trial(ended=str(error))
+        except WireError as error:
+            return Trial(ended=f"Your code's process answered with something else: {error}")
+
+    def fail(self, error: dict[str, Any]) -> Exception:
+        """The exception that an error reply describes."""
+        if error.get("stub") is True:
+            self.case.not_written = True
+        return submission_error(error)

@@ -1,0 +1,325 @@
+"""Why a stage fails, on one screen: what to fix first in full, the rest in a line each. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from grader.show.screen import MARGIN, Page, amount, count
+from grader.types.report import Cause, CheckResult, Outcome, Report, StageResult, Status
+
+ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
+LINES_WITH_ALL = 400
+NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
+TOO_SLOW = "This ran out of time and was stopped."
+
+_BODY = MARGIN + 2  # where a check's message stands
+# How many lines the message, the other causes and what was printed may take: the first that fits.
+_TIGHTER = (
+    *((10, 3, 5), (10, 2, 3), (9, 2, 2), (8, 1, 0), (7, 1, 0), (6, 1, 0), (5, 1, 0)),
+    *((4, 1, 0), (3, 1, 0), (2, 1, 0), (1, 1, 0)),
+)
+
+
+def failing_stage(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
+    """Why a stage fails and what to do next, on one screen."""
+    if stage.caused_by is not None:
+        yield from _fix_earlier(page, report, stage, stage.caused_by)
+        yield Text()
+        return
+    below = [*_waiting(page, report, stage), *_next(page, stage)]
+    below = [Text(), *below] if below else []
+    if len(report.stages) > 1:
+        below.append(Text())
+    yield from first_failure(page, report, stage, ROOM - len(below))
+    yield from below
+
+
+def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> list[Text]:
+    """Why a stage fails, in at most `room` lines."""
+    if stage.caused_by is not None:
+        return list(_fix_earlier(page, report, stage, stage.caused_by))[:room]
+    causes = stage.causes
+    lines: list[Text] = []
+    for message, others, printed in _TIGHTER:
+        lines = [*page.sentence(_stage_heading(page, stage)), *_perhaps(page, stage)]
+        if causes:
+            lines += _explained(page, causes[0], message)
+            lines += _rest(page, stage, causes[1:], others)
+        if stage.printed.strip():
+            lines += _printed(page, stage, printed)
+        if len(lines) <= room:
+            break
+    return lines[:room]
+
+
+def every_failure(page: Page, stage: StageResult) -> list[Text]:
+    """All failing checks of a stage with their whole messages, and what its code printed."""
+    lines: list[Text] = []
+    said: set[str] = set()  # diagnoses already shown: one sentence need not be read four times
+    for cause in stage.causes:
+        for group in _same_message(cause):
+            lines += [*_whole(page, group, said), Text()]
+    if stage.printed.strip():
+        lines += [*_printed(page, stage, LINES_WITH_ALL), Text()]
+    return lines or list(page.sentence(Text("No check fails.")))
+
+
+def every_failing_stage(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
+    """All that is known of why a stage fails."""
+    if stage.caused_by is not None:
+        yield from _fix_earlier(page, report, stage, stage.caused_by)
+        yield Text()
+    yield from page.sentence(_stage_heading(page, stage, every=True))
+    yield from _perhaps(page, stage)
+    yield Text()
+    yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
+    yield from _next(page, stage)
+    yield Text()
+
+
+def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:
+    """All that a stage's code printed."""
+    if stage.printed.strip():
+        yield from _printed(page, stage, LINES_WITH_ALL)
+        yield Text()
+
+
+# --- the first cause ---------------------------------------------------------------------------
+
+
+def _explained(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
+    """One cause in full, on one of its checks, and the titles of the others."""
+    check = cause.show
+    lost = check.max_score - check.score
+    yield from _title(page, check.outcome, check.title, lost)
+    yield from _outcome(page, check)
+    found = check.diagnosis
+    if found is not None:
+        yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
+        if found.place:
+            yield from page.verbatim(found.place, _BODY, limit=4)[0]
+    if check.message.strip():
+        text = _essence(check)
+        style = "dim" if check.outcome is Outcome.ERROR else ""
+        lines, left = page.verbatim(text, _BODY, style, limit=limit)
+        yield from lines[:-1] if left and len(lines) > 1 else lines
+        if left and len(lines) > 1:
+            yield Text(" " * _BODY + page.glyphs.more, "dim")
+    if cause.others:
+        yield from _also(page, cause)
+
+
+def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
+    if check.outcome is Outcome.ERROR:
+        yield from page.wrap(Text(NOT_YOURS, "magenta"), _BODY)
+    elif check.outcome is Outcome.TIMEOUT:
+        yield from page.wrap(Text(TOO_SLOW, "yellow"), _BODY)
+
+
+def _also(page: Page, cause: Cause) -> Iterator[Text]:
+    """A line for the other checks of a cause, with their titles as far as it reaches."""
+    how = "by this mistake" if cause.show.diagnosis else "in the same way"
+    verb = "fails" if len(cause.others) == 1 else "fail"
+    lost = cause.lost - (cause.show.max_score - cause.show.score)
+    points = f" (-{amount(lost)})" if lost > 0 else ""
+    titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
+    said = f"{count(len(cause.others), 'more check')} {verb} {how}{points}: {titles}"
+    yield Text(" " * _BODY).append_text(page.inline(page.word(said, page.width - _BODY)))
+
+
+_PART = re.compile(r"\n(?=  \S)")  # of a message: a labelled value, a frame, a row of a matrix
+_FRAME = re.compile(r"  (?!look at )\S.*, line \d+")
+_LOOK_AT = "  look at "
+_CALL = re.compile(r"\n  call {2,}")
+_CODE = re.compile(r" *(\d+) +(.*)")
+_LOOP = re.compile(r" *\d+ +(while|for) ")
+
+
+def _essence(check: CheckResult) -> str:
+    """A message without the code that is not needed: of the frames the last two are kept.
+
+    Of the lines that may hold the mistake, one is: that of a loop if there was no end, else the
+    last, where the answer leaves it. None is where a diagnosis points at the place.
+    """
+    parts = _PART.split(check.message.strip("\n"))
+    frames = [part for part in parts if _FRAME.match(part)]
+    kept = []
+    for part in parts:
+        if part in frames[:-2]:
+            continue
+        if part.startswith(_LOOK_AT):
+            if check.diagnosis is not None and check.diagnosis.place:
+                continue
+            part = _one_line(part, check.outcome is Outcome.TIMEOUT)
+        kept.append(part)
+    return "\n".join(kept)
+
+
+def _one_line(place: str, is_endless: bool) -> str:
+    """Of the lines where an answer is made the one to look at first."""
+    where, *code = place.split("\n")
+    loops = [line for line in code if _LOOP.match(line)] if is_endless else []
+    line = _CODE.match((loops or code[-1:] or [""])[0])
+    return f"{where.partition(', line')[0]}, line {line[1]}: {line[2]}" if line else where
+
+
+# --- the rest ----------------------------------------------------------------------------------
+
+
+def _rest(page: Page, stage: StageResult, causes: Sequence[Cause], limit: int) -> Iterator[Text]:
+    """A line for each further cause, as far as the lines reach."""
+    shown = causes if len(causes) <= limit else causes[: max(0, limit - 1)]
+    for cause in shown:
+        more = f" (and {len(cause.others)} more)" if cause.others else ""
+        lost = cause.lost
+        yield next(_title(page, cause.show.outcome, cause.show.title, lost, more))
+    left = sum(len(cause.checks) for cause in causes[len(shown) :])
+    if left:
+        words = f"{count(left, 'more check')} {'fails' if left == 1 else 'fail'}:"
+        yield from page.offer(words, f"grade {stage.slug} --all")
+
+
+def _title(
+    page: Page, outcome: Outcome, title: str, lost: float, more: str | None = None
+) -> Iterator[Text]:
+    """A check's title with the points it lost; on one line with `more` behind it."""
+    title = title.replace("\n", " ").strip()
+    if page.plain:
+        what = "The grader failed at" if outcome is Outcome.ERROR else "Failed"
+        points = f" Lost: {count(lost, 'point')}." if lost > 0 else ""
+        yield from page.sentence(page.inline(f"{what}: {title}{more or ''}.{points}"))
+        return
+    points = f"-{amount(lost)}" if lost > 0 else ""
+    mark, colour = (page.glyphs.failed, "red")
+    if outcome is Outcome.ERROR:
+        mark, colour = (page.glyphs.error, "magenta")
+    indent = MARGIN + 2
+    room = max(8, page.width - indent - len(points) - 1)
+    if more is not None:
+        drawn = page.inline(page.word(title, max(8, room - len(more))) + more)
+    else:
+        drawn = page.inline(title, "bold")
+    for number, part in enumerate(drawn.wrap(page.console, room, overflow="fold")):
+        part.rstrip()
+        line = Text(" " * MARGIN).append(mark if not number else " ", f"bold {colour}").append(" ")
+        line.append_text(part)
+        if not number:
+            line.append(" " * (page.width - line.cell_len - len(points)) + points, colour)
+        yield line
+
+
+def _same_message(cause: Cause) -> list[list[CheckResult]]:
+    """The checks of a cause, those with the very same message together."""
+    groups: dict[str, list[CheckResult]] = {}
+    for check in cause.checks:
+        groups.setdefault(check.message.strip(), []).append(check)
+    return list(groups.values())
+
+
+def _whole(page: Page, group: Sequence[CheckResult], said: set[str]) -> Iterator[Text]:
+    """The checks that have one message, and all of it."""
+    for check in group:
+        yield from _title(page, check.outcome, check.title, check.max_score - check.score)
+    check = group[0]
+    yield from _outcome(page, check)
+    found = check.diagnosis
+    if found is not None and found.id in said:
+        yield from page.wrap(Text("The same mistake as above", "dim"), _BODY)
+    elif found is not None:
+        said.add(found.id)
+        yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
+        if found.place:
+            yield from page.verbatim(found.place, _BODY, limit=LINES_WITH_ALL)[0]
+    if check.message.strip():
+        style = "dim" if check.outcome is Outcome.ERROR else ""
+        lines, left = page.verbatim(check.message, _BODY, style, limit=LINES_WITH_ALL)
+        yield from lines
+        yield from _left_out(page, left)
+
+
+def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
+    if limit <= 0:
+        much = count(len(stage.printed.strip().split("\n")), "line")
+        yield from page.offer(f"Your code printed {much}:", f"grade {stage.slug} --all")
+        return
+    yield from page.sentence(Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
+    lines, left = page.verbatim(stage.printed.strip("\n"), _BODY, gutter=True, limit=limit)
+    yield from lines
+    yield from _left_out(page, left)
+
+
+def _left_out(page: Page, left: int) -> Iterator[Text]:
+    if left:
+        yield Text(" " * _BODY + f"{page.glyphs.more} {count(left, 'more line')}", "dim")
+
+
+# --- around it ---------------------------------------------------------------------------------
+
+
+def _stage_heading(page: Page, stage: StageResult, *, every: bool = False) -> Text:
+    checks = [check for check in stage.checks if check.outcome is not Outcome.SKIPPED]
+    bad = [check for check in checks if check.outcome is not Outcome.PASSED]
+    name = Text(page.word(stage.slug), "bold")
+    if not bad:
+        if stage.status is Status.ERROR:
+            return name.append(": ").append(NOT_YOURS)
+        return name.append(" does not pass yet")
+    if all(check.outcome is Outcome.ERROR for check in bad):
+        return name.append(f": the grader could not finish {len(bad)} of {count(len(checks))}")
+    verb = "does" if len(bad) == 1 else "do"
+    first = ". Fix this first:" if len(stage.causes) > 1 and not every else ":"
+    return name.append(f": {len(bad)} of {count(len(checks))} {verb} not pass yet{first}")
+
+
+def _fix_earlier(page: Page, report: Report, stage: StageResult, cause: str) -> Iterator[Text]:
+    standing = {earlier.slug: earlier.status for earlier in report.stages}.get(cause)
+    this, that = page.word(stage.slug), page.word(cause)
+    if standing is Status.NOT_STARTED:
+        why, advice = " fails only because it uses {}, which is not written yet.", "Write"
+    elif standing is Status.FAILED:
+        why, advice = " fails only because {} does.", "Fix"
+    else:
+        why, advice = " fails only because {} is not right yet.", "Fix"
+    before, after = why.split("{}")
+    line = Text().append(this, "bold").append(before).append(that, "bold").append(after)
+    yield from page.sentence(line)
+    if stage.score == stage.max_score:
+        yield from page.sentence(
+            Text("You still get its points: with the course's version of that stage it passes.")
+        )
+    yield from page.offer(f"{advice} that one first:", f"grade {that}")
+
+
+def _perhaps(page: Page, stage: StageResult) -> Iterator[Text]:
+    """The earlier stage to fix first, where it cannot be known that it is the cause."""
+    if stage.perhaps is not None:
+        earlier = page.word(stage.perhaps)
+        line = Text("It uses ").append(earlier, "bold").append(", which does not pass yet: ")
+        yield from page.sentence(line.append("that may be why, so begin there."))
+
+
+def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
+    waiting = [later.slug for later in report.stages if later.caused_by == stage.slug]
+    if waiting:
+        verb = "fails" if len(waiting) == 1 else "fail"
+        yield from page.sentence(
+            Text(page.word(f"{listed(waiting)} {verb} only because of {stage.slug}."))
+        )
+
+
+def _next(page: Page, stage: StageResult) -> Iterator[Text]:
+    """What to type next."""
+    theirs = (Outcome.FAILED, Outcome.TIMEOUT)
+    first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
+    if first is not None and stage.caused_by is None:
+        yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
+        if _CALL.search(first.message):  # else nothing of the learner's was called
+            yield from page.offer("To run it yourself: ", f"grade repro {first.id}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,246 @@
+"""The scoreboard: a line a stage, the total, and the quiet facts about the run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from grader.show.failure import listed
+from grader.show.screen import GAP, MARGIN, SHORTEST_TITLE, Page, amount, count, screen
+from grader.types.progress import StageProgress
+from grader.types.report import Outcome, Report, StageResult, Status
+
+CHANGED = "changed, not judged yet"
+VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
+
+
+@screen
+def scoreboard(page: Page, report: Report) -> Iterator[Text]:
+    """One line a stage (mark, title, slug, bar, points, status) and the total."""
+    if page.plain:
+        yield from _plain_scoreboard(page, report)
+        return
+    columns = _columns(page, report)
+    core = [stage for stage in report.stages if not stage.bonus]
+    bonus = [stage for stage in report.stages if stage.bonus]
+    is_one = len(report.stages) == 1  # then the reason of its failure is to fit beside it
+    yield Text()
+    if not is_one:
+        yield _heading(page, report)
+        yield Text()
+    for stage in core:
+        yield _stage_line(page, stage, columns)
+    if core and bonus:
+        yield Text()
+        yield Text(" " * (MARGIN + 1 + GAP)).append("Bonus", "dim")
+    for stage in bonus:
+        yield _stage_line(page, stage, columns)
+    if len(report.stages) > 1:
+        yield Text()
+        yield _total_line(page, report, columns)
+    yield Text()
+
+
+@screen
+def footnotes(page: Page, report: Report) -> Iterator[Text]:
+    """The quiet facts about the run: skipped checks and the report's notes. May be empty."""
+    skipped: dict[str, int] = {}
+    for stage in report.stages:
+        for check in stage.checks:
+            if check.outcome is Outcome.SKIPPED:
+                skipped[check.message.strip()] = skipped.get(check.message.strip(), 0) + 1
+    lines = [
+        f"{count(number)} skipped, at no cost" + (f": {reason}" if reason else "")
+        for reason, number in skipped.items()
+    ]
+    if len(report.stages) == 1 and not page.plain:
+        lines.append(", ".join((report.submission, report.device, *report.notes)))
+    else:
+        lines += report.notes
+    for line in lines:
+        yield from page.wrap(Text(page.word(line), "dim"), MARGIN)
+    if len(report.stages) != 1 and lines:
+        yield Text()
+
+
+def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
+    """The word for where a stage stands; `is_partial` if visible checks alone have said so."""
+    if is_partial and of is Status.PASSED:
+        return _VISIBLE.word
+    return _look(of).word
+
+
+def unjudged(known: StageProgress) -> str:
+    """The words for a stage of which there is no verdict on the present text."""
+    return CHANGED if known.is_changed else "not judged yet"
+
+
+def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
+    """What it means that nothing visible is wrong with these stages of a student's copy."""
+    results = list(stages)
+    unchecked = [page.word(result.slug) for result in results if not result.checks]
+    if len(unchecked) < len(results):
+        slug = f"{page.word(results[0].slug)}: y" if len(results) == 1 else "Y"
+        yield from page.sentence(Text(f"{slug}{VISIBLE_PASS[1:]}", "bold green"))
+    if unchecked:
+        has, it = ("has", "it is") if len(unchecked) == 1 else ("have", "they are")
+        line = f"{listed(unchecked)} {has} no visible checks: {it} graded on submission."
+        yield from page.sentence(Text(line))
+
+
+def mark(page: Page, of: Status | StageResult) -> Text:
+    """The sign for where a stage stands."""
+    look = _look(of)
+    style = look.colour if look.quiet else f"bold {look.colour}"
+    return Text(getattr(page.glyphs, look.glyph), style)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How the standing of a stage is drawn: its glyph, its word, and the colours of a line."""
+
+    glyph: str
+    word: str
+    colour: str
+    bar: str
+    quiet: bool = False
+
+
+_LOOKS = {
+    Status.PASSED: _Look("passed", "passed", "green", "green"),
+    Status.FAILED: _Look("failed", "failed", "red", "yellow"),
+    Status.NOT_STARTED: _Look("not_started", "not started", "dim", "dim", quiet=True),
+    Status.ERROR: _Look("error", "error", "magenta", "magenta"),
+}
+_WAITING = _Look("waiting", "waiting", "yellow", "yellow")
+# Of a student's copy: more checks than the visible ones decide, or all of them.
+_VISIBLE = _Look("passed", "visible ok", "green", "green")
+_UNCHECKED = _Look("passed", "unchecked", "yellow", "yellow")
+_STATUS_WIDTH = len("not started")
+
+
+def _look(of: Status | StageResult) -> _Look:
+    if isinstance(of, Status):
+        return _LOOKS[of]
+    if of.caused_by is not None and of.status is Status.FAILED:
+        return _WAITING
+    if of.is_partial and of.status is Status.PASSED:
+        return _VISIBLE if of.checks else _UNCHECKED
+    return _LOOKS[of.status]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The widths of the scoreboard's columns; 0 leaves a column out."""
+
+    title: int
+    slug: int
+    bar: int
+    score: int
+    max_score: int
+    status: int
+
+    @property
+    def points(self) -> int:
+        return self.score + len(" / ") + self.max_score
+
+    @property
+    def width(self) -> int:
+        columns = (1, self.title, self.slug, self.bar, self.points, self.status)
+        return MARGIN + sum(column + GAP for column in columns if column) - GAP
+
+
+def _columns(page: Page, report: Report) -> _Columns:
+    """The roomiest columns that fit: first the bar shrinks, then titles are cut, then left out."""
+    scores = [(stage.score, stage.max_score) for stage in report.stages]
+    scores.append((report.score, report.max_score))
+    fixed = {
+        "slug": max((cell_len(page.word(stage.slug)) for stage in report.stages), default=5),
+        "score": max(len(amount(points)) for both in scores for points in both),
+        "max_score": max(len(amount(max_score)) for _, max_score in scores),
+    }
+    title = max((cell_len(page.word(stage.title)) for stage in report.stages), default=5)
+    choices = [_Columns(title=title, bar=bar, status=_STATUS_WIDTH, **fixed) for bar in _BARS]
+    spare = page.width - _Columns(title=0, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed).width - GAP
+    if spare >= SHORTEST_TITLE:
+        choices.append(_Columns(title=spare, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed))
+    choices += [_Columns(title=0, bar=bar, status=_STATUS_WIDTH, **fixed) for bar in (*_BARS, 0)]
+    choices.append(_Columns(title=0, bar=0, status=0, **fixed))
+    return next((choice for choice in choices if choice.width <= page.width), choices[-1])
+
+
+_BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
+
+
+def _plain_scoreboard(page: Page, report: Report) -> Iterator[Text]:
+    """One fact a line, in words."""
+    yield from page.sentence(Text(f"{page.word(report.course)}."))
+    yield from page.sentence(Text(page.word(f"Graded: {report.submission}, on {report.device}.")))
+    for stage in report.stages:
+        what = f"{page.word(stage.slug)}: {_look(stage).word}, "
+        what += f"{amount(stage.score)} of {amount(stage.max_score)} points"
+        yield from page.sentence(Text(f"{what}{', bonus' if stage.bonus else ''}."))
+    if len(report.stages) > 1:
+        bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
+        what = "Total of visible checks" if report.is_partial else "Total"
+        total = f"{what}: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
+        yield from page.sentence(Text(total))
+    yield Text()
+
+
+def _heading(page: Page, report: Report) -> Text:
+    course = page.word(report.course, page.width - MARGIN)
+    facts = f"{report.submission}, {report.device}"
+    room = page.width - MARGIN - cell_len(course) - 3
+    line = Text(" " * MARGIN).append(course, "bold")
+    return line.append("   " + page.word(facts, room), "dim") if room > 8 else line
+
+
+def _stage_line(page: Page, stage: StageResult, columns: _Columns) -> Text:
+    look = _look(stage)
+    plain = "dim" if look.quiet else ""
+    line = Text(" " * MARGIN).append_text(mark(page, stage))
+    if columns.title:
+        line.append(" " * GAP + page.column(stage.title, columns.title), plain)
+    slug_style = "dim" if columns.title else plain
+    line.append(" " * GAP + page.column(stage.slug, columns.slug), slug_style)
+    _append_bar(page, line, stage.score, stage.max_score, columns.bar, look.bar)
+    line.append(" " * GAP + _points(stage.score, stage.max_score, columns), plain)
+    if columns.status:
+        line.append(" " * GAP).append(look.word, look.colour)
+    return line
+
+
+def _total_line(page: Page, report: Report, columns: _Columns) -> Text:
+    line = Text(" " * (MARGIN + 1))
+    label = columns.title + GAP + columns.slug if columns.title else columns.slug
+    line.append(" " * GAP + page.column("Visible" if report.is_partial else "Total", label), "bold")
+    if report.max_score:
+        done = report.score >= report.max_score
+        colour = "green" if done else "yellow"
+        _append_bar(page, line, report.score, report.max_score, columns.bar, colour)
+        line.append(" " * GAP + _points(report.score, report.max_score, columns), "bold")
+    if report.bonus:
+        line.append(" " * GAP).append(f"+{amount(report.bonus)} bonus", "green")
+    return line
+
+
+def _append_bar(
+    page: Page, line: Text, score: float, max_score: float, width: int, colour: str
+) -> None:
+    """A bar that is full only for full points and empty only for none."""
+    if not width:
+        return
+    filled = round(width * score / max_score) if max_score > 0 else 0
+    if 0 < score < max_score:
+        filled = min(max(filled, 1), width - 1)
+    filled = min(max(filled, 0), width)
+    line.append(" " * GAP).append(page.glyphs.full * filled, colour)
+    line.append(page.glyphs.empty * (width - filled), "dim")
+
+
+def _points(score: float, max_score: float, columns: _Columns) -> str:
+    return f"{amount(score):>{columns.score}} / {amount(max_score):<{columns.max_score}}"

@@ -1,0 +1,193 @@
+"""No submission costs more than `submission_seconds`, whatever it does and however it is graded.
+
+The folders are those of ../costly.py, the course is the tiny one with a small budget.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.classes.grading import all_graded
+from grader.engine import Engine, Request, with_engine
+from grader.read.course_file import read_course
+from grader.run.solutions import solution_files
+from grader.types.report import Outcome, Report, Status
+from grader.types.submission import Submission
+
+KIT = Path(__file__).parents[1]
+SECONDS = 3.0
+MORE = 3.0  # seconds that a busy machine may add to one step
+MEBIBYTES = 700  # that the checker's memory may grow by: a few times an array at its cap
+WHOLE = read_course(KIT / "courses" / "tiny" / "course.toml")
+TINY = replace(WHOLE, limits=replace(WHOLE.limits, submission_seconds=SECONDS))
+RIGHT = solution_files(TINY)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")
+
+
+def _costly() -> Mapping[str, Submission]:
+    spec = importlib.util.spec_from_file_location("costly", KIT / "costly.py")
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.costly(TINY)  # type: ignore[no-any-return]
+
+
+COSTLY = _costly()
+QUICK = ("keys of one hash", "sleeps almost as long as it may")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What grading one submission took."""
+
+    report: Report
+    wall: float
+    processor: float  # seconds of this process and of the workers
+    mebibytes: float  # by which the most memory that this process ever had has grown
+
+
+def graded(names: list[str]) -> dict[str, Cost]:
+    """What each of these folders costs, graded by one engine, and that an honest one passes."""
+
+    def body(engine: Engine) -> dict[str, Cost]:
+        found = {name: measured(engine, COSTLY[name]) for name in names}
+        honest = engine.grade(Request(Submission("honest", RIGHT), TINY.stages[:1], 1))
+        assert honest.score == honest.max_score
+        return found
+
+    return with_engine(TINY, TINY.stages, "cpu", body)
+
+
+def measured(engine: Engine, submission: Submission) -> Cost:
+    def processor() -> float:
+        return time.process_time() + engine.interpreter.processor_seconds()
+
+    def most() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    start, used, before = time.monotonic(), processor(), most()
+    report = engine.grade(Request(submission, TINY.stages, 1))
+    return Cost(report, time.monotonic() - start, processor() - used, most() - before)
+
+
+def expect_bounded(cost: Cost) -> None:
+    assert cost.wall < SECONDS + MORE
+    assert cost.processor < SECONDS + MORE * (os.cpu_count() or 1)
+    assert cost.mebibytes < MEBIBYTES
+    checks = [check for stage in cost.report.stages for check in stage.checks]
+    assert len(checks) >= 7, "every planned check has its result"
+    assert not [check for check in checks if check.outcome is Outcome.ERROR]
+    assert all(len(check.message) < 11_000 for check in checks)
+    assert cost.report.score <= 1  # who raises the right error everywhere gets one check's points
+
+
+def test_the_worst_folders_cost_no_more_than_they_may() -> None:
+    for cost in graded(list(QUICK)).values():
+        expect_bounded(cost)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in COSTLY if name not in QUICK])
+def test_no_known_folder_costs_more_than_it_may(name: str) -> None:
+    expect_bounded(graded([name])[name])
+
+
+SLEEPS = COSTLY["sleeps almost as long as it may"].files
+
+
+def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met() -> None:
+    files = {**SLEEPS, "moving_average.py": RIGHT["moving_average.py"]}
+
+    def body(engine: Engine) -> Report:
+        return engine.grade(Request(Submission("mixed", files), TINY.stages, 1))
+
+    report = with_engine(TINY, TINY.stages, "cpu", body)
+    average, smooth, roughness = report.stages
+    assert average.status is Status.PASSED and average.score == average.max_score
+    assert smooth.status is roughness.status is Status.FAILED
+    (last,) = roughness.checks
+    assert last.outcome is Outcome.TIMEOUT
+    assert last.message.startswith("Not checked: your submission has used up all of its 3 seconds.")
+    assert any("submission_seconds in course.toml" in note for note in report.notes)
+    assert report.seconds >= SECONDS
+
+
+def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
+    """All checks pass, and there is nothing left of the budget when they have."""
+    stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
+    course = replace(
+        TINY,
+        stages=(stage, *TINY.stages[1:]),
+        limits=replace(TINY.limits, submission_seconds=2.0),
+    )
+    slow = (
+        "import time\nimport numpy\nleft = [11]\n\n"
+        "def moving_average(values, width):\n    ### BEGIN SOLUTION\n"
+        "    left[0] -= 1\n    if not left[0]:\n        time.sleep(1.9)\n"
+    )
+    never = "    if width == 99:\n        numpy.convolve(values, values)\n"
+    right = RIGHT["moving_average.py"].decode().partition("### BEGIN SOLUTION\n")[2]
+    code = f"import numpy as np\n{slow}{never}{right}".encode()
+
+    def body(engine: Engine) -> Report:
+        return engine.grade(Request(Submission("sly", {stage.file_name: code}), (stage,), 1))
+
+    report = with_engine(course, (stage,), "cpu", body)
+    assert report.score == 0
+
+
+def test_the_budget_holds_in_a_thread_too() -> None:
+    """`grade watch` grades in one, where no timer of the system could interrupt it."""
+    found: list[Report] = []
+
+    def body(engine: Engine) -> None:
+        found.append(engine.grade(Request(COSTLY[QUICK[1]], TINY.stages, 1)))
+
+    thread = threading.Thread(target=with_engine, args=(TINY, TINY.stages, "cpu", body))
+    thread.start()
+    thread.join()
+    assert SECONDS <= found[0].seconds < SECONDS + MORE
+
+
+def test_a_worker_with_many_threads_has_no_more_processor_time() -> None:
+    """The system ends it in the middle of a call when the submission has no more left."""
+    limits = replace(TINY.limits, call_seconds=60, submission_seconds=2.0)
+    code = COSTLY["is busy almost as long as it may"].files["roughness.py"]
+    files = {"roughness.py": code.replace(b"busy(1.9)", b"busy(50)")}
+
+    def body(engine: Engine) -> Report:
+        return engine.grade(Request(Submission("busy", files), TINY.stages[2:], 1))
+
+    start = os.times()
+    with_engine(replace(TINY, limits=limits), TINY.stages[2:], "cpu", body)
+    end = os.times()
+    assert end.children_user - start.children_user < 2 + MORE + 2  # and the interpreter's start
+
+
+def test_a_class_is_graded_in_time_whatever_one_of_it_does() -> None:
+    """In lanes each submission has a budget of its own."""
+    jobs = [COSTLY[QUICK[0]], Submission("honest", RIGHT), COSTLY[QUICK[1]]]
+    stages = TINY.stages[:2]
+
+    def work(engine: Engine) -> Callable[[Submission], Report]:
+        return lambda job: engine.grade(Request(job, stages, 1))
+
+    def body(engine: Engine) -> list[tuple[Submission, Any]]:
+        return list(all_graded(engine, jobs, 2, stages, 1, work))
+
+    found = {job.name: report for job, report in with_engine(TINY, stages, "cpu", body)}
+    assert found["honest"].score == found["honest"].max_score
+    for name in QUICK:
+        assert found[name].seconds < SECONDS + MORE and found[name].score == 0

@@ -1,0 +1,88 @@
+"""Jobs in forks: what each gives, and how one is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.authoring.mutants.forks import Bounds, Lost, in_forks
+from grader.run.lanes import can_fork
+
+pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+
+BOUNDS = Bounds(seconds=0.2, memory=64 << 20)
+
+
+def behave(job: str) -> Any:
+    """Do what the job says."""
+    match job:
+        case "hang":
+            while True:
+                pass
+        case "sleep":
+            time.sleep(60)
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "leave":
+            os._exit(0)
+        case "eat":
+            return len(bytearray(1 << 30))
+        case "talk":
+            print("to nobody")  # noqa: T201
+    return [job, os.getpid()]
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_each_job_has_a_process_of_its_own(lanes: int) -> None:
+    found = dict(in_forks("abcdef", behave, lambda: BOUNDS, lanes=lanes))
+    assert {job: said[0] for job, said in found.items()} == {job: job for job in "abcdef"}
+    assert len({said[1] for said in found.values()} | {os.getpid()}) == 7
+
+
+@pytest.mark.parametrize(
+    "job, lost",
+    [
+        ("hang", Lost.TIMED_OUT),
+        ("sleep", Lost.TIMED_OUT),
+        ("die", Lost.CRASHED),
+        ("leave", Lost.CRASHED),
+        ("eat", Lost.CRASHED),
+    ],
+)
+def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job: str, lost: Lost) -> None:
+    first, second = in_forks([job, "talk"], behave, lambda: BOUNDS)
+    assert first == (job, lost)
+    assert second[1][0] == "talk"
+
+
+def test_a_large_result_comes_whole() -> None:
+    ((_, said),) = in_forks([1], lambda job: "x" * (1 << 20), lambda: BOUNDS)
+    assert len(said) == 1 << 20
+
+
+def test_a_job_finds_the_process_as_it_is_when_it_is_taken_up() -> None:
+    known: list[int] = []
+    seen = []
+    for _, said in in_forks([1, 2, 3], lambda job: len(known), lambda: BOUNDS):
+        seen.append(said)
+        known.append(said)
+    assert seen == [0, 1, 2]
+
+
+def test_closing_it_ends_every_process(tmp_path: Path) -> None:
+    def work(job: int) -> None:
+        (tmp_path / str(os.getpid())).touch()
+        if job:
+            time.sleep(60)
+
+    with closing(in_forks([0, 1, 2], work, lambda: Bounds(60, 64 << 20), lanes=3)) as forks:
+        next(forks)
+    for file in tmp_path.iterdir():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(file.name), 0)

@@ -1,0 +1,67 @@
+"""The tables of scores that other systems write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.channels.scores import parse_scores, parse_table
+from grader.types.errors import KitError
+
+
+@pytest.mark.parametrize(
+    "text, rows, between",
+    [
+        ("a,b\r\n1,2\r\n", [["a", "b"], ["1", "2"]], ","),
+        ("\ufeffa;b\n1,5;2\n", [["a", "b"], ["1,5", "2"]], ";"),
+        ('a,b\n"x\ny",2\n\n', [["a", "b"], ["x\ny", "2"]], ","),
+        ("", [], ","),
+    ],
+)
+def test_a_table_of_either_kind(text: str, rows: list[list[str]], between: str) -> None:
+    assert parse_table(text, "t.csv") == (rows, between)
+
+
+EXPORT = (
+    "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
+    "raw_score,late_submission_penalty,score,max_score\n"
+)
+
+
+def test_the_export_of_nbgrader_which_quotes_nothing() -> None:
+    text = EXPORT + "a,,2026-01-01,ada,Byron, Lady,Ada,,9.0,1.0,8.0,10.0\n"
+    assert parse_scores(text, None, "x").by_login == {"ada": 8.0}
+
+
+def test_who_has_handed_nothing_in_has_no_score() -> None:
+    text = EXPORT + "a,,,bob,,,,0.0,0.0,0.0,10.0\na,,2026-01-01,cyn,,,,0.0,0.0,0.0,10.0\n"
+    found = parse_scores(text, "a", "x")
+    assert found.by_login == {"cyn": 0.0}
+    assert found.max_score == 10
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    for score in ("", "inf", "nan", "A-"):
+        with pytest.raises(KitError, match=r"x:2: .* is not a score"):
+            parse_scores(f"student_id,score\nada,{score}\n", None, "x")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of nbgrader's own libraries
+def test_what_nbgrader_itself_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = pytest.importorskip("nbgrader.api")
+    from nbgrader.plugins import CsvExportPlugin
+
+    scripts = str(Path(sys.executable).parent)  # nbgrader starts alembic
+    monkeypatch.setenv("PATH", scripts + os.pathsep + os.environ["PATH"])
+    with api.Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
+        for name in ("heads", "tails"):
+            gradebook.add_assignment(name)
+            gradebook.add_student(name[0], first_name="A", last_name="B, C")
+            gradebook.add_submission(name, name[0], timestamp="2026-01-02 03:04:05 UTC")
+        CsvExportPlugin(to=str(tmp_path / "grades.csv")).export(gradebook)
+    found = parse_scores((tmp_path / "grades.csv").read_text(encoding="utf-8"), "heads", "x")
+    assert found.by_login == {"h": 0.0}

@@ -1,0 +1,393 @@
+"""The students' copy holds what they need to be graded and nothing that they must not see."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.channels.leaks import Leak, leaks, secret_lines
+from grader.channels.student_copy import partial_toml, student_files, student_project, zipped
+from grader.channels.visible_checks import visible_checks
+from grader.read.course_file import parse_course, read_course
+from grader.read.stubs import read_stub
+from grader.types.course import Course, Stage
+from grader.types.errors import CourseError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[3]
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+COURSE = read_course(ROOT / "course.toml")
+FOLD = Stage("fold", "Fold a sheet", 10, False, (), (), Path("birds"))
+
+CHECKS = '''"""The hidden checks of fold: see test_torn for how sheets tear."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+Sheet = tuple[int, ...]
+SIZES, TORN = [1, 2], [3]
+WIDE = 4  # wider than the torn ones
+SECRET = 5
+NARROW = 6; THIN = 7
+
+# --- hidden: what tears ---
+
+
+def halved(sheet: Sheet) -> float:
+    """Half."""
+    # inside, so it stays
+    return math.floor(sheet[0] / WIDE)
+
+
+def tear(sheet):
+    return SECRET
+
+
+def result(sheet):
+    """A helper that has the name of a variable elsewhere."""
+    return tear(sheet)
+
+
+@pytest.fixture
+def paper() -> int:
+    return NARROW
+
+
+@pytest.fixture(name="pen")
+def _a_pen() -> int:
+    return 8
+
+
+@pytest.fixture(autouse=True)
+def _always() -> None:
+    assert math.pi
+
+
+@pytest.fixture
+def scissors() -> int:
+    return THIN
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize(
+    "size", SIZES  # the smallest first
+)
+def test_values(submission: Any, size: int, paper: int) -> None:
+    """It folds"""
+    result = submission.fold((size,))
+    assert result == halved((size,))
+
+
+@pytest.mark.points(1, stand_in="torn")
+@pytest.mark.usefixtures("pen")
+def test_gpu(submission: Any) -> None:
+    """It folds elsewhere"""
+
+
+@pytest.mark.points(3)
+def test_torn(submission: Any, scissors: int) -> None:
+    """It does not tear"""
+    assert submission.fold(TORN) == tear(TORN)
+'''
+VISIBLE = '''"""Fold a sheet: the visible checks; more checks run on submission."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+Sheet = tuple[int, ...]
+SIZES, TORN = [1, 2], [3]
+WIDE = 4
+NARROW = 6
+
+
+def halved(sheet: Sheet) -> float:
+    """Half."""
+    # inside, so it stays
+    return math.floor(sheet[0] / WIDE)
+
+
+@pytest.fixture
+def paper() -> int:
+    return NARROW
+
+
+@pytest.fixture(name="pen")
+def _a_pen() -> int:
+    return 8
+
+
+@pytest.fixture(autouse=True)
+def _always() -> None:
+    assert math.pi
+
+
+@pytest.mark.points(2)
+@pytest.mark.parametrize(
+    "size", SIZES  # the smallest first
+)
+def test_values(submission: Any, size: int, paper: int) -> None:
+    """It folds"""
+    result = submission.fold((size,))
+    assert result == halved((size,))
+
+
+@pytest.mark.points(1)
+@pytest.mark.usefixtures("pen")
+def test_gpu(submission: Any) -> None:
+    """It folds elsewhere"""
+'''
+
+
+def shown(*visible: str, source: str = CHECKS) -> str:
+    return visible_checks(source, replace(FOLD, visible=visible))
+
+
+# --- the visible checks ------------------------------------------------------------------------
+
+
+def test_visible_checks_keep_what_they_reach_and_no_more() -> None:
+    assert shown("values", "gpu") == VISIBLE
+    assert shown("values", "gpu", source=CHECKS.replace("\n", "\r\n")) == VISIBLE
+
+
+def test_a_check_that_stands_in_and_is_visible_goes_on_to_do_so() -> None:
+    assert '@pytest.mark.points(1, stand_in="torn")' in shown("gpu", "torn")
+
+
+def test_what_a_name_is_changed_by_goes_along() -> None:
+    source = "A = [1]\nB = 2\nA += [B]\npytestmark = B\n\ndef test_a():\n    assert A\n"
+    kept = shown("a", source=source)
+    assert "A = [1]\nB = 2\nA += [B]\npytestmark = B\n" in kept
+
+
+def test_no_visible_check_leaves_a_file_without_any() -> None:
+    assert shown() == '"""Fold a sheet: its checks run on submission; none is visible."""\n'
+
+
+@pytest.mark.parametrize(
+    "source, visible, said",
+    [
+        (CHECKS, "vlaues", r"'fold': visible: there is no check 'vlaues' \(did you mean 'values'"),
+        (CHECKS, "test_values", r"no check 'test_values' \(did you mean 'values'\?\)"),
+        (CHECKS, "qqqq", r"there is no check 'qqqq'$"),
+        (CHECKS, "halved", "there is no check 'halved'"),
+        ("def test_a(:", "a", r"tests/checks/test_fold.py:1: SyntaxError"),
+        (
+            'def test_a():\n    """As test_b"""\ndef test_b(): pass\n',
+            "a",
+            r"test_fold.py: a visible check, or what it uses, mentions the hidden test_b",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_the_authors_fault(source: str, visible: str, said: str) -> None:
+    with pytest.raises(CourseError, match=said):
+        shown(visible, source=source)
+
+
+# --- course.toml and pyproject.toml ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "partial = false\n"])
+def test_the_copy_says_of_itself_that_it_is_partial(before: str) -> None:
+    text = before + (ROOT / "course.toml").read_text(encoding="utf-8")
+    copy = partial_toml(text)
+    assert "# The course: stages in the order" in copy
+    course = parse_course(tomllib.loads(copy), ROOT)
+    assert course.is_partial
+    assert replace(course, is_partial=False) == COURSE
+
+
+def test_the_project_is_the_kits_without_what_only_its_development_needs() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    kit, copy = tomllib.loads(text), tomllib.loads(student_project(text, 'Paper "birds"'))
+    assert set(copy) == {"build-system", "project", "tool"} and set(copy["tool"]) == {"hatch"}
+    extras = copy["project"].pop("optional-dependencies")
+    assert extras == {"notebook": kit["project"].pop("optional-dependencies")["notebook"]}
+    assert copy["project"] == {**kit["project"], "description": 'Paper "birds"'}
+    assert "solutions" not in str(copy["tool"]["hatch"])
+
+
+# --- secrets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line, found",
+    [
+        ("    return sheet // 2  # half of it", True),
+        ("return sheet // 2", True),
+        ("return sheet // ...", False),
+        ("`return sheet // 2` is short", False),
+        ("it says `sheet.fold(corner, other_corner).press()`", True),
+    ],
+)
+def test_a_line_leaks_whole_and_a_long_one_as_a_part_of_another(line: str, found: bool) -> None:
+    secrets = {"return sheet // 2": "solutions/fold.py:3"}
+    secrets["sheet.fold(corner, other_corner).press()"] = "solutions/fold.py:3"
+    files = {"hints/fold.md": f"# Fold\n{line}\n".encode()}
+    expected = [Leak("hints/fold.md", 2, "solutions/fold.py:3")] if found else []
+    assert leaks(files, secrets) == expected
+
+
+def test_a_hint_that_gives_a_line_away_stops_the_release(tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    student_files(course)
+    with open(course.stages[2].hints_file, "a", encoding="utf-8") as file:
+        file.write("\n    neighbours_in_pairs = pairwise(values)\n")
+    with pytest.raises(CourseError, match=r"roughness.md:\d+: gives away solutions/roughness.py:1"):
+        student_files(course)
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Mapping[str, bytes]:
+    return student_files(COURSE)
+
+
+def coded(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield re.sub(r"\s+#\s.*$", "", line).strip()
+
+
+def hidden_part(stage: Stage) -> tuple[list[str], list[str]]:
+    """The lines of the hidden checks of a stage, and all others of its check file."""
+    text = stage.check_file.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    inside = {
+        number
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and node.name.removeprefix("test_") not in stage.visible
+        for number in range(
+            min(each.lineno for each in [node, *node.decorator_list]), (node.end_lineno or 0) + 1
+        )
+    }
+    numbered = list(enumerate(lines, start=1))
+    hidden = [line for number, line in numbered if number in inside]
+    return hidden, [line for number, line in numbered if number not in inside]
+
+
+def secrets(course: Course) -> set[str]:
+    """Told without the bundle's own code: lines of solutions, misconceptions and hidden checks.
+
+    Not those which the stub, the engine or the rest of a check file has too, and not a call of the
+    learner's function on variables, which a trace makes just as well.
+    """
+    found: set[str] = set()
+    public = [file.read_text(encoding="utf-8") for file in (ROOT / "grader").rglob("*.py")]
+    for stage in course.stages:
+        hidden, others = hidden_part(stage)
+        solution = stage.solution_file.read_text(encoding="utf-8")
+        parts = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", solution, re.DOTALL)
+        wrong = stage.misconceptions_file.read_text(encoding="utf-8")
+        found |= {line for text in (*parts, wrong, "\n".join(hidden)) for line in coded(text)}
+        public += [read_stub(stage), "\n".join(others)]
+    known = "\n".join(public)
+    call = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")
+    begins = beginnings(known, 12)
+    kept = {s for s in found if len(s) >= 12 and not call.fullmatch(s)}
+    return {s for s in kept if s[:12] not in begins or s not in known}
+
+
+def beginnings(text: str, letters: int) -> set[str]:
+    """Every piece of so many letters: what is in the text begins with one."""
+    return {text[i : i + letters] for i in range(len(text))}
+
+
+def test_no_byte_of_the_zip_is_a_secret(bundle: Mapping[str, bytes]) -> None:
+    hidden = secrets(COURSE)
+    assert len(hidden) > 1000
+    with zipfile.ZipFile(io.BytesIO(zipped(bundle, "copy"))) as archive:
+        members = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert members.keys() == {f"copy/{name}" for name in bundle}
+    for name, text in members.items():
+        assert not hidden.intersection(coded(text)), name
+        begins = beginnings(text, 30)
+        long = (line for line in hidden if len(line) >= 30 and line[:30] in begins)
+        assert [line for line in long if line in text] == [], name
+
+
+def test_no_hidden_check_is_named_or_told_of(bundle: Mapping[str, bytes]) -> None:
+    text = b"\n".join(bundle.values()).decode()
+    # What is hidden of one stage may be visible of another.
+    told = "\n".join(line for stage in COURSE.stages for line in hidden_part(stage)[1])
+    for stage in COURSE.stages:
+        hidden, _ = hidden_part(stage)
+        titles = re.findall(r'^    """(.*)"""$', "\n".join(hidden), re.MULTILINE)
+        assert titles
+        assert [title for title in titles if title in text and title not in told] == []
+        checks = bundle[f"tests/checks/test_{stage.slug}.py"].decode()
+        assert sorted(re.findall(r"\bdef test_(\w+)", checks)) == sorted(stage.visible)
+        names = re.findall(r"^def (test_\w+)", "\n".join(hidden), re.MULTILINE)
+        assert [name for name in names if re.search(rf"\b{name}\b", checks)] == []
+
+
+def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> None:
+    assert {name.split("/")[0] for name in bundle} == {
+        *("course.toml", "pyproject.toml", "constraints.txt", "LICENSE", "README.md"),
+        *("exercises", "hints", "tests", "grader", ".grade"),
+    }
+    assert {name.rpartition("/")[0] for name in bundle if name.startswith(("hints", "tests"))} == {
+        *("hints", "hints/predictions", "hints/traces", "tests/checks"),
+    }
+    assert not [name for name in bundle if "__pycache__" in name or "conftest" in name]
+    for stage in COURSE.stages:
+        stub = read_stub(stage).encode()
+        assert bundle[f"exercises/{stage.file_name}"] == stub
+        assert bundle[f".grade/stubs/{stage.file_name}"] == stub
+
+
+def test_what_somebody_wrote_into_exercises_stays_there(tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    course.stages[0].exercise_file.write_text("mine = 1\n", encoding="utf-8")
+    assert b"mine" not in student_files(course)["exercises/moving_average.py"]
+
+
+def test_the_same_course_gives_the_same_zip(bundle: Mapping[str, bytes]) -> None:
+    again = zipped(dict(reversed(bundle.items())), "copy")
+    assert again == zipped(bundle, "copy")
+
+
+def test_every_stage_is_looked_at_for_secrets() -> None:
+    found = secret_lines(COURSE, COURSE.stages).values()
+    for stage in COURSE.stages:
+        for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
+            assert any(place.startswith(file.relative_to(ROOT).as_posix()) for place in found)
+
+
+@pytest.mark.parametrize("before", range(7))
+def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
+    tmp_path: Path, before: int
+) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    solution = course.stage("roughness").solution_file
+    text = solution.read_text(encoding="utf-8")
+    text = text.replace("    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
+    text = text.replace("    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb", 1)
+    solution.write_text(text, encoding="utf-8")
+    found = secret_lines(course, course.stages)
+    assert "zqvw = 98766" in found
+    assert "zqvw = 98765" not in found

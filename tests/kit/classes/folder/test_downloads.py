@@ -1,0 +1,138 @@
+"""What learning platforms make of names, and archives with all that may be in them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from grader.classes.folder import downloads
+from grader.classes.folder.downloads import Downloaded, downloaded, read_files
+from grader.types.errors import SubmissionFileError
+
+
+@pytest.mark.parametrize(
+    "name, student, own",
+    [
+        ("Ada Lovelace_1234567_assignsubmission_file_", "Ada Lovelace_1234567", ""),
+        ("Ada Lovelace_1234567_assignsubmission_file", "Ada Lovelace_1234567", ""),
+        ("Zoë O'Neil_7_assignsubmission_file_nb_1.ipynb", "Zoë O'Neil_7", "nb_1.ipynb"),
+        ("a_b_7_assignsubmission_file_x.py", "a_b_7", "x.py"),
+        ("lovelaceada_123_456_nb-1.ipynb", "lovelaceada_123", "nb-1.ipynb"),
+        ("lovelaceada_LATE_123_456_soft_max.py", "lovelaceada_123", "soft_max.py"),
+    ],
+)
+def test_a_platforms_name_tells_the_student_and_the_file(name: str, student: str, own: str) -> None:
+    assert downloaded(name) == Downloaded(student, own)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ada.ipynb", "ada_lovelace.py", "ada_1.ipynb", "1_2_3.py", "ada_12_attention.ipynb", "_1_2_x"],
+)
+def test_a_name_that_somebody_has_given_is_no_platforms(name: str) -> None:
+    assert downloaded(name) is None
+
+
+def test_what_moodle_keeps_of_a_text_field_is_no_hand_in() -> None:
+    known = downloaded("Ada_7_assignsubmission_onlinetext_onlinetext.html")
+    assert known is not None and known.is_note and known.student == "Ada_7"
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return data.getvalue()
+
+
+def unpacked(folder: Path, data: bytes) -> downloads.Heap:
+    (folder / "work.zip").write_bytes(data)
+    return read_files([("work.zip", folder / "work.zip")])
+
+
+def test_files_keep_the_names_that_the_student_gave_them(tmp_path: Path) -> None:
+    for name in ("1", "2", "3"):
+        (tmp_path / name).write_text(name)
+    names = ("a.py", "b.IPYNB", "c.pdf")
+    heap = read_files((name, tmp_path / str(n)) for n, name in enumerate(names, start=1))
+    assert (heap.files, heap.notebooks) == ({"a.py": b"1"}, {"b.IPYNB": b"2"})
+    assert heap.others == ["c.pdf"]
+
+
+def test_an_archive_is_looked_into_without_what_a_system_puts_there(tmp_path: Path) -> None:
+    there = {
+        "hw/a.py": b"x = 1",
+        "hw\\b.ipynb": b"{}",
+        "__MACOSX/hw/._a.py": b"\0",
+        "hw/.ipynb_checkpoints/b.ipynb": b"{}",
+        "hw/essay.pdf": b"%PDF",
+        "../../etc/c.py": b"y = 2",
+        "/d.py": b"z = 3",
+    }
+    heap = unpacked(tmp_path, zipped(there))
+    assert heap.files == {"hw/a.py": b"x = 1", "etc/c.py": b"y = 2", "d.py": b"z = 3"}
+    assert heap.notebooks == {"hw/b.ipynb": b"{}"} and heap.others == ["hw/essay.pdf"]
+    assert [path.name for path in tmp_path.iterdir()] == ["work.zip"]
+
+
+def damaged(data: bytes) -> bytes:
+    """With another content than its sums say."""
+    return data.replace(b"\x00\x00a.py", b"\x00\x00a.py\xff", 1)
+
+
+def locked(data: bytes) -> bytes:
+    """With the flag of a password, in both places that have it."""
+    data = data[:6] + b"\x01" + data[7:]
+    place = data.index(b"PK\x01\x02") + 8
+    return data[:place] + b"\x01" + data[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"", "is not a complete zip file"),
+        (b"Rar!\x1a\x07", "is not a complete zip file"),
+        (zipped({"a.py": b"x" * 500})[:40], "is not a complete zip file"),
+        (damaged(zipped({"a.py": b"x = 1"})), "is damaged"),
+        (locked(zipped({"a.py": b"x = 1"})), "is locked with a password"),
+        (zipped({"a.py": b"\0" * (2 << 20)}), "a.py is larger than 1 MiB"),
+        (
+            zipped({f"{n}.ipynb": b"\0" * (30 << 20) for n in range(2)}),
+            "too large or has too many files",
+        ),
+        (zipped({f"{n}.py": b"" for n in range(300)}), "too large or has too many files"),
+        (
+            zipped({"a.py": b"x = 1"}, zipfile.ZIP_LZMA),
+            "uses a compression that the kit cannot read",
+        ),
+        (zipped({f"{n}": b"" for n in range(21_000)}), "has more than 20000 files"),
+    ],
+    ids=[
+        "empty",
+        "rar",
+        "cut off",
+        "damaged",
+        "locked",
+        "a bomb",
+        "bombs",
+        "many",
+        "LZMA",
+        "thousands",
+    ],
+)
+def test_an_archive_that_cannot_be_read_says_why(tmp_path: Path, data: bytes, said: str) -> None:
+    with pytest.raises(SubmissionFileError, match=said):
+        unpacked(tmp_path, data)
+
+
+def test_any_byte_of_an_archive_may_be_another(tmp_path: Path) -> None:
+    data = zipped({"a.py": b"x = 1\n" * 20, "n/b.ipynb": b"{}"})
+    for place in range(len(data)):
+        other = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+        with suppress(SubmissionFileError):  # and nothing else
+            unpacked(tmp_path, other)

@@ -1,0 +1,307 @@
+"""A folder of a class's submissions, with all that strangers may put there."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.classes.folder.students import Found, read_student, read_students
+from grader.read.course_file import read_course
+from grader.types.errors import KitError
+
+COURSE = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+ASSIGNMENT = COURSE.assignments[0]
+NAME = ASSIGNMENT.name
+
+
+def test_each_folder_notebook_and_file_is_a_students(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "bob.ipynb").write_text("{}")
+    (tmp_path / "cas.py").write_text("")
+    found, odd = read_students(tmp_path, ASSIGNMENT)
+    assert [(one.student, one.path.name) for one in found] == [
+        ("ann", "ann"),
+        ("bob", "bob.ipynb"),
+        ("cas", "cas.py"),
+    ]
+    assert odd == []
+
+
+def test_in_an_nbgrader_tree_the_assignments_folder_counts(tmp_path: Path) -> None:
+    (tmp_path / "ann" / NAME).mkdir(parents=True)
+    (tmp_path / "ann" / "other").mkdir()
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert found == [Found("ann", tmp_path / "ann" / NAME)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no links and pipes")
+def test_pipes_and_other_files_are_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / ".hidden").mkdir()
+    found, odd = read_students(tmp_path, ASSIGNMENT)
+    assert found == [Found("ann", tmp_path / "ann")]
+    assert [line.split()[0] for line in odd] == ["notes.txt", "pipe.py"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no links")
+@pytest.mark.parametrize(
+    "link",
+    [
+        "bob",
+        "bob.ipynb",
+        "bob.zip",
+        f"bob/{NAME}",
+        f"bob/{NAME}.ipynb",
+        f"bob/{NAME}/{NAME}.ipynb",
+        "bob_1_assignsubmission_file_",
+        f"bob_1_2_{NAME}.ipynb",
+    ],
+)
+def test_who_hands_in_a_link_gets_nothing_of_a_neighbours(tmp_path: Path, link: str) -> None:
+    stage = ASSIGNMENT.stages[0]
+    ann = tmp_path / "elsewhere" / "ann"
+    ann.mkdir(parents=True)
+    (ann / f"{NAME}.ipynb").write_text(notebook("x = 1"))
+    (ann / stage.file_name).write_text("x = 1")
+    place = tmp_path / "class" / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(ann / f"{NAME}.ipynb" if "." in link else ann)
+    ((bob,), odd) = read_students(tmp_path / "class", ASSIGNMENT)
+    record, submission = read_student(bob, ASSIGNMENT)
+    assert bob.student.startswith("bob") and odd == []
+    assert "link" in submission.refused and record.notes == (submission.refused,)
+    assert not submission.files and submission.cells is None
+    assert str(tmp_path) not in submission.refused
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no links")
+def test_a_file_that_is_a_link_is_told_beside_the_others(tmp_path: Path) -> None:
+    first, second = (stage.file_name for stage in ASSIGNMENT.stages[:2])
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / first).write_text("x = 1")
+    (tmp_path / "ann" / second).symlink_to(tmp_path / "ann" / first)
+    record, submission = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
+    assert list(submission.files) == [first] and not submission.refused
+    assert record.notes == (f"{second} is a link, which is not followed.",)
+
+
+def test_a_link_in_an_archive_is_not_code(tmp_path: Path) -> None:
+    linked = zipfile.ZipInfo(f"{NAME}.ipynb")
+    linked.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+        archive.writestr(linked, "../bob/hand in.ipynb")
+    ((ann,), _) = read_students(tmp_path, ASSIGNMENT)
+    _, submission = read_student(ann, ASSIGNMENT)
+    assert f"only the link {NAME}.ipynb" in submission.refused
+
+
+def test_two_of_one_name_are_two_students(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann.ipynb").write_text("{}")
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["ann", "ann.ipynb"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are text")
+def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
+    try:
+        os.mkdir(os.fsencode(tmp_path) + b"/\xff")
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert found[0].student == "\\xff" and found[0].path.is_dir()
+    (tmp_path / "\\xff").mkdir()  # who is called so takes nobody's place
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert len({one.student for one in found}) == len({one.path for one in found}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", [b"al\xfel.py", b"al\xfe\x1b[2J.ipynb", b"moving-average\n\x1b.py"]
+)
+def test_nor_can_a_files_name_end_the_run(tmp_path: Path, name: bytes) -> None:
+    try:
+        with open(os.fsencode(tmp_path) + b"/" + name, "w") as file:
+            file.write(json.dumps({"cells": []}))
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    record, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
+    for text in (*submission.files, submission.script or "", *record.notes):
+        text.encode()
+    assert "\x1b" not in "".join(record.notes)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are text")
+@pytest.mark.parametrize(
+    "name", [b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"\xff.zip", b"ann_1_2_\xff.pdf"]
+)
+def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
+    tmp_path: Path, name: bytes
+) -> None:
+    for folder in (tmp_path, tmp_path / "ann"):
+        folder.mkdir(exist_ok=True)
+        try:
+            Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(notebook("x"))
+        except OSError:
+            pytest.skip("this file system takes text alone")
+    for one in read_students(tmp_path, ASSIGNMENT)[0]:
+        record, _ = read_student(one, ASSIGNMENT)
+        assert "".join((one.student, *record.notes)).encode().isascii()
+        assert "\x1b" not in "".join(record.notes)
+
+
+def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
+    (tmp_path / "smooth.py").write_text("")
+    with pytest.raises(KitError, match="is one submission"):
+        read_students(tmp_path, ASSIGNMENT)
+
+
+@pytest.mark.parametrize("name", ["nothing", "here"])
+def test_a_folder_without_students_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "here").mkdir()
+    with pytest.raises(KitError):
+        read_students(tmp_path / name, ASSIGNMENT)
+
+
+def test_several_files_of_one_student_are_one_submission(tmp_path: Path) -> None:
+    stage = ASSIGNMENT.stages[0]
+    (tmp_path / f"lovelaceada_12_34_{stage.file_name}").write_text("x = 1")
+    (tmp_path / "lovelaceada_12_35_helper.py").write_text("y = 2")
+    (tmp_path / f"lovelaceada_LATE_13_36_{stage.slug}-1.py").write_text("z = 3")
+    found, odd = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["lovelaceada_12", "lovelaceada_13"] and odd == []
+    (_, first), (record, second) = (read_student(one, ASSIGNMENT) for one in found)
+    assert first.files == {stage.file_name: b"x = 1", "helper.py": b"y = 2"}
+    assert second.files == {stage.file_name: b"z = 3"}
+    assert record.notes == (f"{stage.slug}-1.py was graded as {stage.file_name}.",)
+
+
+def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
+    for kind in ("file", "onlinetext"):
+        folder = tmp_path / f"Ada Lovelace_7_assignsubmission_{kind}_"
+        folder.mkdir()
+        (folder / ("my.ipynb" if kind == "file" else "onlinetext.html")).write_text(notebook("x"))
+    (tmp_path / "Bob_8_assignsubmission_onlinetext_").mkdir()
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["Ada Lovelace_7", "Bob_8"]
+    read = [read_student(one, ASSIGNMENT) for one in found]
+    assert read[0][1].cells == ("x",)
+    assert read[1][1].refused and "nothing to grade" in read[1][0].notes[0]
+
+
+def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_path: Path) -> None:
+    for number in (7, 8):
+        (tmp_path / f"Ada Lovelace_{number}_assignsubmission_file_").mkdir()
+    found, _ = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["Ada Lovelace_7", "Ada Lovelace_8"]
+
+
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) -> None:
+    place = tmp_path / "ann" if in_folder else tmp_path
+    place.mkdir(exist_ok=True)
+    with zipfile.ZipFile(place / "ann.zip", "w") as archive:
+        archive.writestr(f"ann/{NAME}.ipynb", notebook("x = 1"))
+        archive.writestr(f"__MACOSX/ann/._{NAME}.ipynb", "\0")
+    ((one,), odd) = read_students(tmp_path, ASSIGNMENT)
+    assert one.student == "ann" and odd == []
+    record, submission = read_student(one, ASSIGNMENT)
+    assert submission.cells == ("x = 1",)
+    assert record.notes == (f"There is no {NAME}.ipynb, so ann/{NAME}.ipynb was graded.",)
+
+
+@pytest.mark.parametrize("lies", ["in a folder", "in an archive", "in a download of Canvas"])
+def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path, lies: str) -> None:
+    slug = ASSIGNMENT.stages[0].slug
+    cell = {"cell_type": "code", "source": "right", "metadata": {"nbgrader": {"grade_id": slug}}}
+    files = {
+        "a scratch pad.ipynb": notebook("wrong"),
+        "hand in.ipynb": json.dumps({"cells": [cell]}),
+        "._a.ipynb": "\0\5\x16\7",
+    }
+    folder = tmp_path / "ann"
+    if lies == "in an archive":
+        with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+    else:
+        folder.mkdir()
+        for number, (name, text) in enumerate(files.items()):
+            before = "" if lies == "in a folder" else f"ann_1_{number}_"
+            (folder / f"{before}{name}").write_text(text)
+    (one,), _ = read_students(folder if lies.endswith("Canvas") else tmp_path, ASSIGNMENT)
+    record, submission = read_student(one, ASSIGNMENT)
+    assert submission.cells == ("right",)
+    said = f"There is no {NAME}.ipynb, so hand in.ipynb was graded, and a scratch pad.ipynb was not"
+    assert record.notes == (f"{said}.",)
+
+
+def test_of_two_notebooks_with_all_cells_the_one_that_is_written_counts(tmp_path: Path) -> None:
+    for name, source in (("a", "def f(): raise NotImplementedError"), ("b", "def f(): return 1")):
+        (tmp_path / f"{name}.ipynb").write_text(notebook(source))
+    record, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
+    assert submission.cells == ("def f(): return 1",)
+    assert record.notes == (
+        f"There is no {NAME}.ipynb, so b.ipynb was graded, and a.ipynb was not.",
+    )
+
+
+@pytest.mark.parametrize("path", ["ann", f"ann/{NAME}.ipynb"])
+def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
+    name = ASSIGNMENT.stages[0].entry_points[0].name
+    cell = {"cell_type": "markdown", "source": f"def {name}(values): ..."}
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    record, _ = read_student(Found("ann", tmp_path / path), ASSIGNMENT)
+    assert record.notes == (f"{name} is in a text cell, which is not run.",)
+
+
+def notebook(*cells: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+
+
+def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / f"{NAME}.ipynb").write_text(notebook("x = 1"))
+    (tmp_path / "bob.ipynb").write_text(notebook("x = 1"))
+    (ann, _), (bob, submission) = (
+        read_student(Found(name, tmp_path / path), ASSIGNMENT)
+        for name, path in (("ann", "ann"), ("bob", "bob.ipynb"))
+    )
+    assert ann.content == bob.content and ann.notes == ()
+    assert submission.cells == ("x = 1",)
+
+
+@pytest.mark.parametrize(
+    "trap", ["x = " + "-" * 50_000 + "1", "if x: pass\n" + "elif x: pass\n" * 3000]
+)
+def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
+    (tmp_path / ASSIGNMENT.stages[0].file_name).write_text(trap)
+    (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
+    _, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
+    assert submission.is_folder
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "nothing to grade"),
+        ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
+        ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here, only essay.txt: submit"),
+        ({f"{n}.txt": "x" for n in range(5)}, "here, only 0.txt, 1.txt, 2.txt and 2 more: submit"),
+        ({"a.zip": "x"}, "a.zip: is not a complete zip file"),
+    ],
+)
+def test_what_cannot_be_graded_says_why(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    record, submission = read_student(Found("ann", folder), ASSIGNMENT)
+    assert submission.refused in record.notes and record.content == ""
+    assert said in record.notes[0] and str(tmp_path) not in record.notes[0]

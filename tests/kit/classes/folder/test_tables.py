@@ -1,0 +1,77 @@
+"""What other programs read of a class."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.classes.folder.tables import json_line, score_rows
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
+from grader.types.course import Stage
+from grader.types.report import Report, StageResult, Status
+
+STAGES = [Stage(slug, slug, 5, False, (), (), Path()) for slug in ("fold", "wings")]
+RESULT = StageResult("fold", "Fold", Status.PASSED, 2.5, 5, False, ())
+REPORT = Report("birds", "ann", "cpu", 2.5, 10, 1, (RESULT,), ("seed 7",))
+ENTRY = LedgerEntry(
+    SubmissionRecord("ann", "c"), Version("e", {"fold": "1"}), 7, "cpu", REPORT, "2026", 0.5
+)
+
+
+def row(entry: LedgerEntry) -> dict[str, str]:
+    names, values = score_rows([entry], STAGES)
+    return dict(zip(names, values, strict=True))
+
+
+def test_a_row_has_the_points_in_all_and_in_each_stage() -> None:
+    found = row(ENTRY)
+    assert (found["student_id"], found["score"], found["max_score"]) == ("ann", "2.5", "10")
+    assert (found["bonus"], found["fold"], found["wings"]) == ("1", "2.5", "")
+    assert (found["seed"], found["status"]) == ("7", "passed")
+
+
+@pytest.mark.parametrize(
+    "bonus, statuses, says",
+    [
+        ((False, True), (Status.PASSED, Status.FAILED), "passed"),
+        ((False, True), (Status.FAILED, Status.PASSED), "not yet"),
+        ((True, True), (Status.PASSED, Status.PASSED), "passed"),
+        ((True, True), (Status.PASSED, Status.NOT_STARTED), "not yet"),
+    ],
+)
+def test_bonus_stages_decide_only_where_there_is_no_other(
+    bonus: tuple[bool, ...], statuses: tuple[Status, ...], says: str
+) -> None:
+    stages = tuple(
+        replace(RESULT, bonus=is_bonus, status=status)
+        for is_bonus, status in zip(bonus, statuses, strict=True)
+    )
+    assert row(replace(ENTRY, report=replace(REPORT, stages=stages)))["status"] == says
+
+
+def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> None:
+    unread = replace(ENTRY, report=None, record=SubmissionRecord("ann", "", ("Not JSON.",)))
+    assert (row(unread)["score"], row(unread)["notes"]) == ("0", "Not JSON.")
+    assert row(replace(unread, is_lost=True))["score"] == ""
+
+
+def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor() -> None:
+    assert (
+        row(replace(ENTRY, record=SubmissionRecord("=1+1\x1b[2J", "c")))["student_id"]
+        == "'=1+1\\x1b[2J"
+    )
+    assert (
+        row(replace(ENTRY, record=SubmissionRecord("\uff1d1+1", "c")))["student_id"] == "'\uff1d1+1"
+    )
+
+
+def test_a_line_of_json_holds_what_the_verdict_depends_on() -> None:
+    line = json_line(ENTRY)
+    assert line.count("\n") == 1 and line.endswith("\n")
+    found = json.loads(line)
+    assert (found["student"], found["seed"], found["engine"]) == ("ann", 7, "e")
+    assert found["stages"] == {"fold": "1"} and found["report"]["score"] == 2.5
+    assert found["notes"] == ["seed 7"]

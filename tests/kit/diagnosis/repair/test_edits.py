@@ -1,0 +1,143 @@
+"""The edits of a source: each wrong answer below has its repair among them, at its place."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.diagnosis.repair.edits import Edit, as_data, edits
+
+
+def edits_of(source: str, target: str = "f", **more: object) -> list[Edit]:
+    given = {"others": [], "lines": {}, "signatures": {}, **more}
+    return edits([("a.py", source)], [target], **given)  # type: ignore[arg-type]
+
+
+REPAIRS = [
+    # a wrong answer, the text to point at, and the right answer
+    ("return x.softmax(1)", "x.softmax(1)", "return x.softmax(-1)"),
+    ("return F.softmax(x, dim=0)", "F.softmax(x, dim=0)", "return F.softmax(x, dim=-1)"),
+    ("return x.transpose(1, 2)", "x.transpose(1, 2)", "return x.transpose(-2, -1)"),
+    ("return x.permute(0, 1, 2, 3)", "x.permute(0, 1, 2, 3)", "return x.permute(0, 2, 1, 3)"),
+    ("return x.view(a, b, c)", "b, c", "return x.view(a, c, b)"),
+    (
+        "return x.view(a, b, c, d)",
+        "x.view(a, b, c, d)",
+        "return x.view(a, c, b, d).transpose(1, 2)",
+    ),
+    ("return x.T @ y", "x.T", "return x.transpose(-2, -1) @ y"),
+    ("return x @ y", "y", "return x @ y.transpose(-2, -1)"),
+    ("return x * y", "x * y", "return x / y"),
+    ("return x / y", "x / y", "return y / x"),
+    ("return x < y", "x < y", "return x <= y"),
+    ("return x < y", "y", "return x < y.unsqueeze(-1)"),
+    ("return x.masked_fill(y, 0)", "y", "return x.masked_fill(~y, 0)"),
+    ("return x.masked_fill(y, -1e9)", "-1e9", 'return x.masked_fill(y, float("-inf"))'),
+    ("return x.masked_fill_(y, 0)", "x.masked_fill_(y, 0)", "return x.masked_fill(y, 0)"),
+    ("return x.sum(-1)", "x.sum(-1)", "return x.sum(-1, keepdim=True)"),
+    ("return x - x.max(-1)", "x.max(-1)", "return x - x.max(-1).values"),
+    ("return x.detach() * y.detach()", "x.detach()", "return x * y"),
+    ("return x.view(a, b)", "x.view(a, b)", "return x.reshape(a, b)"),
+    ("return x.tril()", "x.tril()", "return x.tril(diagonal=1)"),
+    ("return torch.tril(x)", "torch.tril(x)", "return torch.triu(x)"),
+    ("return g(h(x))", "g(h(x))", "return h(g(x))"),
+    ("return x.size(1)", "x.size(1)", "return x.size(-1)"),
+    ("return x.shape[1]", "x.shape[1]", "return x.shape[-1]"),
+    ("return x.contiguous()", "x", "return x.transpose(1, 2).contiguous()"),
+    ("return e('ab->ba', x)", "'ab->ba'", "return e('ab->ab', x)"),
+    ("return x, y", "x, y", "return y, x"),
+    ("return [x, y]", "[x, y]", "return (x, y)"),
+    ("return x[:1]", "x[:1]", "return x"),
+    ("return x[:a - 1]", "a - 1", "return x[:a]"),
+    ("return g(x, y)", "x", "return g(y, y)"),
+    ("x.add(y)\n    return x", "x.add(y)", "x = x.add(y)\n    return x"),
+    ("x.add_(y)\n    return x", "x.add_(y)", "x = x.add(y)\n    return x"),
+    ("x *= y\n    return x", "x *= y", "x = x * (y)\n    return x"),
+    ("x = x * y", "x = x * y", "x = x * y\n    return x"),
+    ("print(x)", "print(x)", "return x"),
+    ("y = g(x)\n    x = h(y)\n    return x", "x = h(y)", "y = h(x)\n    x = g(y)\n    return x"),
+    ("if x.any():\n        return y\n    return x", "x.any()", "pass\n    return x"),
+    ("raise Exception(x)", "Exception", "raise ValueError(x)"),
+    ("return x.sum(dim=1) + y.sum(dim=1)", "x.sum(dim=1)", None),
+]
+
+
+@pytest.mark.parametrize("body, marked, repaired", REPAIRS[:-1])
+def test_a_usual_mistake_has_its_repair(body: str, marked: str, repaired: str) -> None:
+    source, right = (f"def f(x, y, a, b, c, d):\n    {code}\n" for code in (body, repaired))
+    found = [each for each in edits_of(source) if each.applied(source) == right]
+    assert found
+    assert marked in {source[each.start : each.end] for each in found}
+
+
+def test_equal_edits_are_made_at_once() -> None:
+    source = "def f(x, y):\n    return x.sum(dim=1) + y.sum(dim=1)\n"
+    found = {each.applied(source) for each in edits_of(source)}
+    assert "def f(x, y):\n    return x.sum(dim=-1) + y.sum(dim=-1)\n" in found
+
+
+def test_what_is_made_and_never_used_is_tried_on_each_value() -> None:
+    source = (
+        "class f:\n    def __init__(self, n):\n        self.layer = Linear(n)\n\n"
+        "    def forward(self, x):\n        return x, 1\n"
+    )
+    found = {each.applied(source) for each in edits_of(source)}
+    assert source.replace("return x, 1", "return self.layer(x), 1") in found
+
+
+def test_what_is_left_of_an_edit_is_python() -> None:
+    for body, _, _ in REPAIRS:
+        source = f"def f(x, y, a, b, c, d):\n    {body}\n"
+        for each in edits_of(source):
+            ast.parse(each.applied(source))
+
+
+def test_positions_count_characters_and_not_bytes() -> None:
+    source = "def f(x):\n    é = x; return é.softmax(1)\n"
+    right = source.replace("softmax(1)", "softmax(-1)")
+    [found] = [each for each in edits_of(source) if each.applied(source) == right]
+    assert source[found.start : found.end] == "é.softmax(1)"
+
+
+def test_only_what_the_target_reaches_is_edited() -> None:
+    source = (
+        "def g(x):\n    return x.sum(0)\n\ndef h(x):\n    return x.sum(0)\n\n"
+        "def other(x):\n    return x.sum(0)\n\ndef f(x):\n    return g(other(x))\n"
+    )
+    found = {each.start for each in edits_of(source, others=["other"])}
+    assert any(source.index("def g") < at < source.index("def h") for at in found)
+    assert not any(source.index("def h") < at < source.index("def f") for at in found)
+
+
+def test_the_line_of_an_exception_comes_first() -> None:
+    source = "def f(x):\n    y = x.sum(1)\n    z = y.sum(1)\n    return z\n"
+    found = edits_of(source, lines={"a.py": [3]})
+    assert found[0].start >= source.index("z = ")
+
+
+def test_parameters_are_renamed_wherever_they_are_used() -> None:
+    source = "def f(first, y, last):\n    return first + last\n"
+    found = edits_of(source, signatures={"f": ["x", "y", "z"]})
+    assert found[0].applied(source) == "def f(x, y, z):\n    return x + z\n"
+
+
+def test_of_two_definitions_the_last_one_counts() -> None:
+    first, last = "def f(x):\n    return x.sum(0)\n", "def f(x):\n    return x.sum(1)\n"
+    found = edits([("1", first), ("2", last)], ["f"], [], {}, {})
+    assert {each.source for each in found} == {"2"}
+
+
+@pytest.mark.parametrize("source", ["", "def f(:", "f = 3\n", "x = (" * 300])
+def test_there_may_be_nothing_to_edit(source: str) -> None:
+    assert edits_of(source, "f") == [] or source.startswith("f")
+
+
+def test_edits_travel_as_data() -> None:
+    source = "def f(x):\n    return x.sum(0)\n"
+    found = edits_of(source)
+    again = [
+        Edit(name, tuple((a, b, new) for a, b, new in parts), *more)
+        for name, parts, *more in as_data(found)
+    ]
+    assert again == found

@@ -1,0 +1,121 @@
+"""The engine points at the expression of a learner's whose smallest edit makes the stage pass."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.run.failures import Cancelled
+from grader.types.report import Diagnosis, Kind, Report
+from grader.types.submission import Submission
+from tests.kit.wrong_answers import COURSE
+
+STAGE = COURSE.stage("split_heads")
+DETACHED = """\
+def split_heads(x, num_heads):
+    B, T, D = x.shape
+    if D % num_heads:
+        raise ValueError("uneven")
+    return x.detach().view(B, T, num_heads, -1).transpose(1, 2)
+"""
+CELLS = ("%matplotlib inline\nprint('é')", f"# mine\n!ls\n{DETACHED}", "while True: pass")
+LOOPS = f"n = 3\n{DETACHED}".replace(
+    "    return", "    while n != 3:\n        pass\n    return"
+).replace(".detach()", ".new_zeros(x.shape)")
+SECONDS = 60.0  # far more than it takes: the machine may be busy
+
+FILE = Submission("file", {STAGE.file_name: DETACHED.encode()})
+SUBMISSIONS = {
+    "file": FILE,
+    "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
+    "notebook": Submission("notebook", {}, cells=CELLS[:2]),
+    "right": Submission("right", {STAGE.file_name: DETACHED.replace(".detach()", "").encode()}),
+    "loops": Submission("loops", {STAGE.file_name: LOOPS.encode()}),
+}
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    """Each submission's report with the place that was found; one with no time for it."""
+
+    def body(engine: Engine) -> dict[str, Report]:
+        found = {}
+        for name, submission in SUBMISSIONS.items():
+            request = Request(submission, (STAGE,), 1)
+            report = engine.grade(request)
+            found[name] = engine.with_place(request, report, SECONDS)
+        request = Request(FILE, (STAGE,), 1)
+        found["no time"] = engine.with_place(request, engine.grade(request), 0.0)
+        return found
+
+    return with_engine(COURSE, [STAGE], "cpu", body)
+
+
+def place(report: Report) -> Diagnosis:
+    """What every failing check is told."""
+    failing = [check for check in report.stages[0].checks if check.score < check.max_score]
+    [found] = {check.diagnosis for check in failing}
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name, line", [("file", 5), ("windows", 5), ("notebook", 7)])
+def test_it_points_at_the_call_that_is_too_much(
+    reports: dict[str, Report], name: str, line: int
+) -> None:
+    found = place(reports[name])
+    source = "cell 2" if name == "notebook" else "split_heads.py"
+    first, code, caret = found.place.splitlines()
+    assert first.startswith(f"{source}, line {line}: ")
+    assert "detach" in first
+    assert code[caret.index("^") : len(caret)] == "x.detach()"
+    assert found.repair.endswith("    return x.view(B, T, num_heads, -1).transpose(1, 2)")
+    assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
+
+
+def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:
+    file = reports["file"]
+    lost = [check.id for check in file.stages[0].checks if check.score < check.max_score]
+    assert lost == ["split_heads.gradients"]
+    assert not any("no single change" in note for note in file.notes)
+
+
+def test_a_stage_that_passes_has_no_place(reports: dict[str, Report]) -> None:
+    assert reports["right"].passed
+    assert not any(check.diagnosis for check in reports["right"].stages[0].checks)
+
+
+def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> None:
+    found = [check.diagnosis for check in reports["no time"].stages[0].checks]
+    assert not any(each.place for each in found if each)
+    assert any("no single change" in note for note in reports["no time"].notes)
+
+
+def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
+    reports: dict[str, Report],
+) -> None:
+    assert "new_zeros" in place(reports["loops"]).place
+
+
+def test_a_search_can_be_cancelled() -> None:
+    def body(engine: Engine) -> None:
+        request = Request(FILE, (STAGE,), 1)
+        report = engine.grade(request)
+        over = threading.Event()
+
+        def cancel() -> None:
+            while not over.wait(0.005):
+                engine.cancel()
+
+        other = threading.Thread(target=cancel)
+        other.start()
+        try:
+            with pytest.raises(Cancelled):
+                engine.with_place(request, report, SECONDS)
+        finally:
+            over.set()
+            other.join()
+
+    with_engine(COURSE, [STAGE], "cpu", body)

@@ -1,0 +1,68 @@
+"""The search: what is tried, in what order, and when it gives up."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair.places import place_of
+from grader.diagnosis.repair.search import search
+
+
+def edit(new: str, start: int = 0, end: int = 0) -> Edit:
+    return Edit("a.py", ((start, end, new),), "this name", "name", start, end, 1.0)
+
+
+EDITS = [edit("a"), edit("b"), edit("c")]
+
+
+def test_the_first_edit_with_which_everything_passes_is_found() -> None:
+    asked: list[str] = []
+
+    def passes(each: Edit) -> bool:
+        asked.append(each.parts[0][2])
+        return asked[-1] == "c"
+
+    found = search(EDITS, lambda each: each != EDITS[0], passes, lambda: True)
+    assert (found.edit, found.tried, found.gave_up) == (EDITS[2], 3, False)
+    assert asked == ["b", "c"]
+
+
+def test_nothing_is_found_where_nothing_passes() -> None:
+    found = search(EDITS, lambda each: True, lambda each: False, lambda: True)
+    assert (found.edit, found.tried, found.gave_up) == (None, 3, False)
+
+
+def test_it_gives_up_when_the_time_is_up() -> None:
+    times = iter([True, True, False])
+    found = search(EDITS, lambda each: False, lambda each: True, lambda: next(times))
+    assert (found.edit, found.tried, found.gave_up) == (None, 2, True)
+
+
+def test_a_place_marks_the_expression_in_its_line() -> None:
+    text = "def f(x):\n    y = x.sum(1)\n    return y\n"
+    at = text.index("1)")
+    edit = Edit("a.py", ((at, at + 1, "-1"),), "this axis", "axis", text.index("x."), at + 2, 1.0)
+    place = place_of(edit, text)
+    assert place.where == (
+        "a.py, line 2: this axis\n"
+        "    y = x.sum(1)\n"
+        "        ^^^^^^^^"
+    )  # fmt: skip
+    assert place.repaired == "a.py, line 2:\n    y = x.sum(-1)"
+
+
+def test_of_an_expression_of_several_lines_the_first_is_marked() -> None:
+    text = "def f(x):\n    return (\n        x.sum(1)\n    )\n"
+    found = Edit("a.py", ((0, 3, "def"),), "this", "name", text.index("return"), len(text) - 1, 1.0)
+    assert place_of(found, text).where.splitlines()[1:] == ["    return (", "    ^^^^^^^^"]
+
+
+@pytest.mark.parametrize("before", ["", "y" * 90 + " + "])
+def test_a_long_line_is_cut_where_nothing_is_marked(before: str) -> None:
+    text = f"a = {before}{'x' * 60}.sum(1) + {'z' * 60}\n"
+    start = text.index("x")
+    found = Edit("a.py", ((0, 1, "a"),), "this", "name", start, text.index(" + z"), 1.0)
+    _, code, caret = place_of(found, text).where.splitlines()
+    assert max(len(code), len(caret)) <= 72
+    assert code[caret.index("^") : len(caret)].startswith("x" * 56)

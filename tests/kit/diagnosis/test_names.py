@@ -1,0 +1,716 @@
+"""The diagnosis: a mistake gets the name of the one that answers as it does, and no wrong one.
+
+A made-up stage on tensors, its solution and some known mistakes; the facts are recorded by running
+small checks on a learner's function that is local too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from grader.diagnosis.diagnose import diagnose
+from grader.diagnosis.replay import Replays
+from grader.misconceptions import Known, Misconception
+from grader.run.facts import Case, CaseFact, Ending, Exchange, PlannedCheck, StageFacts
+from grader.run.failures import AnswerError
+from grader.run.local_answers import LocalAnswers
+from grader.run.remote import RemoteSubmission
+from grader.run.under_check import StageUnderCheck
+from grader.run.worker.wire import Frame
+from grader.types.course import EntryPoint, Stage
+from grader.types.report import Diagnosis, Kind
+
+Function = Callable[..., Any]
+Check = Callable[[Any], None]
+
+STAGE = Stage(
+    *("one", "One", 10, False, ()),
+    (
+        EntryPoint("share", ("tensor",)),
+        EntryPoint("drop", ("tensor",)),
+        EntryPoint("Chain", ("tensor",), is_class=True),
+    ),
+    Path(),
+)
+
+
+def recorded(
+    learner: dict[str, Function],
+    checks: dict[str, Sequence[Check]],
+    answers: type[LocalAnswers] = LocalAnswers,
+) -> StageFacts:
+    """The facts of a stage whose checks are plain functions, one for each case."""
+    under_check = StageUnderCheck(STAGE, answers((SOLUTION | learner).__getitem__))
+    facts, planned = [], []
+    for name, cases in checks.items():
+        ids = [Case(f"one.{name}[{number}]", f"one.{name}") for number in range(len(cases))]
+        planned.append(PlannedCheck(f"one.{name}", "one", name, 1, tuple(ids)))
+        for number, (case, check) in enumerate(zip(ids, cases, strict=True)):
+            under_check.begin(seed=100 + number)
+            ending = Ending.PASSED
+            try:
+                check(RemoteSubmission(under_check))
+            except AnswerError:
+                ending = Ending.RAISED
+            except AssertionError:
+                ending = Ending.WRONG
+            facts.append(CaseFact(case, ending, exchanges=under_check.end()))
+    return StageFacts("one", tuple(planned), tuple(facts))
+
+
+def names(
+    learner: dict[str, Function],
+    checks: dict[str, Sequence[Check]],
+    *known: Misconception,
+    answers: type[LocalAnswers] = LocalAnswers,
+) -> dict[str, str]:
+    """The name that each failed check gets."""
+    facts = recorded(learner, checks, answers)
+    assert any(fact.ending in (Ending.WRONG, Ending.RAISED) for fact in facts.cases)
+    found = diagnose(facts, Known(known), SOLUTION.__getitem__)
+    # Nothing that was thought out for others before changes a name.
+    replays = REPLAYS.setdefault(known, Replays())
+    for _ in range(2):
+        assert diagnose(interned(facts), Known(known), SOLUTION.__getitem__, replays) == found
+    return {
+        check.removeprefix("one."): diagnosis.id
+        for check, diagnosis in found.items()
+        if diagnosis.kind is Kind.NAME
+    }
+
+
+REPLAYS: dict[tuple[Misconception, ...], Replays] = {}
+REQUESTS: list[Frame] = []
+
+
+def interned(facts: StageFacts) -> StageFacts:
+    """The facts with one and the same object for equal requests, as transcripts have them."""
+
+    def same(request: Frame) -> Frame:
+        found = next((known for known in REQUESTS if known == request), request)
+        if found is request:
+            REQUESTS.append(request)
+        return found
+
+    cases = tuple(
+        replace(
+            fact,
+            exchanges=tuple(Exchange(same(each.request), each.reply) for each in fact.exchanges),
+        )
+        for fact in facts.cases
+    )
+    return replace(facts, cases=cases)
+
+
+def known(implementation: Function, replaces: str = "share") -> Misconception:
+    name = implementation.__name__
+    return Misconception(name, replaces, f"You: {name}.", 2, implementation)
+
+
+# --- the stage -------------------------------------------------------------------------------
+
+
+def share(x: Tensor, n: int) -> Tensor:
+    if n <= 0:
+        raise ValueError(f"n={n} is not positive")
+    return x / n
+
+
+def drop(x: Tensor, p: float) -> Tensor:
+    return x * (torch.rand_like(x) >= p) / (1 - p)
+
+
+class Chain(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(size, size), nn.Linear(size, size)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.second(self.first(x))
+
+
+SOLUTION: dict[str, Function] = {"share": share, "drop": drop, "Chain": Chain}
+
+
+def x_of(*shape: int, grad: bool = False) -> Tensor:
+    values = torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+    return values.requires_grad_(grad)
+
+
+def values(n: int) -> Check:
+    def check(submission: Any) -> None:
+        out: Tensor = submission.share(x_of(2, 3), n)
+        assert out.dtype == torch.float32 and out.shape == (2, 3)
+        assert torch.allclose(out, x_of(2, 3) / n)
+
+    return check
+
+
+def zero(submission: Any) -> None:
+    with pytest.raises(ValueError, match="is not positive"):
+        submission.share(x_of(2), 0)
+
+
+def any_error(submission: Any) -> None:
+    try:
+        submission.share(x_of(2), 0)
+    except ValueError:
+        return
+    raise AssertionError
+
+
+def gradient(submission: Any) -> None:
+    x = x_of(3, grad=True)
+    out = submission.share(x, 2)
+    assert out.requires_grad
+    assert torch.autograd.grad(out.sum(), x)[0].tolist() == [0.5] * 3
+
+
+def unchanged(submission: Any) -> None:
+    x = x_of(3)
+    submission.share(x, 2)
+    assert torch.equal(x, x_of(3))
+
+
+CHECKS: dict[str, Sequence[Check]] = {
+    "values": [values(2), values(3)],
+    "one": [values(1)],
+    "zero": [any_error],
+    "gradient": [gradient],
+    "unchanged": [unchanged],
+}
+
+
+def multiplies(x: Tensor, n: int) -> Tensor:
+    return share(x, n) * n * n
+
+
+def ignores(x: Tensor, n: int) -> Tensor:
+    return share(x, n) * n
+
+
+def divides_by_zero(x: Tensor, n: int) -> Tensor:
+    return x / n
+
+
+def detaches(x: Tensor, n: int) -> Tensor:
+    return share(x.detach(), n)
+
+
+def in_place(x: Tensor, n: int) -> Tensor:
+    share(x, n)
+    return x.data.div_(n) if x.requires_grad else x.div_(n)
+
+
+KNOWN = [known(f) for f in (multiplies, ignores, divides_by_zero, detaches, in_place)]
+
+
+# --- named -----------------------------------------------------------------------------------
+
+NAMED: dict[str, tuple[Function, dict[str, str]]] = {
+    "multiplies": (
+        lambda x, n: x * n if n > 0 else share(x, n),
+        {"values": "multiplies", "gradient": "multiplies"},
+    ),
+    "ignores": (
+        lambda x, n: x.clone() if n > 0 else share(x, n),
+        {"values": "ignores", "gradient": "ignores"},
+    ),
+    "divides_by_zero": (lambda x, n: x * (1 / n) if n else x / n, {"zero": "divides_by_zero"}),
+    "detaches": (
+        lambda x, n: share(x, n).detach(),
+        {"gradient": "detaches"},
+    ),
+    "in_place": (
+        in_place,
+        {"unchanged": "in_place", "gradient": "in_place"},
+    ),
+}
+
+
+@pytest.mark.parametrize("learner, expected", NAMED.values(), ids=NAMED)
+def test_a_mistake_that_answers_the_same_everywhere_is_named(
+    learner: Function, expected: dict[str, str]
+) -> None:
+    assert names({"share": learner}, CHECKS, *KNOWN) == expected
+
+
+def test_a_diagnosis_says_what_its_author_wrote() -> None:
+    facts = recorded({"share": multiplies}, CHECKS)
+    found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
+    assert found["one.values"] == Diagnosis("multiplies", "You: multiplies.", 2)
+
+
+def test_rounding_does_not_hide_a_mistake() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return (share(x, n).double() * n * n).float() * (1 + 1e-5)
+
+    assert names({"share": learner}, CHECKS, *KNOWN)["values"] == "multiplies"
+
+
+def test_the_order_of_the_known_does_not_matter() -> None:
+    for order in (KNOWN, KNOWN[::-1]):
+        assert names({"share": ignores}, CHECKS, *order)["values"] == "ignores"
+
+
+@pytest.mark.parametrize("size, is_kept", [(100, True), (100_000, False)])
+def test_what_was_answered_is_kept_for_others_unless_it_is_large(size: int, is_kept: bool) -> None:
+    asked = []
+
+    def forgets(x: Tensor, n: int) -> Tensor:
+        asked.append(n)
+        return x.clone()
+
+    def check(submission: Any) -> None:
+        assert torch.equal(submission.share(x_of(size), 2), x_of(size) / 2)
+
+    facts = interned(recorded({"share": forgets}, {"values": [check]}))
+    asked.clear()
+    replays = Replays()
+    for _ in range(3):
+        found = diagnose(facts, Known((known(forgets),)), SOLUTION.__getitem__, replays)
+        assert found["one.values"].id == "forgets"
+    assert (len(asked) == 1) == is_kept
+
+
+# --- not named -------------------------------------------------------------------------------
+
+UNKNOWN: dict[str, Function] = {
+    "like one in the first case, like none in the second": (
+        lambda x, n: share(x, n) * n * n if n <= 2 else x + n
+    ),
+    "like one in one case, like another in the other": (
+        lambda x, n: share(x, n) * (n * n if n <= 2 else n)
+    ),
+    "another mistake": lambda x, n: share(x, n) + 1,
+    "nearly one": lambda x, n: share(x, n) * n * n * 1.01,
+    "another shape": lambda x, n: (share(x, n) * n * n)[None],
+    "another dtype": lambda x, n: (share(x, n) * n * n).double(),
+    "NaN": lambda x, n: share(x, n) * float("nan"),
+    "None": lambda x, n: None,
+    "a list": lambda x, n: (share(x, n) * n * n).tolist(),
+    "an error": lambda x, n: share(x, 0),
+    "too few arguments": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("learner", UNKNOWN.values(), ids=UNKNOWN)
+def test_an_unknown_mistake_gets_no_name(learner: Function) -> None:
+    checks = {name: CHECKS[name] for name in ("values", "one")}
+    assert names({"share": learner}, checks, *KNOWN) == {}
+
+
+def test_one_answer_that_contradicts_it_takes_the_name_from_every_check() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return share(x, n) * n * n if n < 7 else share(x, n) + 1
+
+    with_seven = CHECKS | {"seven": [values(7)]}
+    assert "values" in names({"share": learner}, CHECKS, *KNOWN)
+    assert "values" not in names({"share": learner}, with_seven, *KNOWN)
+
+
+def test_a_right_answer_where_the_known_one_is_wrong_contradicts_it() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return share(x, n) * n * n if n < 7 else share(x, n)
+
+    assert names({"share": learner}, CHECKS | {"seven": [values(7)]}, *KNOWN) == {}
+
+
+def test_a_tie_gives_no_name() -> None:
+    def also_multiplies(x: Tensor, n: int) -> Tensor:
+        return multiplies(x, n)
+
+    twins = [known(multiplies), known(also_multiplies)]
+    assert names({"share": multiplies}, CHECKS, *twins) == {}
+    assert names({"share": multiplies}, CHECKS, *twins, known(ignores)) == {}
+
+
+def test_no_known_mistakes_give_no_names() -> None:
+    assert names({"share": multiplies}, CHECKS) == {}
+
+
+def test_a_check_that_died_is_not_diagnosed_and_contradicts_nothing() -> None:
+    facts = recorded({"share": multiplies}, CHECKS)
+    dead = CaseFact(
+        Case("one.loop[0]", "one.loop"), Ending.TIMED_OUT, exchanges=facts.cases[1].exchanges
+    )
+    with_dead = StageFacts("one", facts.planned, (*facts.cases, dead))
+    found = diagnose(with_dead, Known(KNOWN), SOLUTION.__getitem__)
+    assert set(found) == {"one.values", "one.gradient"}
+
+
+# --- two at once -----------------------------------------------------------------------------
+
+
+def multiplies_and_divides_by_zero(x: Tensor, n: int) -> Tensor:
+    return x * n if n else x / n
+
+
+def test_the_words_are_as_strong_as_the_evidence() -> None:
+    def another_edge(x: Tensor, n: int) -> Tensor:
+        return multiplies(x, n) if n > 0 else x + 1
+
+    def another_dtype(x: Tensor, n: int) -> Tensor:
+        return x * 1.5 if x.dtype == torch.float64 else divides_by_zero(x, n)
+
+    def in_double(submission: Any) -> None:
+        x = x_of(2, 3).double()
+        assert torch.allclose(submission.share(x, 2), x / 2)
+
+    def said(learner: Function, checks: dict[str, Sequence[Check]]) -> dict[str, str]:
+        facts = recorded({"share": learner}, checks)
+        found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
+        return {check: each.text for check, each in found.items() if each.kind is Kind.NAME}
+
+    words = "Edge cases aside, your results equal those of a known mistake: You: multiplies."
+    assert said(another_edge, CHECKS) == {"one.values": words, "one.gradient": words}
+    words = "In this check your results equal those of a known mistake: You: divides_by_zero."
+    assert said(another_dtype, CHECKS | {"double": [in_double]}) == {"one.zero": words}
+    assert said(multiplies, CHECKS)["one.values"] == "You: multiplies."
+
+
+def test_of_several_that_differ_in_edge_cases_the_first_is_named() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return multiplies(x, n) if n > 0 else x + 1
+
+    both = known(multiplies_and_divides_by_zero)
+    found = names({"share": learner}, CHECKS, *KNOWN, both)
+    assert found == {"values": "multiplies", "gradient": "multiplies"}
+
+
+def test_two_mistakes_are_each_named_at_their_own_check() -> None:
+    found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN)
+    assert found == {
+        "values": "multiplies",
+        "gradient": "multiplies",
+        "zero": "divides_by_zero",
+    }
+
+
+def test_the_two_known_together_win_over_each_alone() -> None:
+    both = known(multiplies_and_divides_by_zero)
+    found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN, both)
+    assert set(found) == {"values", "gradient", "zero"}
+    assert set(found.values()) == {"multiplies_and_divides_by_zero"}
+
+
+def test_one_mistake_is_not_taken_for_two() -> None:
+    both = known(multiplies_and_divides_by_zero)
+    found = names({"share": multiplies}, CHECKS, *KNOWN, both)
+    assert set(found.values()) == {"multiplies"}
+
+
+def test_a_mistake_in_another_function_does_not_disturb() -> None:
+    def doubles(x: Tensor, p: float) -> Tensor:
+        return x * 2
+
+    def drops_nothing(submission: Any) -> None:
+        assert torch.equal(submission.drop(x_of(2), 0.0), x_of(2))
+
+    checks = CHECKS | {"nothing": [drops_nothing]}
+    learner = {"share": multiplies, "drop": doubles}
+    found = names(learner, checks, *KNOWN, known(doubles, "drop"))
+    assert found == {"values": "multiplies", "gradient": "multiplies", "nothing": "doubles"}
+
+
+# --- errors ----------------------------------------------------------------------------------
+
+
+def raises(kind: type[Exception], message: str, *, at: Callable[[int], bool]) -> Function:
+    def raising(x: Tensor, n: int) -> Tensor:
+        if at(n):
+            raise kind(message)
+        return share(x, n)
+
+    return raising
+
+
+@pytest.mark.parametrize(
+    "kind, message, at_zero, named",
+    [
+        (TypeError, "the same", True, True),
+        (TypeError, "other words", True, True),  # an error was due: its words are free
+        (KeyError, "the same", True, False),
+        (TypeError, "the same", False, True),
+        (TypeError, "other words", False, False),  # no error was due: which one it is matters
+        (KeyError, "the same", False, False),
+    ],
+)
+def test_errors_are_the_same_by_type_and_by_words_where_none_was_due(
+    kind: type[Exception], message: str, at_zero: bool, named: bool
+) -> None:
+    def at(n: int) -> bool:
+        return n == 0 if at_zero else n == 3
+
+    learner = raises(TypeError, "the same", at=at)
+    found = names({"share": learner}, CHECKS, known(raises(kind, message, at=at)))
+    assert found == ({"zero" if at_zero else "values": "raising"} if named else {})
+
+
+def test_what_follows_after_the_suspect_raised_is_still_compared() -> None:
+    def twice(submission: Any) -> None:
+        for n in (0, 2):
+            with suppress(ValueError):
+                assert torch.allclose(submission.share(x_of(2), n), x_of(2) / n)
+
+    found = names({"share": multiplies_and_divides_by_zero}, {"twice": [twice]}, *KNOWN)
+    assert found == {}, "each explains one of the two answers: a tie"
+    both = known(multiplies_and_divides_by_zero)
+    found = names({"share": multiplies_and_divides_by_zero}, {"twice": [twice]}, *KNOWN, both)
+    assert found == {"twice": both.id}
+
+
+def test_gradients_belong_to_their_calls_whichever_call_raised() -> None:
+    """The learner answers n = 0 and the suspect raises, so their calls count differently."""
+
+    def only_in_value(x: Tensor, n: int) -> Tensor:
+        return share(x, n) + (x * (n - 1 / n)).detach()
+
+    def zero_then_gradient(submission: Any) -> None:
+        with suppress(ValueError):
+            submission.share(x_of(3), 0)
+        gradient(submission)
+
+    suspects = [known(multiplies), known(only_in_value)]
+    learner = {"share": multiplies_and_divides_by_zero}
+    assert names(learner, {"both": [zero_then_gradient]}, *suspects) == {"both": "multiplies"}
+
+
+# --- randomness ------------------------------------------------------------------------------
+
+
+def spread(submission: Any) -> None:
+    out = submission.drop(torch.ones(4000), 0.5)
+    assert abs(float(out.mean()) - 1) < 0.2
+
+
+def at_zero(submission: Any) -> None:
+    assert torch.equal(submission.drop(x_of(2), 0.0), x_of(2))
+
+
+DROPS: dict[str, Sequence[Check]] = {"spread": [spread], "at zero": [at_zero]}
+
+
+def unscaled(x: Tensor, p: float) -> Tensor:
+    return x * (torch.rand_like(x) >= p)
+
+
+def doubled_at_zero(x: Tensor, p: float) -> Tensor:
+    return drop(x, p) if p else 2 * x
+
+
+def test_a_mistake_that_draws_the_same_numbers_is_named() -> None:
+    def learner(x: Tensor, p: float) -> Tensor:
+        return torch.where(torch.rand(x.shape) < p, torch.zeros(()), x)
+
+    assert names({"drop": learner}, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
+
+
+def test_right_numbers_drawn_in_another_way_take_no_name_away() -> None:
+    def learner(x: Tensor, p: float) -> Tensor:
+        return nn.functional.dropout(x, p) if p else 2 * x
+
+    suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
+    assert names({"drop": learner}, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
+
+
+def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() -> None:
+    def learner(x: Tensor, p: float) -> Tensor:
+        torch.rand(1)
+        return unscaled(x, p) if p else 2 * x
+
+    suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
+    assert names({"drop": learner}, DROPS, *suspects) == {}
+
+
+# --- modules ---------------------------------------------------------------------------------
+
+
+class SkipsSecond(Chain):
+    def forward(self, x: Tensor) -> Any:
+        return self.first(x)
+
+
+class Zeros(Chain):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        nn.init.zeros_(self.first.bias)
+        nn.init.zeros_(self.second.bias)
+
+
+def linear(x: Tensor, parameters: dict[str, Tensor], name: str) -> Tensor:
+    return x @ parameters[f"{name}.weight"].T + parameters[f"{name}.bias"]
+
+
+def chained(submission: Any) -> None:
+    module = submission.Chain(3)
+    own = dict(module.named_parameters())
+    out = module(x_of(2, 3))
+    assert torch.allclose(out, linear(linear(x_of(2, 3), own, "first"), own, "second"), atol=1e-6)
+
+
+def biased(submission: Any) -> None:
+    own = dict(submission.Chain(3).named_parameters())
+    assert bool((own["first.bias"] != 0).any())
+
+
+def spread_of_weights(submission: Any) -> None:
+    own = dict(submission.Chain(80).named_parameters())
+    assert float(own["first.weight"].detach().std()) > 0.05
+
+
+MODULES: dict[str, Sequence[Check]] = {
+    "chained": [chained],
+    "biased": [biased],
+    "spread": [spread_of_weights],
+}
+KNOWN_MODULES = [known(SkipsSecond, "Chain"), known(Zeros, "Chain")]
+
+
+class InAnotherOrder(nn.Module):
+    """The layers made in another order have other random weights under the same names."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        second = nn.Linear(size, size)
+        self.first = nn.Linear(size, size)
+        self.second = second
+
+    def forward(self, x: Tensor) -> Any:
+        return self.first(x)
+
+
+class NotANumber(Chain):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        nn.init.constant_(self.first.weight, float("nan"))
+
+
+@pytest.mark.parametrize(
+    "learner, expected",
+    [
+        (SkipsSecond, {"chained": "SkipsSecond"}),
+        (InAnotherOrder, {"chained": "SkipsSecond"}),
+        (Zeros, {"biased": "Zeros"}),
+        (NotANumber, {}),
+    ],
+)
+def test_modules_are_compared_on_the_learners_own_weights(
+    learner: type[nn.Module], expected: dict[str, str]
+) -> None:
+    assert names({"Chain": learner}, MODULES, *KNOWN_MODULES) == expected
+
+
+# --- what a check gives ------------------------------------------------------------------------
+
+SOURCE = "import torch\nclass Layer(torch.nn.Linear): pass\ndef double(x): return 2 * x"
+
+
+def half(x: Tensor, p: Any) -> Tensor:
+    """What the solution's `drop` would be if it took a function or a module."""
+    return p(x) / 2
+
+
+def forgets_to_halve(x: Tensor, p: Any) -> Tensor:
+    return p(x)
+
+
+def given(submission: Any) -> None:
+    double = submission.given(SOURCE, "double")
+    layer = submission.given(SOURCE, "Layer", 2, 2)
+    layer.load_state_dict({"weight": torch.eye(2), "bias": torch.zeros(2)})
+    x = x_of(3, 2)
+    assert torch.allclose(submission.drop(x, double), x)
+    assert torch.allclose(submission.drop(x, layer), x / 2)
+    assert submission.held_by(layer) == [(2,), (2, 2)]
+
+
+def test_what_a_check_gives_is_given_to_every_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOLUTION, "drop", half)
+    known_drop = known(forgets_to_halve, "drop")
+    found = names({"drop": forgets_to_halve}, {"given": [given]}, known_drop)
+    assert found == {"given": "forgets_to_halve"}
+
+
+class Late(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.first = nn.LazyLinear(size)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.first(x)
+
+
+class LateTwice(Late):
+    def forward(self, x: Tensor) -> Any:
+        return 2 * super().forward(x)
+
+
+def late(submission: Any) -> None:
+    module = submission.Chain(3)
+    assert not list(module.named_parameters())
+    x = x_of(2, 4)
+    module(x)
+    assert torch.allclose(module(x), linear(x, dict(module.named_parameters()), "first"), atol=1e-6)
+
+
+def test_lazy_parameters_are_compared_once_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOLUTION, "Chain", Late)
+    found = names({"Chain": LateTwice}, {"late": [late]}, known(LateTwice, "Chain"))
+    assert found == {"late": "LateTwice"}
+
+
+# --- hostile ---------------------------------------------------------------------------------
+
+REPLIES: dict[str, dict[str, Any]] = {
+    "an error that is text": {"error": "text"},
+    "an error that is a list": {"error": []},
+    "a call that is a list": {"call": [], "value": None},
+    "a handle that is a list": {"value": {"handle": []}},
+    "a handle that is an object": {"value": {"handle": {}}},
+    "a value of no kind": {"value": [1]},
+    "a value nested without end": {"value": {"list": [{"list": [{"x": 1}]}]}},
+    "arrays that are none": {"arrays": 5},
+    "changes that are none": {"value": None, "changed": {"x": 1}},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("header", REPLIES.values(), ids=REPLIES)
+def test_a_hostile_reply_has_no_name_and_breaks_nothing(header: dict[str, Any]) -> None:
+    class Hostile(LocalAnswers):
+        def answer(self, request: Frame) -> Frame:
+            return Frame(header)
+
+    assert names({}, CHECKS | MODULES, *KNOWN, *KNOWN_MODULES, answers=Hostile) == {}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        {"list": [{"tuple": ["first.bias", 1]}]},
+        {"list": [{"tuple": [{"list": []}, {"tensor": 0}]}]},
+        {"list": [{"tuple": ["first.bias", {"ndarray": 0}]}]},
+        {"list": [1, 2, 3, 4]},
+        {"list": [None] * 4},
+    ],
+    ids=str,
+)
+def test_hostile_parameters_have_no_name_and_break_nothing(pairs: dict[str, Any]) -> None:
+    array = {"dtype": "float32", "shape": [3], "device": "cpu"}
+
+    class Hostile(LocalAnswers):
+        def answer(self, request: Frame) -> Frame:
+            if request.header["target"].get("method") == "named_parameters":
+                return Frame({"value": pairs, "arrays": [array]}, bytes(12))
+            return super().answer(request)
+
+    assert names({}, MODULES, *KNOWN_MODULES, answers=Hostile) == {}

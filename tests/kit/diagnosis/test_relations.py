@@ -1,0 +1,159 @@
+"""A symptom states what holds for every number, and nothing that could not have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.diagnosis.relations import Pair, relation_of
+
+Array = Any
+ROOM = (1e-7, 1e-9)
+
+
+def drawn(*shape: int, seed: int = 3) -> Array:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def shares(*shape: int, seed: int = 3) -> Array:
+    powers = np.exp(drawn(*shape, seed=seed))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def pair(got: Array, want: Array, **more: Any) -> Pair:
+    is_bool = got.dtype == bool and want.dtype == bool
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    return Pair(got, want, ROOM, is_bool=is_bool, **more)
+
+
+def found(*pairs: Pair) -> str | None:
+    relation = relation_of(pairs)
+    return relation.id if relation else None
+
+
+X = drawn(2, 3, 4)
+W = shares(2, 3, 4)
+BLOCKED = np.where(drawn(2, 3, 4, seed=9) > 0, X, -np.inf)
+MASK = drawn(2, 3, 4) > 0
+LOWER = np.tri(5, dtype=bool)
+
+
+def with_part(array: Array, index: Any, number: Any) -> Array:
+    changed = array.copy()
+    changed[index] = number
+    return changed
+
+
+RELATED: dict[str, tuple[Array, Array, str]] = {
+    "constant": (np.zeros((2, 3, 4)), X, "constant"),
+    "two axes": (X.transpose(0, 2, 1), X, "axes:021"),
+    "three axes": (X.transpose(1, 2, 0), X, "axes:120"),
+    "a transposed table of truths": (LOWER.T, LOWER, "axes:10"),
+    "an axis of size 1": (X[:, None], X, "axis-of-one"),
+    "axes merged": (X.reshape(6, 4), X, "shape"),
+    "one position too many": (drawn(3, 5), drawn(3, 5)[:, :4], "too-many-last:1"),
+    "the first position missing": (X[:, 1:], X, "too-few-first:1"),
+    "a mask turned round": (~MASK, MASK, "turned-round"),
+    "blocked turned round": (np.where(np.isinf(BLOCKED), X, -np.inf), BLOCKED, "blocked-turned-"),
+    "a factor": (X * 1.7, X, "factor"),
+    "a sign": (-X, X, "factor"),
+    "an offset": (X + 1, X, "offset"),
+    "an offset for each feature": (X + np.array([1, 2, 0, 5]), X, "offset-of-feature"),
+    "the logarithm": (np.log(W), W, "map:log"),
+    "0 for -inf": (np.where(np.isinf(BLOCKED), 0, BLOCKED), BLOCKED, "wherever:-inf:0"),
+    "NaN at one 0": (
+        with_part(with_part(X, (slice(None), 0), 0), (1, 0), np.nan),
+        with_part(X, (slice(None), 0), 0),
+        "where:0:NaN",
+    ),
+    "0 where other numbers are due": (with_part(X, (0, 0, slice(3)), 0), X, "holds:0"),
+    "only the first right": (
+        with_part(X, (slice(None), slice(1, None)), drawn(2, 2, 4, seed=8)),
+        X,
+        "only-first-right:1",
+    ),
+    "only the last wrong": (
+        with_part(X, (slice(None), 2), drawn(2, 4, seed=8)),
+        X,
+        "only-last-wrong:1",
+    ),
+    "reversed": (X[:, :, ::-1], X, "reversed:2"),
+    "shuffled": (X[:, [1, 2, 0]], X, "shuffled:1"),
+    "one-hot": (np.eye(4)[W.argmax(-1)], W, "one-hot"),
+    "a factor before a softmax": (W**3 / (W**3).sum(-1, keepdims=True), W, "power"),
+    "sums along another axis": (
+        np.exp(X) / np.exp(X).sum(1, keepdims=True),
+        np.exp(X) / np.exp(X).sum(2, keepdims=True),
+        "sums:1",
+    ),
+    "a factor for each row": (X * drawn(2, 3, 1, seed=5), X, "factor-of-row"),
+    "the same for every batch": (np.repeat(drawn(1, 3, 4, seed=6), 2, 0), X, "same-along:0"),
+    "rounded": (X.astype(np.float16), X, "rounded"),
+    "in other places": (X.ravel()[::-1][np.r_[3:24, :3]].reshape(2, 3, 4), X, "places"),
+}
+
+
+@pytest.mark.parametrize("got, want, id", RELATED.values(), ids=RELATED)
+def test_a_relation_is_found(got: Array, want: Array, id: str) -> None:
+    assert (found(pair(got, want)) or "").startswith(id)
+
+
+UNRELATED: dict[str, tuple[Array, Array]] = {
+    "other numbers": (drawn(2, 3, 4, seed=7), X),
+    "the right numbers": (X, X),
+    "another shape": (drawn(5, 2), X),
+    "numbers that are all alike": (np.full((2, 3), 2.0), np.ones((2, 3))),
+    "one number": (np.array([[2.0]]), np.array([[1.0]])),
+    "two numbers, each other's opposite": (np.array([1.0, -1.0]), np.array([-1.0, 1.0])),
+    "a table that is its own transpose": (np.eye(3)[:, :2], np.eye(3)[:2]),
+    "one of two slices": (with_part(X, 1, drawn(3, 4, seed=8)), X),
+    "no numbers": (np.zeros((0, 3)), np.zeros((0, 3))),
+    "NaN throughout": (np.full((2, 3), np.nan), np.zeros((2, 3))),
+}
+
+
+@pytest.mark.parametrize("got, want", UNRELATED.values(), ids=UNRELATED)
+def test_what_proves_nothing_is_not_told(got: Array, want: Array) -> None:
+    assert found(pair(got, want)) is None
+
+
+CHANGES: dict[str, Callable[[Array], Array]] = {
+    "factor": lambda a: a * 1.7,
+    "axes": lambda a: a.transpose(0, 2, 1),
+    "part": lambda a: with_part(a, slice(1, None), 9.5),
+    "offset": lambda a: a + 2,
+    "reversed": lambda a: a[:, ::-1],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_one_wrong_number_takes_the_relation_away(change: Callable[[Array], Array]) -> None:
+    got = change(X)
+    told = found(pair(got, X))
+    assert told is not None
+    assert found(pair(with_part(got.copy(), (1, 1, 1), 77.0), X)) != told
+
+
+def test_a_relation_must_hold_in_every_case() -> None:
+    other = drawn(3, 2, 5)
+    assert found(pair(X * 2, X), pair(other * 2, other)) == "factor"
+    assert found(pair(X * 2, X), pair(other * 3, other)) == "some-factor"
+    assert found(pair(X * 2, X), pair(other + 3, other)) is None
+
+
+def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
+    def scaled(want: Array, d: int, h: int) -> Pair:
+        return pair(want * d**0.5, want, sizes={"D": d, "H": h})
+
+    relation = relation_of([scaled(X, 8, 4), scaled(drawn(3, 2, 5), 12, 2)])
+    assert relation is not None
+    assert relation.text == "Your result is the right one times sqrt(D), at every position."
+
+
+def test_axes_are_told_by_their_names() -> None:
+    relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
+    assert relation is not None
+    assert "T and D exchanged" in relation.text

@@ -1,0 +1,99 @@
+"""What is told of a check without a name: a symptom, if one holds in every failing case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.diagnosis.diagnose import diagnose
+from grader.misconceptions import Known, Symptom, symptom
+from grader.types.report import Kind
+from tests.kit.diagnosis.test_names import CHECKS, SOLUTION, in_place, recorded, share
+
+Function = Callable[..., Any]
+
+
+def told(learner: Function, *own: Symptom) -> dict[str, str]:
+    """The symptom that each failed check is told."""
+    facts = recorded({"share": learner}, CHECKS)
+    found = diagnose(facts, Known((), own), SOLUTION.__getitem__)
+    assert all(each.kind is Kind.SYMPTOM for each in found.values())
+    return {
+        check.removeprefix("one."): each.id.removeprefix("symptom:")
+        for check, each in found.items()
+    }
+
+
+TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
+    "a factor that depends on the input": (
+        lambda x, n: share(x, n) * n,
+        {"values": "argument:x", "gradient": "argument:x"},
+    ),
+    "one size as a factor": (
+        lambda x, n: share(x, n) * x.shape[-1],
+        {"values": "factor-of-size", "one": "factor-of-size", "gradient": "factor-of-size"},
+    ),
+    "turned axes": (
+        lambda x, n: share(x, n).T if x.ndim == 2 else share(x, n),
+        {"values": "axes:10", "one": "axes:10"},
+    ),
+    "no gradient": (lambda x, n: share(x, n).detach(), {"gradient": "no-gradient"}),
+    "in place": (in_place, {"unchanged": "changes-argument", "gradient": "changes-argument"}),
+    "another dtype": (
+        lambda x, n: share(x, n).double(),
+        {"values": "dtype", "one": "dtype"},
+    ),
+    "a tuple": (
+        lambda x, n: (share(x, n),),
+        {"values": "inside:tuple", "one": "inside:tuple"},
+    ),
+    "another relation in each case": (
+        lambda x, n: share(x, n) * 7 if n == 2 else share(x, n) + 1,
+        {"values": None, "one": "offset", "gradient": "factor"},
+    ),
+    "an error": (lambda x, n: share(x, 0), {}),
+    "no relation": (lambda x, n: torch.sin(x * 7) + n, {}),
+    "None": (lambda x, n: None, {}),
+    "a number that no float holds": (lambda x, n: [10**400], {}),
+    "complex numbers in a list": (lambda x, n: [1j] * len(x), {}),
+    "complex numbers": (lambda x, n: share(x, n) * 1j, {}),
+    "lists of several lengths": (lambda x, n: [[1.0], [2.0, 3.0]], {}),
+    "no numbers": (lambda x, n: share(x, n)[:0], {}),
+}
+
+
+@pytest.mark.parametrize("learner, expected", TOLD.values(), ids=TOLD)
+def test_a_symptom_is_told(learner: Function, expected: dict[str, str | None]) -> None:
+    found = told(learner)
+    assert {check: found.get(check) for check in expected} == expected
+    assert expected or not found
+
+
+def marked(id: str) -> Symptom:
+    @symptom(id, of="share", says="Your result is the right one for n + 1.")
+    def one_more(got: Tensor, expected: Tensor, x: Tensor, n: int) -> bool:
+        return torch.allclose(got, x / (n + 1))
+
+    return next(value for value in vars(one_more).values() if isinstance(value, Symptom))
+
+
+def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
+    found = told(lambda x, n: x / (n + 1) if n else share(x, n), marked("one-more"))
+    assert {found["values"], found["one"]} == {"one-more"}
+
+
+def test_an_authors_symptom_that_fails_is_none() -> None:
+    def fails(got: Tensor, expected: Tensor, **given: Any) -> bool:
+        raise RuntimeError
+
+    broken = Symptom("broken", "share", "This never holds.", None, fails)
+    assert "broken" not in told(lambda x, n: share(x, n) + 1, broken).values()
+
+
+def test_a_symptom_needs_words() -> None:
+    with pytest.raises(ValueError, match="says is empty"):
+        symptom("silent", of="share", says=" ")

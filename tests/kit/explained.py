@@ -1,0 +1,97 @@
+"""How the kit explains the wrong answers of its corpus: `python -m tests.kit.explained [STAGE...]`.
+
+Prints for each stage how many are named, how many are told a symptom, and which of the rest get no
+reason. With --write it notes in answers/<slug>.toml what each one is `told`: whoever runs it reads
+the change, and takes care that nothing untrue is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from grader.diagnosis.diagnose import diagnose
+from grader.diagnosis.replay import Replays
+from grader.read.misconceptions import read_known
+from grader.run.answers import WorkerAnswers
+from grader.run.session import Checks, with_checks
+from grader.run.solutions import local_solutions, solution_files
+from grader.run.under_check import StageUnderCheck
+from grader.run.workers import Interpreter
+from grader.types.report import Diagnosis, Kind
+from grader.types.submission import Submission
+from tests.kit.wrong_answers import ANSWERS, COURSE, WrongAnswer, wrong_answers
+
+SEED = 20
+
+
+def explained(
+    slug: str, answers: Iterable[WrongAnswer], interpreter: Interpreter, checks: Checks
+) -> Iterator[tuple[WrongAnswer, list[Diagnosis]]]:
+    """Each answer with the reasons that its checks are given, each reason once."""
+    stage, solutions, replays = COURSE.stage(slug), solution_files(COURSE), Replays()
+    known, right = read_known(stage), local_solutions(COURSE, stage)
+    for answer in answers:
+        files = {**solutions, stage.file_name: answer.source.encode()}
+        worker = WorkerAnswers(interpreter, COURSE, stage, Submission(answer.name, files))
+        facts = checks.run(stage, StageUnderCheck(stage, worker), SEED, "cpu")
+        reasons = diagnose(facts, known, right, replays)
+        yield answer, list({reason.id: reason for reason in reasons.values()}.values())
+
+
+def told(reasons: Sequence[Diagnosis]) -> tuple[str, ...]:
+    """What is noted of an answer's reasons."""
+    return tuple(sorted(reason.id for reason in reasons))
+
+
+def write(slug: str, found: dict[str, tuple[str, ...]]) -> None:
+    """Note in a stage's table what each answer is told."""
+    file = ANSWERS / f"{slug}.toml"
+    lines, name = [], ""
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        heading = re.fullmatch(r"\[(\w+)\]", line)
+        name = heading[1] if heading else name
+        if line.startswith("told = ") and name in found:
+            continue
+        lines.append(line)
+        if line.startswith("wrong = ") and name in found:
+            ids = ", ".join(f'"{id}"' for id in found[name])
+            lines.append(f"told = [{ids}]")
+    file.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+
+
+def main() -> None:
+    """Print the figures of the stages that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stages", nargs="*", help="default: all")
+    parser.add_argument("--write", action="store_true", help="note what each answer is told")
+    parser.add_argument("--texts", action="store_true", help="print what each answer is told")
+    args = parser.parse_args()
+    slugs = args.stages or [stage.slug for stage in COURSE.stages if not stage.fixture]
+
+    def body(checks: Checks) -> None:
+        for slug in slugs:
+            found = dict(explained(slug, wrong_answers(slug), interpreter, checks))
+            kinds = [{reason.kind for reason in reasons} for reasons in found.values()]
+            named = sum(Kind.NAME in kind for kind in kinds)
+            symptom = sum(Kind.NAME not in kind and bool(kind) for kind in kinds)
+            print(
+                f"{slug}: {len(found)} wrong answers, {named} named, {symptom} told a symptom, "
+                f"{len(found) - named - symptom} without a reason",
+                flush=True,
+            )
+            for answer, reasons in found.items():
+                if args.texts or not reasons:
+                    print(f"  {answer.name}: {answer.wrong}")
+                for reason in reasons if args.texts else ():
+                    print(f"    {reason.id}: {reason.text}")
+            if args.write:
+                write(slug, {answer.name: told(reasons) for answer, reasons in found.items()})
+
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        with_checks(COURSE, [COURSE.stage(slug) for slug in slugs], body)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,306 @@
+"""Whose fault a failure is, as tables: what each run of a stage gives, and who is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from grader.judge.blame import NO_BLAME, Blame, find_blame, with_calls
+from grader.judge.verdict import judge_stage
+from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
+from grader.types.course import Course, EntryPoint, Limits, Stage
+from grader.types.report import Status
+from grader.types.submission import Submission
+
+ENDINGS = {
+    "P": Ending.PASSED,
+    "W": Ending.WRONG,
+    "N": Ending.NOT_WRITTEN,
+    "S": Ending.SKIPPED,
+    "T": Ending.TIMED_OUT,
+    "B": Ending.BROKEN,
+}
+CUT = ForbiddenCall("scissors.cut", "\n  fold.py, line 3")
+TEAR = ForbiddenCall("hands.tear")
+
+
+def stage(slug: str, *requires: str) -> Stage:
+    entry = EntryPoint(slug, ("any",))
+    return Stage(slug, slug.title(), 10, False, requires, (entry,), Path())
+
+
+# `bird` builds on `fold` and `wing`, and `wing` on `fold`.
+FOLD, WING, BIRD = STAGES = (stage("fold"), stage("wing", "fold"), stage("bird", "wing"))
+COURSE = Course("Paper", "Paper", Path(), (), Limits(), STAGES)
+
+
+def facts(
+    endings: str,
+    *forbidden: ForbiddenCall,
+    in_source: tuple[ForbiddenCall, ...] = (),
+    time_is_up: bool = False,
+) -> StageFacts:
+    """Facts of a stage with one check for each letter."""
+    cases = [Case(f"x.{number}", f"x.{number}") for number in range(len(endings))]
+    return StageFacts(
+        "x",
+        tuple(PlannedCheck(case.check, "x", "A title", 5, (case,)) for case in cases),
+        tuple(CaseFact(case, ENDINGS[letter]) for case, letter in zip(cases, endings, strict=True)),
+        forbidden=forbidden,
+        in_source=in_source,
+        time_is_up=time_is_up,
+    )
+
+
+@dataclass
+class Runs:
+    """What each run gives, by its stage and the earlier ones that are answered: "bird fold wing".
+
+    A run that a table does not have is one too many.
+    """
+
+    given: Mapping[str, StageFacts | str]
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
+        key = " ".join([stage.slug, *(earlier.slug for earlier in answered)])
+        self.asked.append(key)
+        found = self.given[key]
+        return facts(found) if isinstance(found, str) else found
+
+
+def blamed(
+    given: Mapping[str, StageFacts | str],
+    stage: Stage = BIRD,
+    course: Course = COURSE,
+    source: str = "",
+    right: Sequence[str] = (),
+) -> tuple[StageFacts, Blame]:
+    submission = Submission("x", {"all.py": source.encode()}, script="all.py")
+    return find_blame(course, stage, submission, Runs(given), right)
+
+
+# --- one's own fault, or an earlier stage's ------------------------------------------------------
+
+OWN = Blame(is_own=True)
+FAILS_ALONE = {"bird": "PW", "fold": "PP", "wing": "PP"}
+
+
+@pytest.mark.parametrize(
+    "given, blame",
+    [
+        pytest.param({"bird": "PP"}, NO_BLAME, id="it passes"),
+        pytest.param({"bird": "NN"}, NO_BLAME, id="it is not started"),
+        pytest.param({"bird": "PB"}, NO_BLAME, id="the check itself fails"),
+        pytest.param({"bird": facts("PW", time_is_up=True)}, NO_BLAME, id="no time to find out"),
+        pytest.param(FAILS_ALONE, OWN, id="all earlier stages pass"),
+        pytest.param(
+            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PP"},
+            Blame(cause="fold"),
+            id="an earlier stage fails and answered it passes",
+        ),
+        pytest.param(
+            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PW"},
+            OWN,
+            id="an earlier stage fails but answered it fails still",
+        ),
+        pytest.param(
+            {"bird": "PW", "fold": "N", "wing": "PP", "bird fold": "PP"},
+            Blame(cause="fold"),
+            id="an earlier stage is not written",
+        ),
+        pytest.param(
+            {"bird": "TT", "fold": "T", "wing": "PP", "bird fold": "PP"},
+            Blame(cause="fold"),
+            id="an earlier stage does not end",
+        ),
+        pytest.param(
+            {"bird": "PW", "fold": "B", "wing": "PP", "bird fold": "PP"},
+            Blame(cause="fold"),
+            id="an earlier check itself fails",
+        ),
+        pytest.param(
+            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PS"},
+            Blame(cause="fold"),
+            id="what is skipped on this machine is nobody's fault",
+        ),
+    ],
+)
+def test_who_is_to_blame(given: Mapping[str, StageFacts | str], blame: Blame) -> None:
+    found, said = blamed(given)
+    own = given["bird"]
+    assert (found, said) == (facts(own) if isinstance(own, str) else own, blame)
+
+
+@pytest.mark.parametrize(
+    "runs, cause",
+    [
+        # It waits for the first without whose answers it does not pass.
+        ({"bird wing": "PW", "bird fold": "PP"}, "fold"),
+        ({"bird wing": "PP", "bird fold": "PW"}, "wing"),
+        ({"bird wing": "PW", "bird fold": "PW"}, "fold"),
+        ({"bird wing": "PP", "bird fold": "PP"}, "fold"),  # either of them is enough
+        # A run that was cut short says nothing.
+        ({"bird wing": facts("PT", time_is_up=True), "bird fold": "PW"}, "wing"),
+        (
+            {
+                "bird wing": facts("PT", time_is_up=True),
+                "bird fold": facts("PT", time_is_up=True),
+            },
+            "fold",
+        ),
+    ],
+)
+def test_of_two_unfinished_stages_one_is_the_cause(
+    runs: Mapping[str, StageFacts | str], cause: str
+) -> None:
+    given = {"bird": "PW", "fold": "W", "wing": "W", "bird fold wing": "PP", **runs}
+    assert blamed(given)[1] == Blame(cause=cause)
+
+
+def test_a_stub_whose_import_fails_is_not_started() -> None:
+    found, blame = blamed({"bird": "WW", "fold": "W", "wing": "PP", "bird fold": "NN"})
+    assert (found, blame) == (facts("NN"), NO_BLAME)
+
+
+def test_no_stage_is_run_that_is_known_to_be_right() -> None:
+    assert blamed({"bird": "W"}, right=["fold", "wing"])[1] == OWN
+    given = {"bird": "W", "wing": "W", "bird wing": "P"}
+    assert blamed(given, right=["fold"])[1] == Blame(cause="wing")
+
+
+def test_a_stage_that_builds_on_none_is_to_blame_itself() -> None:
+    runs = Runs({"fold": "W"})
+    assert find_blame(COURSE, FOLD, Submission("x", {}), runs)[1] == OWN
+    assert runs.asked == ["fold"]
+
+
+@pytest.mark.parametrize("follow_through", [True, False])
+def test_a_stage_that_waits_has_its_points_where_the_course_says_so(follow_through: bool) -> None:
+    course = replace(COURSE, follow_through=follow_through)
+    given = {"bird": "PW", "fold": "W", "wing": "P", "bird fold": "PP"}
+    found, blame = blamed(given, course=course)
+    assert blame == Blame(cause="fold", is_credited=follow_through)
+    result = judge_stage(BIRD, found, blame, place=lambda target: "never shown")
+    assert (result.status, result.caused_by) == (Status.FAILED, "fold")
+    assert result.score == (10 if follow_through else 5)
+    assert result.checks[1].message == ""
+
+
+# --- forbidden calls -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "own, alone, forbidden",
+    [
+        # Whose they are shows a run with the course's own earlier stages.
+        pytest.param(facts("PP", CUT), "PP", (), id="an earlier stage's"),
+        pytest.param(facts("PP", CUT), facts("PP", CUT), (CUT,), id="its own"),
+        pytest.param(facts("PP", CUT), facts("PP", TEAR), (CUT,), id="another one of its own"),
+        pytest.param(facts("PP", CUT), "PW", (CUT,), id="what passed does not pass without them"),
+        pytest.param(facts("PW", CUT), "PW", (), id="what failed may fail"),
+        pytest.param(
+            facts("PP", in_source=(CUT,)), None, (CUT,), id="one in its source that no check met"
+        ),
+        pytest.param(
+            facts("PP", CUT, in_source=(ForbiddenCall(CUT.name), TEAR)),
+            facts("PP", CUT),
+            (CUT, TEAR),
+            id="each name is told once, as the checks met it",
+        ),
+        pytest.param(
+            facts("PP", CUT, in_source=(TEAR,)), "PP", (TEAR,), id="one of each: its own counts"
+        ),
+    ],
+)
+def test_a_forbidden_call_counts_where_it_is_made(
+    own: StageFacts, alone: StageFacts | str | None, forbidden: tuple[ForbiddenCall, ...]
+) -> None:
+    given: dict[str, StageFacts | str] = {"bird": own, "fold": "P", "wing": "P"}
+    if alone is not None:
+        given["bird fold wing"] = alone
+    found, blame = blamed(given)
+    assert found.forbidden == forbidden
+    result = judge_stage(BIRD, found, blame)
+    is_right = not forbidden and all(fact.ending is Ending.PASSED for fact in own.cases)
+    assert (result.status is Status.PASSED) == is_right
+    assert (result.score == 0) == bool(forbidden)
+
+
+def test_the_first_stage_cannot_blame_an_earlier_one_for_a_forbidden_call() -> None:
+    assert blamed({"fold": facts("P", CUT)}, FOLD)[0].forbidden == (CUT,)
+
+
+def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() -> None:
+    calls = (CUT,)
+    given = {
+        "bird": facts("PW", in_source=calls),
+        "fold": "W",
+        "wing": "P",
+        "bird fold": facts("PP", in_source=calls),
+    }
+    assert blamed(given)[1] == OWN
+
+
+def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:
+    given = {
+        "bird": "PW",
+        "fold": "P",
+        "wing": facts("P", in_source=(CUT,)),
+        "bird wing": "PP",
+    }
+    assert blamed(given)[1] == Blame(cause="wing")
+
+
+def test_calls_in_the_source_are_added_to_those_that_were_met() -> None:
+    assert with_calls(facts("P", CUT), [ForbiddenCall(CUT.name), TEAR]).forbidden == (CUT, TEAR)
+
+
+# --- a student's copy, in which there are only the visible checks and no solutions ----------------
+
+COPY = replace(COURSE, is_partial=True)
+WRITTEN = "def fold(a):\n    return a\n\ndef wing(a):\n    return a\n\ndef bird(a):\n    return a\n"
+NO_CHECK = StageFacts("x", (), ())
+
+
+def partial(perhaps: str | None = None, *, is_written: bool | None = None) -> Blame:
+    return Blame(is_partial=True, perhaps=perhaps, is_written=is_written)
+
+
+@pytest.mark.parametrize(
+    "given, source, blame",
+    [
+        pytest.param({"bird": "PP"}, "", partial(), id="it passes"),
+        pytest.param({"bird": "NN"}, "", partial(), id="it is not started"),
+        pytest.param({"bird": "W", "fold": "P", "wing": "P"}, "", partial(), id="its own"),
+        pytest.param({"bird": "W", "fold": "W"}, "", partial("fold"), id="the first that fails"),
+        pytest.param({"bird": "W", "fold": "P", "wing": "N"}, "", partial("wing"), id="a stub"),
+        pytest.param(
+            {"bird": "W", "fold": NO_CHECK, "wing": "P"}, "", partial("fold"), id="not written"
+        ),
+        pytest.param(
+            {"bird": "W", "fold": NO_CHECK, "wing": "P"}, WRITTEN, partial(), id="unchecked"
+        ),
+        pytest.param({"bird": NO_CHECK}, "", partial(is_written=False), id="nothing to check"),
+        pytest.param({"bird": NO_CHECK}, WRITTEN, partial(is_written=True), id="and it is written"),
+        pytest.param(
+            {"bird": facts("P", CUT), "fold": "P", "wing": "P"},
+            "",
+            partial(),
+            id="a forbidden call is its own: nothing can answer for the others",
+        ),
+    ],
+)
+def test_a_students_copy_only_says_who_may_be_to_blame(
+    given: Mapping[str, StageFacts | str], source: str, blame: Blame
+) -> None:
+    assert blamed(given, course=COPY, source=source)[1] == blame
+
+
+def test_a_forbidden_call_counts_in_a_students_copy_too() -> None:
+    given = {"bird": facts("P", CUT), "fold": "P", "wing": "P"}
+    found, blame = blamed(given, course=COPY)
+    assert judge_stage(BIRD, found, blame).status is Status.FAILED

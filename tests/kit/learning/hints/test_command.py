@@ -1,0 +1,231 @@
+"""`grade hint`: one more each time, remembered, for the stage that the learner is at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.read.progress import memory_folder, read_progress, update_progress
+from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult, Status
+
+ROOT = Path(__file__).parents[4]
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def ask(birds: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Type `grade hint ...`; what is shown. It must go well and say nothing on stderr."""
+
+    def type_it(*words: str) -> str:
+        assert main(["hint", *words]) == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        return shown.out
+
+    return type_it
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["hint", *words]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+def write(folder: Path, slug: str) -> None:
+    """The learner writes the stage; whether it is right nobody knows yet."""
+    (folder / "exercises" / f"{slug}.py").write_text("x = 1\n", encoding="utf-8")
+
+
+UNEVEN = Diagnosis("uneven", "You fold at a **third**.", 4)
+
+
+def graded(folder: Path, slug: str, status: Status, *, named: bool = False) -> None:
+    diagnosis = UNEVEN if status is Status.FAILED and named else None
+    outcome = Outcome.PASSED if status is Status.PASSED else Outcome.FAILED
+    check = CheckResult(f"{slug}.even", "Even", outcome, 0, 1, diagnosis=diagnosis)
+    result = StageResult(slug, slug, status, 0, 1, False, (check,))
+    update_progress(folder, lambda now: now.with_result(result, "digest", "today"))
+
+
+def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
+    ask: Ask, birds: Path
+) -> None:
+    repair = "fold.py, line 3:\n    return sheet / 2"
+    found = Diagnosis("place", "", kind=Kind.PLACE, place="fold.py", repair=repair)
+    check = CheckResult("fold.even", "Even", Outcome.FAILED, 0, 1, diagnosis=found)
+    result = StageResult("fold", "Fold", Status.FAILED, 0, 1, False, (check,))
+    update_progress(birds, lambda now: now.with_result(result, "digest", "today"))
+    for number in (1, 2, 3, 4, 5):
+        assert ("return sheet / 2" in ask("fold")) == (number == 5)
+    other = replace(result, checks=())
+    update_progress(birds, lambda now: now.with_result(other, "another", "today"))
+    assert "return sheet / 2" not in ask("fold")
+
+
+def test_one_more_each_time_then_the_last_again(ask: Ask) -> None:
+    for number in (1, 2, 3, 4, 5, 5, 5):
+        shown = ask("fold")
+        assert f"Fold a sheet   hint {number} of 5" in shown
+        assert f"Step {number}\n" in shown
+        assert f"Do step {number} of fold." in shown
+        assert ("This was the last one." in shown) is (number == 5)
+        assert ("grade hint fold" in shown) is (number < 5)
+
+
+def test_stages_have_ladders_of_their_own(ask: Ask) -> None:
+    assert "hint 1 of 5" in ask("fold")
+    assert "hint 1 of 5" in ask("wings")
+    assert "hint 2 of 5" in ask("fold")
+
+
+def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
+    assert "hint 1 of 5" in ask("fold", "--again")
+    ask("fold")
+    ask("fold")
+    assert "hint 1 of 5" in ask("fold", "1")
+    assert "hint 3 of 5" in ask("fold", "--again")
+    assert "hint 4 of 5" in ask("fold", "4")
+    assert "hint 5 of 5" in ask("fold")
+
+
+def test_none_is_skipped(birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+    ask("fold")
+    error = refused(capsys, "fold", "4")
+    assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
+    assert read_progress(birds).progress.stage("fold").rungs == 1
+
+
+@pytest.mark.parametrize("number", ["0", "6"])
+def test_a_hint_that_there_is_not(
+    birds: Path, capsys: pytest.CaptureFixture[str], number: str
+) -> None:
+    assert f"fold has hints 1 to 5, and no hint {number}" in refused(capsys, "fold", number)
+
+
+def test_an_unknown_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "wing") == "grade: there is no stage 'wing'; did you mean 'wings'?\n"
+    assert not memory_folder(birds).exists()
+
+
+def test_without_a_stage_it_is_the_first_that_is_not_written(birds: Path, ask: Ask) -> None:
+    assert "Fold a sheet   hint 1" in ask()
+    assert "Fold a sheet   hint 1" in ask("1")
+
+
+def test_a_written_stage_is_left_behind(birds: Path, ask: Ask) -> None:
+    write(birds, "fold")
+    assert "Two wings   hint 1" in ask()
+
+
+def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Ask) -> None:
+    ask()
+    write(birds, "fold")
+    assert "Fold a sheet   hint 2" in ask()
+    graded(birds, "fold", Status.FAILED)
+    assert "Fold a sheet   hint 3" in ask()
+    graded(birds, "fold", Status.PASSED)
+    assert "Two wings   hint 1" in ask()
+
+
+def test_a_written_stage_that_fails_is_where_the_learner_is(birds: Path, ask: Ask) -> None:
+    write(birds, "fold")
+    graded(birds, "fold", Status.FAILED)
+    assert "Fold a sheet   hint 1" in ask()
+
+
+def test_when_all_is_done_it_is_the_last_stage(birds: Path, ask: Ask) -> None:
+    for slug in ("fold", "wings", "nest"):
+        graded(birds, slug, Status.PASSED)
+    assert "A nest   hint 1" in ask()
+
+
+def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
+    birds: Path, ask: Ask
+) -> None:
+    graded(birds, "fold", Status.FAILED, named=True)
+    shown = ask()
+    assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
+    shown = ask()
+    assert "hint 5 of 5" in shown and "The last run found" not in shown
+    assert "hint 1 of 5" in ask("fold", "1")
+
+
+def test_all_of_them_at_once_when_the_stage_has_passed(
+    birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "--all works after you pass" in refused(capsys, "fold", "--all")
+    graded(birds, "fold", Status.PASSED)
+    graded(birds, "fold", Status.FAILED)  # stays readable whatever comes later
+    shown = ask("fold", "--all")
+    assert all(f"Do step {number} of fold." in shown for number in range(1, 6))
+    assert "Sheets have two sides." in shown
+    assert "hint 3 of 5" in ask("fold", "3")
+
+
+def test_a_missing_exercise_is_not_written(birds: Path, ask: Ask) -> None:
+    (birds / "exercises" / "fold.py").unlink()
+    assert "Fold a sheet   hint 1" in ask()
+
+
+def test_shown_even_where_nothing_can_be_remembered(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory_folder(birds).write_text("a file stands in the way", encoding="utf-8")
+    for words, number in (((), 1), ((), 1), (("fold", "3"), 3)):
+        assert main(["hint", *words]) == 0
+        shown = capsys.readouterr()
+        assert f"Fold a sheet   hint {number} of 5" in shown.out
+        assert "so your progress is not saved" in shown.err
+        assert shown.err.count("\n") == 1
+
+
+def test_a_spoilt_memory_is_told_and_begun_anew(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory_folder(birds).mkdir()
+    (memory_folder(birds) / "progress.json").write_text("{", encoding="utf-8")
+    assert main(["hint", "fold"]) == 0
+    shown = capsys.readouterr()
+    assert "hint 1 of 5" in shown.out
+    assert "it is kept as progress.json.corrupt-1" in shown.err
+    assert main(["hint", "fold"]) == 0
+    shown = capsys.readouterr()
+    assert "hint 2 of 5" in shown.out
+    assert shown.err == ""
+
+
+def test_a_fault_in_the_hints_is_the_course_s(
+    birds: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (birds / "hints" / "fold.md").write_text("# Fold\n", encoding="utf-8")
+    assert "hints/fold.md: has 0 hints: write at least 4" in refused(capsys, "fold")
+    assert not memory_folder(birds).exists()
+
+
+@pytest.mark.parametrize("words", [["hint", "fold"], ["list"], ["--help"], ["stubs", "--check"]])
+def test_imports_nothing_that_is_slow(birds: Path, words: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "grader", *words]
+    run = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    imported = {line.rsplit("|", 1)[-1].strip() for line in run.stderr.splitlines()}
+    assert "grader.command.main" in imported
+    assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio"}
+    assert not imported & {
+        "grader.classes.command",
+        "grader.learning.workspace.init_command",
+        "zipfile",
+    }

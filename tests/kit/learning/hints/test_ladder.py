@@ -1,0 +1,88 @@
+"""hints/<slug>.md: the ladder and what follows it, and what may be wrong with the file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.learning.hints.ladder import parse_hints, read_hints
+from grader.learning.hints.types import Rung
+from grader.read.course_file import parse_course, read_course
+from grader.types.errors import CourseError
+
+ROOT = Path(__file__).parents[4]
+SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
+RUNGS = "".join(f"## {n}. Question {n}?\nAnswer {n}.\n\n" for n in range(1, 5))
+AFTER = "## Learnt\nHalves.\n\n## Why it is written so\nSo.\n\n## Read next\nA book.\n"
+GOOD = f"# Fold\n\n{RUNGS}{AFTER}"
+
+
+def test_reads_everything() -> None:
+    hints = parse_hints(GOOD, "fold.md")
+    assert hints.title == "Fold"
+    assert hints.rungs[1] == Rung("Question 2?", "Answer 2.")
+    assert len(hints.rungs) == 4
+    assert (hints.learnt, hints.why, hints.read_next) == ("Halves.", "So.", "A book.")
+
+
+def test_the_sections_may_be_missing() -> None:
+    hints = parse_hints(f"# Fold\n{RUNGS}", "fold.md")
+    assert (len(hints.rungs), hints.learnt, hints.why, hints.read_next) == (4, "", "", "")
+
+
+def test_code_is_kept_as_it_is() -> None:
+    code = "    first = 1\n\n    ## 9. not a hint\n\n```python\n## 8. nor is this\n```"
+    hints = parse_hints(f"# Fold\n{RUNGS}## 5. Nearly all of it\n\n{code}\n\n\n", "fold.md")
+    assert hints.rungs[4] == Rung("Nearly all of it", code)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "fold.md:1: the first line must be '# ' and the stage's title"),
+        (GOOD[2:], "fold.md:1: the first line must be"),
+        (f"## 1. No title\n{RUNGS}", "fold.md:1: the first line must be"),
+        (GOOD.replace("# Fold\n", "# Fold\nHello."), "fold.md: there is text before hint 1"),
+        (GOOD.replace("## 1.", "## 2."), "fold.md:3: hint 2 where hint 1 should be"),
+        (GOOD.replace("## 3.", "## 4."), "fold.md:9: hint 4 where hint 3 should be"),
+        (GOOD.replace("## 4.", "## 3."), "fold.md:12: hint 3 where hint 4 should be"),
+        (GOOD.replace("Answer 2.", ""), "fold.md:6: '2. Question 2?' has no text"),
+        (GOOD.replace("Halves.", " "), "'Learnt' has no text"),
+        (GOOD.replace("## Learnt", "## Lernt"), "fold.md:15: 'Lernt' is neither a hint"),
+        (GOOD.replace("## 4. Question 4?", "## 4."), "fold.md:12: '4.' is neither a hint"),
+        (GOOD.replace("Read next", "Learnt"), "'Learnt' appears twice"),
+        (
+            f"# Fold\n{RUNGS}## Read next\nA book.\n## Learnt\nHalves.",
+            "'Learnt' belongs before 'Read next'",
+        ),
+        (f"{GOOD}## 5. Late\nToo late.", "hint 5 comes after the sections"),
+        (GOOD.replace("## 4. Question 4?\n", ""), "fold.md: has 3 hints: write at least 4"),
+        (
+            GOOD.replace("Answer 3.", "```\nx"),
+            "md:10: the code block that starts here has no end",
+        ),
+    ],
+)
+def test_says_what_is_wrong(text: str, match: str) -> None:
+    with pytest.raises(CourseError, match=re.escape(match)) as caught:
+        parse_hints(text, "fold.md")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    stage = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
+    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [stage]}
+    with pytest.raises(CourseError, match=r"^hints/fold\.md: cannot be read: No such file"):
+        read_hints(parse_course(data, tmp_path).stages[0])
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_hints_of_this_course(slug: str) -> None:
+    stage = read_course(ROOT / "course.toml").stage(slug)
+    hints = read_hints(stage)
+    assert hints.title == stage.title
+    assert hints.learnt
+    assert hints.why
+    assert hints.read_next

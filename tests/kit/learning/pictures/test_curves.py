@@ -1,0 +1,78 @@
+"""Curves in the terminal: where the points lie, and what a narrow or plain page makes of them."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from grader.learning.pictures.trace import trace_screen
+from grader.learning.pictures.types import Curve, Trace, TracedCurves
+from grader.show.screen import PlainConsole
+
+CURVES = TracedCurves(
+    "Growth",
+    (1.0, 10.0, 100.0),
+    (Curve("square", (1.0, 100.0, 10_000.0)), Curve("flat", (1.0, 1.0, 1.0))),
+    (Curve("n", (1.0, 10.0, 100.0)),),
+    "days",
+    "bytes",
+)
+
+
+def draw(
+    shown: TracedCurves, width: int = 80, kind: type[Console] = Console, encoding: str = "utf-8"
+) -> list[str]:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    trace = Trace("growth", "Growth", (shown,))
+    kind(file=file, width=width, _environ={}).print(trace_screen(trace), end="")
+    file.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+def test_every_point_lies_where_its_logarithm_is() -> None:
+    lines = draw(CURVES)
+    plot = [line.partition("│")[2] for line in lines if "│" in line]
+    assert len(plot) == 16
+    points = {
+        (row, column): sign
+        for row, line in enumerate(plot)
+        for column, sign in enumerate(line)
+        if sign in "●▲"
+    }
+    assert points == {
+        (0, 55): "●",
+        (7, 28): "●",
+        (15, 0): "▲",  # both begin at 1: the later one is seen
+        (15, 28): "▲",
+        (15, 55): "▲",
+    }
+    assert plot[7].endswith("· n"), "the guide ends half-way up"
+    assert lines[4] == "  bytes" and lines[5].startswith("    10k │")
+    assert lines[-3].split() == ["1", "10", "100"]
+    assert lines[-2] == "  ● square   ▲ flat   over days"
+
+
+def test_in_ascii_and_where_it_is_narrow() -> None:
+    lines = draw(CURVES, width=30, encoding="ascii")
+    assert max(map(len, lines)) <= 30
+    assert "  o square   x flat   over" in lines
+
+
+def test_names_of_guides_never_lie_on_each_other() -> None:
+    same = tuple(Curve(name, (1.0, 10.0, 100.0)) for name in ("one", "two", "three"))
+    lines = draw(TracedCurves("G", CURVES.x, CURVES.curves, same, "n", "b"))
+    assert sum(line.endswith((" one", " two", " three")) for line in lines) == 3
+
+
+def test_one_place_and_one_number_are_drawn_too() -> None:
+    one = TracedCurves("G", (5.0,), (Curve("one", (3.0,)),), (Curve("guide", (3.0,)),), "n", "b")
+    assert any("●" in line for line in draw(one))
+
+
+def test_plain_it_is_read_out() -> None:
+    lines = draw(CURVES, kind=PlainConsole)
+    assert "  square, days 100: 10k bytes" in lines
+    assert "  n, days 10: 10 bytes" in lines
+    assert not any("│" in line for line in lines)

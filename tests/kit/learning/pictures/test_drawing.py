@@ -1,0 +1,78 @@
+"""The heatmap as a figure: every number, every name, one scale."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from matplotlib.text import Text
+
+from grader.learning.pictures.drawing import curves_figure, figure
+from grader.learning.pictures.types import Curve, Rows, TracedCurves, TracedHeatmap
+
+ROOT = Path(__file__).parents[4]
+SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
+
+
+def heatmap(*panels: Rows) -> TracedHeatmap:
+    named = tuple((f"wing {number}", rows) for number, rows in enumerate(panels))
+    return TracedHeatmap("Shares $x", named, ("the", "cat"), ("sat", "down"), "looks", "is seen")
+
+
+def test_every_panel_has_its_title_its_names_and_its_numbers() -> None:
+    drawn = figure(heatmap(*[SHARES] * 5))
+    plots = [plot for plot in drawn.axes if plot.get_title()]
+    assert [plot.get_title() for plot in plots] == [f"wing {number}" for number in range(5)]
+    for plot in plots:
+        assert (plot.get_ylabel(), plot.get_xlabel()) == ("looks", "is seen")
+        assert [label.get_text() for label in plot.get_xticklabels()] == ["sat", "down"]
+        assert [label.get_text() for label in plot.get_yticklabels()] == ["the", "cat"]
+        assert [text.get_text() for text in plot.texts] == ["100", "0", "25", "75"]
+        assert [image.get_clim() for image in plot.images] == [(0, 1)]
+
+
+def test_numbers_are_black_on_light_cells_and_white_on_dark_ones() -> None:
+    plot = figure(heatmap(SHARES)).axes[0]
+    assert [text.get_color() for text in plot.texts] == ["black", "white", "white", "black"]
+
+
+def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white() -> None:
+    drawn = figure(heatmap(((float("nan"), 2.0), (3.0, float("-inf")))))
+    drawn.savefig(io.BytesIO(), format="svg")
+    assert [text.get_text() for text in drawn.findobj(Text) if "Shares" in text.get_text()] == [
+        r"Shares \$x"
+    ]
+    assert [text.get_text() for text in drawn.axes[0].texts] == ["nan", "2", "3", "-inf"]
+
+
+def test_curves_have_their_names_and_their_scales() -> None:
+    curves = TracedCurves(
+        *("Growth $x", (1.0, 10.0), (Curve("own", (2.0, 200.0)), Curve("other", (2.0, 20.0)))),
+        *((Curve("n", (1.0, 10.0)),), "n", "bytes"),
+    )
+    drawn = curves_figure(curves)
+    plot = drawn.axes[0]
+    assert (plot.get_xscale(), plot.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in plot.get_xticklabels()] == ["1", "10"]
+    assert [list(line.get_ydata()) for line in plot.lines] == [[2, 200], [2, 20], [1, 10]]
+    legend = plot.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["own", "other"]
+    assert [text.get_text() for text in plot.texts] == ["n"]
+    drawn.savefig(io.BytesIO(), format="svg")
+
+
+def test_pyplot_and_its_global_state_are_not_even_loaded() -> None:
+    code = "import sys, grader.learning.pictures.drawing; print('matplotlib.pyplot' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,100 @@
+"""The heatmap in the terminal: a number over a shade in each cell."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from grader.learning.pictures.heatmap import (
+    are_shares,
+    description,
+    heatmap_screen,
+    is_light,
+    limits,
+)
+from grader.learning.pictures.types import Rows, TracedHeatmap
+from grader.show.screen import PlainConsole
+
+SHARES: Rows = ((1.0, 0.0), (0.254, 0.746))
+
+
+def heatmap(*panels: Rows) -> TracedHeatmap:
+    named = tuple((f"wing {number}", rows) for number, rows in enumerate(panels))
+    return TracedHeatmap("Shares", named, ("the", "cat"), ("sat", "down"), "row", "column")
+
+
+def draw(
+    shown: TracedHeatmap, width: int = 80, kind: type[Console] = Console, encoding: str = "utf-8"
+) -> list[str]:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    kind(file=file, width=width, _environ={}).print(heatmap_screen(shown), end="")
+    file.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+def test_shares_in_percent_side_by_side() -> None:
+    assert draw(heatmap(SHARES, SHARES)) == [
+        "",
+        "  Shares",
+        "",
+        "  wing 0           wing 1",
+        "       sat down         sat down",
+        "  the  100    0    the  100    0",
+        "      ████             ████",
+        "  cat   25   75    cat   25   75",
+        "      ░░░░ ▓▓▓▓        ░░░░ ▓▓▓▓",
+        "",
+        "  Numbers are percent, shades: blank 0, ░ to 25, ▒ to 50, ▓ to 75, █ to 100.",
+        "  Each row is a row, each column a column.",
+        "",
+    ]
+
+
+def test_in_ascii() -> None:
+    lines = draw(heatmap(SHARES), encoding="ascii")
+    assert lines[6] == "      @@@@"
+    assert lines[8] == "      .... ####"
+
+
+def test_below_each_other_where_it_is_narrow() -> None:
+    lines = draw(heatmap(*[SHARES] * 5), width=40)
+    assert max(map(len, lines)) <= 40
+    assert [line for line in lines if "wing 4" in line] == ["  wing 4"]
+
+
+def test_other_numbers_have_a_scale_of_their_own() -> None:
+    shown = heatmap(((-2.0, 6.0), (float("nan"), float("-inf"))))
+    assert not are_shares(shown)
+    assert limits(shown) == (-2, 6)
+    lines = draw(shown)
+    assert lines[5:9] == [
+        "  the   -2    6",
+        "           ████",
+        "  cat  nan -inf",
+        "      ????",
+    ]
+    assert lines[10].startswith("  Shades from blank (-2) to █ (6).")
+    same = heatmap(((7.0, 7.0), (7.0, 7.0)))
+    assert limits(same) == (7, 8)
+    assert draw(same)
+
+
+def test_a_grid_that_is_too_wide_is_cut() -> None:
+    wide = TracedHeatmap("Wide", (("one", ((0.5,) * 30,)),), ("a",), ("word",) * 30, "r", "c")
+    lines = draw(wide)
+    assert max(map(len, lines)) <= 80
+    assert "  … 15 columns more" in lines
+
+
+def test_plain() -> None:
+    lines = draw(heatmap(SHARES, SHARES), kind=PlainConsole)
+    assert "  wing 1, cat to down: 75 percent" in lines
+    assert not any("█" in line for line in lines)
+    assert description(heatmap(SHARES)).startswith("wing 0, the to sat: 100 percent. wing 0, ")
+
+
+def test_which_ink_can_be_read() -> None:
+    assert is_light(1, 1, 1) and is_light(0.5, 0.5, 0.5)
+    assert not is_light(0, 0, 0) and not is_light(0.3, 0.3, 0.3)

@@ -1,0 +1,110 @@
+"""How steps are drawn: width, letters, plain lines, and nothing of the learner's as markup."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from grader.learning.pictures.trace import trace_screen
+from grader.learning.pictures.types import Axis, Block, Rows, Stop, Trace, TracedHeatmap, TracedStep
+from grader.show.screen import PlainConsole
+
+NUMBERS: Rows = ((0.25, -1.5), (float("-inf"), 2.0))
+WEIGHTS = TracedStep(
+    "weights",
+    (Axis("H", 2), Axis("Tq", 2, ("the", "cat")), Axis("Tk", 2, ("sat", "down"))),
+    (Block((0,), NUMBERS), Block((1,), NUMBERS)),
+    says="Each row of `weights` sums to **1**.",
+)
+SIGNS = TracedStep("seen", (Axis("T", 2), Axis("T", 2)), (Block((), ((True, False),) * 2),))
+
+
+def draw(*parts: TracedStep | TracedHeatmap | str, width: int = 80, **more: object) -> list[str]:
+    trace = Trace("fold", "Fold a sheet", parts, **more)  # type: ignore[arg-type]
+    file = io.StringIO()
+    Console(file=file, width=width, _environ={}).print(trace_screen(trace), end="")
+    return file.getvalue().splitlines()
+
+
+def test_tables_side_by_side() -> None:
+    assert draw(WEIGHTS)[3:9] == [
+        "  weights   H=2  Tq=2  Tk=2",
+        "    Each row of `weights` sums to 1.",
+        "    H=0                  H=1",
+        "           sat   down           sat   down",
+        "    the   0.25  -1.50    the   0.25  -1.50",
+        "    cat   -inf   2.00    cat   -inf   2.00",
+    ]
+
+
+def test_one_below_the_other_where_it_is_narrow() -> None:
+    lines = draw(WEIGHTS, width=40)
+    assert lines.index("    H=0") < lines.index("    H=1")
+    assert max(map(len, lines)) <= 40
+
+
+def test_signs_for_booleans() -> None:
+    assert draw(SIGNS)[4:6] == ["    ✓  ·", "    ✓  ·"]
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii", newline="\n")
+    trace = Trace("fold", "Fold", (SIGNS, WEIGHTS))
+    Console(file=file, width=80, _environ={}).print(trace_screen(trace), end="")
+    file.flush()
+    assert raw.getvalue().decode("ascii").splitlines()[4:6] == ["    +  .", "    +  ."]
+
+
+def test_plain_lines_say_one_fact_each() -> None:
+    file = io.StringIO()
+    console = PlainConsole(file=file, width=80, _environ={})
+    console.print(trace_screen(Trace("fold", "Fold", (WEIGHTS, SIGNS))), end="")
+    lines = [line.strip() for line in file.getvalue().splitlines()]
+    assert "weights   H is 2, Tq is 2, Tk is 2" in lines
+    assert "weights, H 1, the to down: -1.50" in lines
+    assert "seen, T 1, T 0: yes" in lines
+    assert "seen, T 1, T 1: no" in lines
+    assert len([line for line in lines if line.startswith("weights, ")]) == 8
+
+
+def test_many_columns_are_cut_to_the_width() -> None:
+    wide = TracedStep("wide", (Axis("D", 16),), (Block((), ((1234.5,) * 16,)),))
+    lines = draw(wide, width=60)
+    assert max(map(len, lines)) <= 60
+    assert "    … 10 columns more" in lines
+
+
+def test_a_misfit_is_said_in_a_sentence_and_has_no_names() -> None:
+    step = TracedStep("halves", (Axis("", 2), Axis("", 2)), (Block((), NUMBERS),), misfit="Oh.")
+    assert draw(step)[3:5] == ["  halves   2  2", "    Oh."]
+
+
+def test_the_same_numbers_elsewhere() -> None:
+    step = TracedStep("b", (Axis("T", 1),), (Block((), ((1.0,),)),), same_as="a")
+    assert "    The numbers of a, rearranged." in draw(step)
+
+
+def test_a_sentence_and_a_pointer_to_the_picture() -> None:
+    picture = TracedHeatmap("Map", (("one", ((1.0,),)),), ("a",), ("b",), "row", "column")
+    lines = draw("The end, with `code`.", picture)
+    assert "  The end, with `code`." in lines
+    assert "  As a picture:  grade heatmap fold" in lines
+
+
+@pytest.mark.parametrize("not_written", [True, False])
+def test_where_it_stopped(not_written: bool) -> None:
+    stop = Stop("wing", "wings", not_written, "ValueError: no\n  wings.py, line 3, in wing")
+    text = "\n".join(draw(WEIGHTS, stop=stop))
+    assert ("wing is not written yet." in text) is not_written
+    assert ("      wings.py, line 3, in wing" in text) is not not_written
+    assert "To check it:  grade wings" in text
+    assert "For a hint:   grade hint wings" in text
+
+
+def test_nothing_of_the_learners_is_markup_or_an_escape() -> None:
+    stop = Stop("f", "fold", False, "[red]x[/red] \x1b[2J")
+    text = "\n".join(draw(stop=stop, printed="[bold]\x1b]0;gone\x07" + "\nline" * 20))
+    assert "[red]x[/red] \\x1b[2J" in text
+    assert "[bold]\\x1b]0;gone\\x07" in text
+    assert "\x1b" not in text
+    assert "13 more" in text

@@ -1,0 +1,160 @@
+"""`grade trace`: which stage it shows, and the exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+
+ROOT = Path(__file__).parents[4]
+TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
+AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the tiny course as the working folder, its stubs untouched."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shutil.copytree(TINY, tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Type `grade trace ...`; the exit code and what was shown."""
+
+    def type_it(*words: str) -> tuple[int, str, str]:
+        code = main(["trace", *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return type_it
+
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+def test_to_the_end(tiny: Path, say: Say) -> None:
+    code, shown, errors = say("smooth", "--submission", "solutions")
+    assert (code, errors) == (0, "")
+    assert "trace of smooth" in shown
+    assert "That was all." in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_of_stubs_it_ends_at_the_first_function(tiny: Path, say: Say) -> None:
+    code, shown, errors = say()
+    assert (code, errors) == (1, "")
+    assert "values   days=5" in shown
+    assert "The trace ends here: moving_average is not written yet." in shown
+    assert "grade hint moving_average" in shown
+
+
+def test_what_raises_is_told_with_its_line(tiny: Path, say: Say) -> None:
+    broken = AVERAGE.format("values[width:] + values")
+    (tiny / "exercises" / "moving_average.py").write_text(broken, encoding="utf-8")
+    code, shown, errors = say()
+    assert (code, errors) == (1, "")
+    assert "moving_average gave no usable result." in shown
+    assert "moving_average.py, line 5, in moving_average" in shown
+
+
+def test_plain(tiny: Path, say: Say) -> None:
+    code, shown, _ = say("smooth", "--submission", "solutions", "--plain")
+    assert code == 0
+    assert "values, Wed: 6\n" in shown
+
+
+def test_without_a_stage_it_is_the_last_that_is_written(tiny: Path, say: Say) -> None:
+    (tiny / "hints" / "traces" / "moving_average.py").write_text(
+        "import numpy as np\nfrom grader.tracing import Step\n\n\n"
+        "def trace(submission):\n"
+        "    yield Step('means', submission.moving_average(np.arange(4.0), 2), 'pairs')\n",
+        encoding="utf-8",
+    )
+    right = (tiny / "solutions" / "moving_average.py").read_bytes()
+    (tiny / "exercises" / "moving_average.py").write_bytes(right)
+    code, shown, _ = say()
+    assert code == 0
+    assert "trace of moving_average" in shown
+    (tiny / "exercises" / "smooth.py").write_bytes((tiny / "solutions" / "smooth.py").read_bytes())
+    code, shown, _ = say()
+    assert code == 0
+    assert "trace of smooth" in shown
+
+
+CURVES = """
+from grader.tracing import Curves
+
+
+def trace(submission):
+    yield Curves("Growth", [1, 2, 4], {"own": [1, 4, 16]}, "days", "bytes", {"days": [1, 2, 4]})
+"""
+
+
+def test_its_picture_is_written(tiny: Path, say: Say) -> None:
+    (tiny / "hints" / "traces" / "roughness.py").write_text(CURVES, encoding="utf-8")
+    for file in ("own.png", "own.svg", "again.svg"):
+        code, shown, errors = say("roughness", "--out", file)
+        assert (code, errors) == (0, "")
+        assert shown.endswith(f"  written: {file}\n")
+    assert (tiny / "own.png").read_bytes().startswith(b"\x89PNG")
+    svg = (tiny / "own.svg").read_bytes()
+    assert svg == (tiny / "again.svg").read_bytes()
+    assert b"<desc>own, days 1: 1 bytes. own, days 2: 4 bytes." in svg
+    say("smooth", "--submission", "solutions", "--out", "map.svg")
+    assert b"How often a day counts" in (tiny / "map.svg").read_bytes()
+
+
+def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
+    trace = tiny / "hints" / "traces" / "roughness.py"
+    trace.write_text(CURVES, encoding="utf-8")
+    assert say("roughness", "--out", "no/such.png")[2].startswith("grade: no/such.png: cannot be")
+    assert say("roughness", "--out", "own.pdf") == (
+        *(2, ""),
+        "grade: --out own.pdf: end the picture's name with .png or .svg\n",
+    )
+    trace.write_text("def trace(submission):\n    yield 'Nothing.'\n", encoding="utf-8")
+    assert say("roughness", "--out", "own.png")[2] == (
+        "grade: the trace of roughness drew no picture, so none was written\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["roughness"], "roughness has no trace; stages with a trace: smooth"),
+        (["smoth"], "there is no stage 'smoth'; did you mean 'smooth'?"),
+        (["--submission", "nowhere"], "nowhere: cannot be read: No such file or directory"),
+    ],
+)
+def test_refused(tiny: Path, say: Say, words: list[str], said: str) -> None:
+    assert say(*words) == (2, "", f"grade: {said}\n")
+
+
+def test_a_course_without_traces(birds: Path, say: Say) -> None:
+    assert say() == (2, "", "grade: no stage of this course has a trace\n")
+
+
+@pytest.mark.parametrize("command", ["trace", "heatmap"])
+def test_help_is_there_at_once(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "grader", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert "--submission PATH" in done.stdout
+    imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    assert not imported & {"torch", "pytest", "numpy", "matplotlib", "subprocess"}

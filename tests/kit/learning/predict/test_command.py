@@ -1,0 +1,288 @@
+"""`grade predict`: questions before the code, answered by typing, at one's own pace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.learning.predict.command import put
+from grader.learning.predict.questions import parse_predictions
+from grader.learning.predict.types import Tally
+from grader.read.progress import memory_folder
+from grader.show.screen import Screen
+
+ROOT = Path(__file__).parents[4]
+FOLD = """\
+# Fold a sheet
+
+## 1. How large?
+A sheet of 4 x 6 is folded.
+Answer: shape 4, 3
+Because: one size is halved.
+
+## 2. What part?
+How much of it do you see?
+Answer: number 1/2
+Because: the other part is below.
+
+## 3. Which side?
+Where is the fold?
+- a: left
+- b: right
+Answer: choice b
+Because: it was folded to the left.
+"""
+PREDICTIONS = parse_predictions(FOLD, "fold.md")
+
+
+@pytest.fixture
+def folder(birds: Path) -> Path:
+    """The course, with questions on its first stage alone."""
+    (birds / "hints" / "predictions").mkdir()
+    (birds / "hints" / "predictions" / "fold.md").write_text(FOLD, encoding="utf-8")
+    return birds
+
+
+def play(*typed: str | type[BaseException]) -> tuple[Tally, list[str]]:
+    """Answer like this, then end the input; how far it went, and every line shown."""
+    from rich.console import Console
+
+    answers: Iterator[str | type[BaseException]] = iter(typed)
+    console = Console(width=80, force_terminal=False, _environ={})
+
+    def ask(prompt: str) -> str:
+        console.print(f"ask{prompt}")
+        answer = next(answers, EOFError)
+        if isinstance(answer, str):
+            return answer
+        raise answer
+
+    def show(screen: Screen) -> None:
+        console.print(screen, end="")
+
+    with console.capture() as shown:
+        tally = put(PREDICTIONS, ask, show)
+    return tally, [line.strip() for line in shown.get().splitlines() if line.strip()]
+
+
+def count(lines: list[str], beginning: str) -> int:
+    return sum(line.startswith(beginning) for line in lines)
+
+
+def test_all_right_at_once() -> None:
+    tally, lines = play("4x3", "50%", "B)")
+    assert tally == Tally(3, done=3, first=3)
+    assert count(lines, "✓ Right") == 3
+    assert "one size is halved." in lines  # why, for a right answer too
+    assert count(lines, "✗") == 0
+
+
+def test_a_second_try() -> None:
+    tally, lines = play("4 6", "4 3", ".5", "b")
+    assert tally == Tally(3, done=3, first=2)
+    assert count(lines, "✗ Not quite.") == 1
+    assert count(lines, "✓ Right") == 3
+
+
+def test_no_third_try_but_the_answer_and_why() -> None:
+    tally, lines = play("4 6", "6 4", ".5", "b")
+    assert tally == Tally(3, done=3, first=2)
+    at = lines.index("✗ Not this time. The answer is (4, 3)")
+    assert lines[at + 1] == "one size is halved."
+    assert lines[at + 2].startswith("2 of 3")
+
+
+def test_the_answer_is_not_shown_before_the_second_try() -> None:
+    _, lines = play("4 6")
+    assert not [line for line in lines if "(4, 3)" in line or "halved" in line]
+
+
+def test_what_cannot_be_read_is_no_try() -> None:
+    tally, lines = play("no idea", "four by three", "4 3", "b", "1/2", "left", "b")
+    assert tally == Tally(3, done=3, first=3)
+    assert count(lines, "I cannot read that.") == 4
+    assert count(lines, "✗") == 0
+
+
+def test_it_may_come_between_two_tries() -> None:
+    tally, _ = play("4 6", "hm", "4 3")
+    assert tally == Tally(3, done=1, first=0)
+
+
+def test_an_empty_line_shows_the_answer() -> None:
+    tally, lines = play("", "  ", "a", "")
+    assert tally == Tally(3, done=3, first=0)
+    assert count(lines, "The answer is") == 3
+    assert count(lines, "✗ Not this time") == 0
+
+
+@pytest.mark.parametrize("stop", ["q", " Q ", "quit", "exit", EOFError, KeyboardInterrupt])
+def test_it_stops_at_any_time(stop: str | type[BaseException]) -> None:
+    assert play(stop, "4 3")[0] == Tally(3)
+    assert play("4 3", "7", stop, "1/2")[0] == Tally(3, done=1, first=1)
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def run(folder: Path, typed: str | bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """`grade predict` with its input piped in."""
+    return subprocess.run(
+        [sys.executable, "-m", "grader", "predict", *words],
+        input=typed.encode() if isinstance(typed, str) else typed,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def test_with_input_piped_in(folder: Path) -> None:
+    ran = run(folder, "4 3\n2/3\n1/2\nb\n", "fold")
+    shown = ran.stdout.decode()
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert "Fold a sheet   3 questions" in shown
+    assert "  Your answer, a shape: 4 3\n\n  ✓ Right: (4, 3)\n" in shown
+    assert "  2 of 3 at the first try." in shown
+    assert f"Write your code in:  {Path('exercises', 'fold.py')}\n" in shown
+    assert not memory_folder(folder).exists()
+
+
+def test_the_input_may_end_anywhere(folder: Path) -> None:
+    ran = run(folder, "4 3\n7", "fold")
+    shown = ran.stdout.decode()
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert "  Your answer, a number: \n\n  1 of 1 at the first try.\n" in shown
+    assert "2 questions left, for another time:  grade predict fold" in shown
+
+
+def test_bytes_that_are_no_text_are_asked_again(folder: Path) -> None:
+    ran = run(folder, b"\xff\xfe\x1b[2J\n4 3\n", "fold")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert "I cannot read that." in ran.stdout.decode()
+    assert b"\x1b" not in ran.stdout
+    assert "1 of 1 at the first try" in ran.stdout.decode()
+
+
+def shown_by(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["predict", *words]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+def test_without_a_stage_it_is_where_the_learner_is(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # as when whoever starts it closes it
+    assert "Fold a sheet   3 questions" in shown_by(capsys)
+    (folder / "exercises" / "fold.py").write_text("x = 1\n", encoding="utf-8")
+    assert "wings has no questions." in shown_by(capsys)
+
+
+def test_a_stage_without_questions_is_no_fault(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = shown_by(capsys, "nest")
+    assert "nest has no questions." in shown
+    assert str(Path("exercises", "nest.py")) in shown
+
+
+def test_a_spoilt_memory_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    memory_folder(folder).mkdir()
+    (memory_folder(folder) / "progress.json").write_text("{", encoding="utf-8")
+    (folder / "hints" / "predictions" / "fold.md").unlink()
+    assert main(["predict"]) == 0
+    assert "progress.json.corrupt" in capsys.readouterr().err
+
+
+def test_faults_are_told_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "hints" / "predictions" / "fold.md").write_text("# Fold\n", encoding="utf-8")
+    for word, error in (
+        ("fold", "grade: hints/predictions/fold.md: has 0 questions, not 3 to 5\n"),
+        ("wing", "grade: there is no stage 'wing'; did you mean 'wings'?\n"),
+    ):
+        assert main(["predict", word]) == 2
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err) == ("", error)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
+@pytest.mark.parametrize("key", ["Ctrl-C", "Ctrl-D"])
+def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
+    import pty
+
+    parent, child = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "grader", "predict", "fold"]
+    with subprocess.Popen(
+        command,
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        cwd=folder,
+        env=environment,
+        # A test run in the background ignores Ctrl-C, and so would whatever it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        os.close(child)
+        shown = read_until(parent, b"a shape: ")
+        os.write(parent, b"4 9\n")
+        shown += read_until(parent, b"a shape: ")
+        if key == "Ctrl-C":
+            # As the terminal would that it is started from. Between the prompt and the wait for a
+            # line Python misses a signal.
+            time.sleep(0.3)
+            for _ in range(10):
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(5)
+                    break
+        else:
+            os.write(parent, b"\x04")
+        shown += read_until(parent, None)
+        os.close(parent)
+    assert process.returncode == 0
+    assert b"Not quite." in shown
+    assert b"Traceback" not in shown
+    assert b"3 questions left" in shown
+
+
+def read_until(terminal: int, words: bytes | None) -> bytes:
+    """What is shown until these words appear, or until the other end is closed."""
+    shown = b""
+    while words is None or words not in shown:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # how Linux says that it is closed
+            piece = b""
+        if not piece:
+            assert words is None, shown
+            break
+        shown += piece
+    return shown
+
+
+def test_imports_nothing_that_is_slow(folder: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "grader", "predict", "fold"]
+    ran = subprocess.run(
+        command,
+        input="4 3\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
+    )
+    imported = {line.rsplit("|", 1)[-1].strip() for line in ran.stderr.splitlines()}
+    assert "grader.learning.predict.screen" in imported
+    assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}

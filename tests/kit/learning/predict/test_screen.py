@@ -1,0 +1,160 @@
+"""What `grade predict` draws: a question, what became of the answer, and the end."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from grader.learning.predict.screen import (
+    asked,
+    closing,
+    explained,
+    not_understood,
+    nothing_to_predict,
+    once_more,
+    opening,
+    prompt,
+    typed_in,
+)
+from grader.learning.predict.types import Choice, Number, Question, Shape, Tally
+from grader.show.screen import PlainConsole, Screen
+
+WHICH = Question(
+    "Which `side`?",
+    "A sheet is folded.\n\n    fold(sheet)",
+    {"a": "the left [red]side[/]", "b": "the right"},
+    Choice("b"),
+    "so it lies\nto the right.",
+)
+SIZE = Question("How large?", "So?", {}, Shape((4, 3)), "It is √2 × as wide.")
+PART = Question("What part?", "So?", {}, Number(0.5, "1/2"), "Half.")
+FILE = "exercises/fold.py"
+
+
+def draw(screen: Screen, width: int = 80, kind: type[Console] = Console) -> str:
+    file = io.StringIO()
+    kind(file=file, width=width, force_terminal=False, _environ={}).print(screen, end="")
+    return file.getvalue()
+
+
+def test_the_opening_says_how_to_skip_and_stop() -> None:
+    assert draw(opening("Fold", 4)) == (
+        "\n"
+        "  Fold   4 questions before you write code\n"
+        "\n"
+        "  There are no points: a wrong guess teaches as much as a right one.\n"
+        "  Press Enter alone to see the answer; q stops.\n"
+    )
+
+
+def test_a_question_with_its_choices() -> None:
+    assert draw(asked(WHICH, 2, 4)) == (
+        "\n"
+        "  2 of 4   Which `side`?\n"
+        "\n"
+        "  A sheet is folded.\n"
+        "\n"
+        "      fold(sheet)\n"
+        "\n"
+        "    a)  the left [red]side[/]\n"
+        "    b)  the right\n"
+        "\n"
+    )
+
+
+def test_the_place_to_type_says_what_is_wanted() -> None:
+    assert prompt(SIZE) == "  Your answer, a shape: "
+    assert prompt(PART) == "  Your answer, a number: "
+    assert prompt(WHICH) == "  Your answer, a or b: "
+
+
+def test_what_is_typed_is_shown_without_anything_hidden() -> None:
+    assert draw(typed_in("\x1b[2J 4 3 [red]\ud800")) == "\\x1b[2J 4 3 [red]\\ud800\n"
+    assert draw(typed_in("")) == "\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "form"),
+    [
+        (SIZE, "Write a shape like 7 3 1 or (7, 3, 1)."),
+        (PART, "Write a number like 12, 0.4, 3/8 or -inf."),
+        (WHICH, "Type one letter: a or b."),
+    ],
+)
+def test_what_is_not_understood_is_shown_the_form(question: Question, form: str) -> None:
+    assert draw(not_understood(question)) == f"  I cannot read that. {form}\n"
+
+
+def test_the_first_wrong_answer_gives_nothing_away() -> None:
+    assert draw(once_more()) == (
+        "  ✗ Not quite. Think once more, or press Enter to see the answer.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "first_line"),
+    [
+        (True, "  ✓ Right: b) the right"),
+        (False, "  ✗ Not this time. The answer is b) the right"),
+        (None, "  The answer is b) the right"),
+    ],
+)
+def test_the_answer_and_why(right: bool | None, first_line: str) -> None:
+    assert draw(explained(WHICH, right)) == f"\n{first_line}\n    so it lies to the right.\n"
+
+
+def test_for_screen_readers_the_marks_are_left_out() -> None:
+    assert draw(once_more(), kind=PlainConsole).startswith("  Not quite.")
+    assert draw(explained(SIZE, True), kind=PlainConsole).startswith("\n  Right: (4, 3)\n")
+
+
+def test_the_end() -> None:
+    assert draw(closing(Tally(4, 4, 3), "fold", FILE)) == (
+        "\n"
+        "  3 of 4 at the first try. Now you know what your code has to do.\n"
+        "\n"
+        "  Write your code in:  exercises/fold.py\n"
+        "  Grade each save:     grade watch\n"
+        "\n"
+    )
+
+
+def test_the_end_before_the_last_question_says_how_to_go_on() -> None:
+    drawn = draw(closing(Tally(4, 1, 1), "fold", FILE))
+    assert "  1 of 1 at the first try.\n" in drawn
+    assert "  3 questions left, for another time:  grade predict fold\n" in drawn
+    assert "exercises/fold.py" in drawn
+
+
+def test_the_end_before_the_first_answer_counts_nothing() -> None:
+    drawn = draw(closing(Tally(4), "fold", FILE))
+    assert "first try" not in drawn
+    assert "  4 questions left, for another time:  grade predict fold\n" in drawn
+
+
+def test_a_stage_without_questions() -> None:
+    drawn = draw(nothing_to_predict("nest", "exercises/nest.py"))
+    assert "  nest has no questions.\n" in drawn
+    assert "  Write your code in:  exercises/nest.py\n" in drawn
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_other_alphabets(encoding: str) -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    console = Console(file=file, width=80, force_terminal=False, _environ={})
+    console.print(explained(SIZE, True), once_more(), end="")
+    file.flush()
+    drawn = raw.getvalue().decode(encoding)
+    assert "  + Right: (4, 3)\n" in drawn
+    assert "sqrt 2" in drawn
+    assert "  x Not quite." in drawn
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_narrow_screens(width: int) -> None:
+    screens = (opening("Fold", 4), asked(WHICH, 1, 4), once_more(), not_understood(PART))
+    for screen in (*screens, explained(WHICH, False), closing(Tally(4, 2, 1), "fold", FILE)):
+        assert max(map(len, draw(screen, width).splitlines())) <= width

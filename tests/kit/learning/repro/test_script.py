@@ -1,0 +1,110 @@
+"""`grade repro`: the lines that it prints run without the grader, and show the mistake."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.command.main import main
+from grader.learning.repro.command import _failure
+from grader.learning.repro.script import script
+from grader.read.stubs import read_stub
+from grader.run.answers import WorkerAnswers
+from grader.run.session import Checks, with_checks
+from grader.run.solutions import solution_files
+from grader.run.under_check import StageUnderCheck
+from grader.run.workers import Interpreter
+from grader.types.submission import Submission
+from tests.kit.wrong_answers import COURSE, wrong_answers
+
+SEED = 7
+# A stage, a mistake in it, and what is printed of the wrong answer and of the right one.
+CASES = (
+    ("softmax", "scaled_again", "0.3225, 0.4063, 0.2712", "0.3093, 0.4615, 0.2292"),
+    ("split_heads", "no_transpose", "torch.Size([2, 3, 4, 2])", "torch.Size([2, 4, 3, 2])"),
+    ("scaled_scores", "matmul_capital_t", "RuntimeError", "0.0778,  0.2404,  0.4172"),
+    ("concat_heads", "no_grad", "does not require grad", "tensor([[[["),
+    ("multi_head_attention", "weights_first", "torch.Size([2, 3, 5, 7])", "torch.Size([2, 5, 12])"),
+)
+Written = dict[tuple[str, str], str]
+
+
+@pytest.fixture(scope="module")
+def written() -> Iterator[Written]:
+    """The lines for each case, all from one set of collected checks."""
+    torch.set_num_threads(1)  # as the engine does: two processes take turns here
+    stages = [stage for stage in COURSE.stages if stage.slug in {case[0] for case in CASES}]
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+
+        def body(checks: Checks) -> Written:
+            return {
+                (slug, name): _script(slug, name, interpreter, checks) for slug, name, *_ in CASES
+            }
+
+        yield with_checks(COURSE, stages, body)
+
+
+def _files(slug: str, name: str) -> dict[str, bytes]:
+    source = next(each.source for each in wrong_answers(slug) if each.name == name)
+    return {**solution_files(COURSE), f"{slug}.py": source.encode()}
+
+
+def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> str:
+    stage = COURSE.stage(slug)
+    answers = WorkerAnswers(interpreter, COURSE, stage, Submission(name, _files(slug, name)))
+    facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
+    check, fact = _failure(stage, facts, "", SEED)
+    return script(stage, check, fact, module=slug, stub=read_stub(stage), seed=SEED)
+
+
+def run(text: str, folder: Path, files: dict[str, bytes]) -> str:
+    """What the lines print, or raise, in a folder of files and a process of their own."""
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "slug, name, wrong, right",
+    [pytest.param(*case, marks=[pytest.mark.slow] * (at > 0)) for at, case in enumerate(CASES)],
+    ids=[case[0] for case in CASES],
+)
+def test_the_lines_run_and_show_the_mistake(
+    written: Written, tmp_path: Path, slug: str, name: str, wrong: str, right: str
+) -> None:
+    text = written[slug, name]
+    assert "grader" not in text and f"from {slug} import" in text
+    assert len(text.splitlines()) < 50
+    assert wrong in run(text, tmp_path, _files(slug, name))
+    assert right in run(text, tmp_path, solution_files(COURSE)), "of the right answer"
+
+
+def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written: Written) -> None:
+    text = written["multi_head_attention", "weights_first"]
+    assert "torch.randn(2, 5, 12, generator=draw)" in text
+
+
+def test_what_was_expected_stands_below(written: Written) -> None:
+    assert "# The result is wrong at B=0" in written["softmax", "scaled_again"]
+
+
+def test_the_command_prints_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, data in _files("softmax", "scaled_again").items():
+        (tmp_path / name).write_bytes(data)
+    words = ["repro", "softmax.values", "--submission", str(tmp_path)]
+    assert main(words) == 0
+    assert "from softmax import attention_weights" in capsys.readouterr().out
+    words[1] = "softmax.valus"
+    assert main(words) == 2
+    assert "softmax has no check 'valus' (did you mean 'values'?)" in capsys.readouterr().err
+    words[1] = "split_heads"
+    assert main(words) == 2
+    assert "split_heads passes with seed 0: there is nothing to show" in capsys.readouterr().err

@@ -1,0 +1,225 @@
+"""The screen of `grade watch` fills the terminal exactly, whatever it has to say.
+
+REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_watch.py    draws all of them anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from grader.learning.hints.types import Hints, Rung
+from grader.learning.watch.screen import news, watch_screen
+from grader.learning.watch.state import (
+    DiffShown,
+    Every,
+    HintShown,
+    Phase,
+    Standing,
+    Success,
+    Watching,
+)
+from grader.types.course import Course, EntryPoint, Limits, Stage
+from grader.types.progress import Progress, StageProgress
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.workspace import Workspace
+
+GOLDENS = Path(__file__).parents[2] / "goldens" / "watch"
+
+
+def a_stage(slug: str, title: str, points: float, bonus: bool = False) -> Stage:
+    return Stage(slug, title, points, bonus, (), (EntryPoint(slug, ("any",)),), Path("birds"))
+
+
+FOLD, WINGS = a_stage("fold", "Fold a sheet", 40), a_stage("wings", "Two wings", 60)
+KITE = a_stage("kite", "A kite", 5, bonus=True)
+COURSE = Course("birds", "Paper birds", Path("birds"), (), Limits(), (FOLD, WINGS, KITE))
+START = Watching(Workspace(Path("birds"), COURSE), Progress(), FOLD)
+UNEVEN = Diagnosis("uneven", "You fold at a **third**. Both halves are equal: where is that?", 2)
+MESSAGE = (
+    "The result is wrong at B=0, T=1\n  call      fold([B=2, T=3])\n  look at   fold.py, line 9"
+)
+HINTS = Hints(
+    "Fold a sheet",
+    tuple(Rung(f"Step {n}", f"Do step {n}, and look.\n\n" * n) for n in range(1, 9)),
+)
+
+
+def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> Report:
+    checks = tuple(
+        CheckResult(
+            f"fold.{number}",
+            f"Fold number {number} is even",
+            outcome,
+            10.0 if outcome is Outcome.PASSED else 0.0,
+            10.0,
+            MESSAGE if outcome is Outcome.FAILED else "",
+            UNEVEN if outcome is Outcome.FAILED else None,
+        )
+        for number, outcome in enumerate(outcomes)
+    )
+    score = sum(check.score for check in checks)
+    stage = StageResult("fold", FOLD.title, status, score, 40, False, checks, caused_by)
+    return Report("birds", "exercises", "cpu", score, 40, 0, (stage,))
+
+
+P, F, S, T = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED, Outcome.TIMEOUT
+FAILING = replace(
+    START, phase=Phase.WAITING, report=report(Status.FAILED, P, F, F, S), seconds=0.123
+)
+PASSED = Progress({"fold": StageProgress(2, Status.PASSED, score=40.0, best=40.0, attempts=3)})
+CHANGED = Progress(
+    {
+        "fold": StageProgress(2, Status.FAILED, score=10.0, best=40.0, attempts=3),
+        "wings": StageProgress(judged="of another text", best=60.0, attempts=1),
+        "kite": StageProgress(judged="of another text", best=5.0, attempts=1),
+    }
+)
+SITUATIONS = {
+    "starting": START,
+    "not_started": replace(
+        START, phase=Phase.WAITING, report=report(Status.NOT_STARTED, F, F), seconds=0.05
+    ),
+    "failing": FAILING,
+    "judging_again": replace(FAILING, phase=Phase.JUDGING),
+    "waits_for_another": replace(
+        FAILING, report=report(Status.FAILED, F, caused_by="wings"), notice="Nothing is kept."
+    ),
+    "timeout": replace(FAILING, report=report(Status.FAILED, P, T)),
+    "hint": FAILING.showing(HintShown(HINTS, 2, advised=True)),
+    "hint_too_long": FAILING.showing(HintShown(HINTS, 8)),
+    "hint_scrolled": replace(FAILING.showing(HintShown(HINTS, 8)), scroll=99),
+    "all": FAILING.showing(Every()),
+    "list": replace(FAILING, progress=PASSED).showing(Standing()),
+    "changed": replace(FAILING, progress=CHANGED),
+    "changed_list": replace(FAILING, progress=CHANGED).showing(Standing()),
+    "diff": FAILING.showing(DiffShown("fold.py", "a\nb\n", "a\nc\n")),
+    "passed_and_next": replace(
+        START.at(WINGS),
+        phase=Phase.WAITING,
+        progress=PASSED,
+        success=Success(
+            FOLD, 40, "A fold halves.\nTwice is a quarter.\nThis line is one too many."
+        ),
+        report=replace(report(Status.NOT_STARTED, F)),
+    ),
+    "all_done": replace(
+        FAILING,
+        report=report(Status.PASSED, P, P),
+        progress=Progress(
+            {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in COURSE.stages}
+        ),
+    ),
+}
+
+
+def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=False, _environ={}, **options)
+    console.print(watch_screen(state, height), end="")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_screen(name: str) -> None:
+    drawn = draw(SITUATIONS[name])
+    path = GOLDENS / f"{name}.txt"
+    if os.environ.get("REWRITE_GOLDENS") == "1":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn, encoding="utf-8", newline="\n")
+    assert drawn == path.read_text(encoding="utf-8")
+    assert len(drawn.rstrip("\n").split("\n")) == 24
+
+
+def test_no_golden_is_left_over() -> None:
+    assert {path.stem for path in GOLDENS.iterdir()} == set(SITUATIONS)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize("width, height", [(200, 60), (80, 10), (40, 14), (20, 12)])
+def test_no_screen_is_larger_than_the_terminal(name: str, width: int, height: int) -> None:
+    lines = draw(SITUATIONS[name], width, height).rstrip("\n").split("\n")
+    assert len(lines) <= height and max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize(
+    "width, keys",
+    [
+        (63, "h hint   a all   d diff   l list   e edit   r rerun   q quit"),
+        (60, "h hint  a all  d diff  l list  e edit  r rerun  q quit"),
+        (50, "h a d l e r q"),
+    ],
+)
+def test_the_keys_have_their_words_where_there_is_room(width: int, keys: str) -> None:
+    assert draw(FAILING, width).rstrip().endswith(f"\n  {keys}")
+
+
+@pytest.mark.parametrize("height", range(16, 30))
+def test_what_is_likely_is_not_cut_for_a_long_message(height: int) -> None:
+    failing = FAILING.report
+    assert failing is not None
+    long = replace(failing.stages[0].checks[1], message=MESSAGE + "\n  and so on" * 30)
+    stage = replace(failing.stages[0], checks=(long,))
+    drawn = draw(replace(FAILING, report=replace(failing, stages=(stage,))), height=height)
+    assert "Likely:" in drawn and "where is" in drawn
+
+
+def test_line_by_line_only_what_is_new_is_told() -> None:
+    def told(before: Watching | None, state: Watching) -> str:
+        screen = news(before, state)
+        if screen is None:
+            return ""
+        file = io.StringIO()
+        Console(file=file, width=80, _environ={}).print(screen, end="")
+        return file.getvalue()
+
+    assert "Watching birds" in told(None, START) or "Watching exercises" in told(None, START)
+    assert told(START, replace(START, phase=Phase.JUDGING)) == ""
+    assert "fold: failed, 10 of 40 points." in told(START, FAILING)
+    assert told(FAILING, replace(FAILING, scroll=3)) == ""
+    failed = {"wings": StageProgress(status=Status.FAILED, score=20.0, judged="this text")}
+    assert told(FAILING, replace(FAILING, progress=CHANGED)) == ""
+    others = told(FAILING, replace(FAILING, progress=Progress(failed)))
+    assert others == "  wings: failed, 20 of 60 points.\n"
+    assert told(replace(FAILING, progress=PASSED), replace(FAILING, progress=CHANGED)) == ""
+    passed = told(FAILING, SITUATIONS["passed_and_next"])
+    assert "fold passes: 40 points." in passed and "wings: not started" in passed
+
+
+def partial(state: Watching, **changes: Any) -> str:
+    """What the screen says of a student's copy."""
+    course = replace(COURSE, is_partial=True)
+    shown = replace(state, workspace=Workspace(Path("birds"), course), **changes)
+    file = io.StringIO()
+    Console(file=file, width=80, color_system=None).print(watch_screen(shown, 24), end="")
+    return " ".join(file.getvalue().split())
+
+
+def test_of_a_students_copy_it_says_what_is_left() -> None:
+    whole = report(Status.PASSED, P, P)
+    seen = replace(whole, stages=tuple(replace(s, is_partial=True) for s in whole.stages))
+    known = {s.slug: StageProgress(status=Status.PASSED, score=20.0) for s in (FOLD, WINGS)}
+    state = replace(START, phase=Phase.WAITING, report=seen, progress=Progress(known))
+    everything = partial(state, success=Success(FOLD, 20.0, "Learnt."))
+    assert "visible checks: 2 of 2 stages" in everything
+    assert "fold: your visible checks pass; more checks run on submission. Learnt." in everything
+    assert "In every stage your visible checks pass; more checks run on submission" in everything
+    assert "fold 20 points visible ok" in partial(state, panel=Standing())
+    unseen = partial(state, success=Success(FOLD, 0.0, ""))
+    assert "fold: its checks run on submission; none is visible" in unseen
+    for said in (everything, unseen, partial(state, panel=Standing())):
+        assert "passed" not in said and "Well done" not in said and "grade solution" not in said
+
+
+def test_an_earlier_stage_may_be_the_cause() -> None:
+    whole = report(Status.FAILED, P, F)
+    seen = tuple(replace(s, is_partial=True, perhaps="wings") for s in whole.stages)
+    said = partial(replace(FAILING, report=replace(whole, stages=seen)))
+    assert "It uses wings, which does not pass yet: that may be why, so begin there." in said
+    assert "wrong at B=0" in said

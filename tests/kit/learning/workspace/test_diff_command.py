@@ -1,0 +1,90 @@
+"""`grade diff`: what the learner has changed, for any file that there may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def fold(birds: Path) -> Path:
+    return birds / "exercises" / "fold.py"
+
+
+def work_in(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"raise NotImplementedError", b"return len"))
+
+
+def test_what_has_changed(fold: Path, capsys: Capture) -> None:
+    work_in(fold)
+    assert main(["diff", "fold"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "--- exercises/fold.py (stub)",
+        "+++ exercises/fold.py (now)",
+        "@@ -3,4 +3,4 @@",
+        "",
+        " def fold(sheet: int) -> int:",
+        '     """Do it."""',
+        '-    raise NotImplementedError("fold is not written yet")',
+        '+    return len("fold is not written yet")',
+        "",
+        "  1 line added, 1 removed.",
+    ]
+
+
+def test_line_ends_and_the_byte_order_mark_are_no_change(fold: Path, capsys: Capture) -> None:
+    fold.write_bytes(b"\xef\xbb\xbf" + fold.read_bytes().replace(b"\n", b"\r\n"))
+    assert main(["diff", "fold"]) == 0
+    assert capsys.readouterr().out == "  exercises/fold.py is unchanged: it is still the stub.\n"
+
+
+def test_without_a_stage_it_is_the_current_one(
+    birds: Path, fold: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_in(fold)
+    monkeypatch.chdir(birds / "exercises")
+    assert main(["diff"]) == 0
+    assert capsys.readouterr().out == "  wings.py is unchanged: it is still the stub.\n"
+
+
+def test_without_a_stage_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:
+    (birds / ".grade").write_text("in the way", encoding="utf-8")
+    assert main(["diff"]) == 0
+    shown = capsys.readouterr()
+    assert "exercises/fold.py is unchanged" in shown.out
+    assert shown.err.count("\n") == 1
+
+
+def test_a_workspace_remembers_the_stub_it_began_from(
+    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["init", "mine"])
+    capsys.readouterr()
+    monkeypatch.chdir(birds / "mine")
+    solution = birds / "solutions" / "fold.py"
+    solution.write_bytes(solution.read_bytes().replace(b"Do it", b"Done anew"))
+    assert main(["diff", "fold"]) == 0
+    assert "it is still the stub" in capsys.readouterr().out
+
+
+def test_what_cannot_be_compared(fold: Path, capsys: Capture) -> None:
+    def refused() -> str:
+        assert main(["diff", "fold"]) == 2
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err.count("\n")) == ("", 1)
+        return shown.err
+
+    fold.write_bytes(b"\xff")
+    assert "exercises/fold.py: is not UTF-8" in refused()
+    fold.unlink()
+    assert "exercises/fold.py: is missing: `grade reset fold` restores it" in refused()
+    fold.symlink_to(fold.with_name("wings.py"))
+    assert "is a link" in refused()
+    fold.unlink()
+    fold.mkdir()
+    assert "is not a file" in refused()

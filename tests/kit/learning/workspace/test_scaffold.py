@@ -1,0 +1,180 @@
+"""What `grade init` writes: a folder that type checkers and the run button understand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.learning.workspace.exercises import kept_stub
+from grader.learning.workspace.scaffold import folder_files, has_spoilt_mark, make_workspace
+from grader.read.course_file import read_course
+from grader.read.workspace import is_workspace
+from grader.types.errors import KitError
+from grader.types.workspace import Workspace
+
+COURSE = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+SLUGS = [stage.slug for stage in COURSE.stages]
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for file in root.rglob("*")
+        if file.is_file()
+    }
+
+
+def test_a_new_folder(tmp_path: Path) -> None:
+    root = tmp_path / "deep" / "down"
+    made = make_workspace(root, COURSE, None)
+    assert not made.was_there
+    assert set(made.files) == {
+        *("README.md", "pyproject.toml", ".gitignore"),
+        *(".vscode/settings.json", ".vscode/tasks.json"),
+        *(f"exercises/{slug}.py" for slug in SLUGS),
+    }
+    assert is_workspace(root)
+    workspace = Workspace(root, COURSE)
+    for stage in COURSE.stages:
+        stub = workspace.file(stage).read_text(encoding="utf-8")
+        assert stub == kept_stub(workspace, stage) == stage.exercise_file.read_text("utf-8")
+
+
+def test_the_readme_is_the_course_s_and_fits_a_terminal() -> None:
+    text = folder_files(COURSE, None)["README.md"]
+    assert text.startswith("# Smooth a curve\n")
+    assert "Open the first file, `moving_average.py`" in text
+    assert "3. `roughness.py`: Measure the jumps (bonus)" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("python", [None, sys.executable, 'C:\\a "b"\\python.exe'])
+def test_the_editor_s_settings_are_json(python: str | None) -> None:
+    files = folder_files(COURSE, python)
+    settings = json.loads(files[".vscode/settings.json"])
+    assert settings.get("python.defaultInterpreterPath") == python
+    (first, *_) = json.loads(files[".vscode/tasks.json"])["tasks"]
+    words = [first["command"], *first["args"]]
+    start = ["grade"] if python is None else [python, "-m", "grader"]
+    assert words == [*start, "${fileBasenameNoExtension}"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "exercises/smooth.py", ".vscode/tasks.json"])
+def test_nothing_is_written_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("somebody's", encoding="utf-8")
+    before = contents(tmp_path)
+    with pytest.raises(KitError, match="is in the way: move it, or name another folder") as caught:
+        make_workspace(tmp_path, COURSE, None)
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("meant", ["the working folder", "a folder of git's"])
+def test_other_files_are_nobody_s_business(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meant: str
+) -> None:
+    if meant == "the working folder":
+        monkeypatch.chdir(tmp_path)
+    else:
+        (tmp_path / ".git").mkdir()
+    (tmp_path / "exercises").mkdir()
+    for name in ("notes.txt", "exercises/mine.py"):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    make_workspace(tmp_path, COURSE, None)
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "exercises" / "mine.py").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "taxes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(KitError, match=r"holds other files, such as taxes\.txt: .*`grade init \.`"):
+        make_workspace(tmp_path, COURSE, None)
+    assert list(contents(tmp_path)) == ["taxes.txt"]
+
+
+@pytest.mark.parametrize("there", [".DS_Store", "exercises/mine.py"])
+def test_a_folder_of_next_to_nothing_is_as_good_as_a_new_one(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).write_text("mine", encoding="utf-8")
+    assert not make_workspace(tmp_path, COURSE, None).was_there
+
+
+def test_a_link_is_in_the_way_wherever_it_leads(tmp_path: Path) -> None:
+    root = tmp_path / "mine"
+    root.mkdir()
+    (root / "README.md").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(KitError, match=r"README\.md: is a link"):
+        make_workspace(root, COURSE, None)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "exercises").write_text("", encoding="utf-8")
+    with pytest.raises(KitError, match=r"file: is a file: name another folder"):
+        make_workspace(tmp_path / "file", COURSE, None)
+    with pytest.raises(KitError, match="Not a directory"):
+        make_workspace(tmp_path / "taken", COURSE, None)
+    with pytest.raises(KitError):
+        make_workspace(tmp_path / "file" / "below", COURSE, None)
+
+
+def test_only_what_is_missing_comes_back(tmp_path: Path) -> None:
+    make_workspace(tmp_path, COURSE, None)
+    smooth, roughness = (tmp_path / "exercises" / f"{slug}.py" for slug in SLUGS[1:])
+    smooth.write_text("work\n", encoding="utf-8")
+    roughness.unlink()
+    (tmp_path / "README.md").unlink()
+    (tmp_path / ".gitignore").write_text("mine\n", encoding="utf-8")
+    made = make_workspace(tmp_path, COURSE, None)
+    assert made.was_there
+    assert made.files == ("README.md", "exercises/roughness.py")
+    assert smooth.read_text(encoding="utf-8") == "work\n"
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8") == "mine\n"
+    assert make_workspace(tmp_path, COURSE, None).files == ()
+
+
+def test_stopped_halfway_and_typed_again(tmp_path: Path) -> None:
+    make_workspace(tmp_path, COURSE, None)
+    whole = contents(tmp_path)
+    for name in (".grade/workspace.json", ".vscode/tasks.json", "exercises/roughness.py"):
+        (tmp_path / name).unlink()
+    make_workspace(tmp_path, COURSE, None)
+    assert contents(tmp_path) == whole
+
+
+def test_a_workspace_from_git_gets_its_memory_back(tmp_path: Path) -> None:
+    make_workspace(tmp_path, COURSE, None)
+    for file in (tmp_path / ".grade").rglob("*.*"):
+        if file.is_file():
+            file.unlink()
+    (tmp_path / ".vscode" / "settings.json").unlink()
+    smooth = tmp_path / "exercises" / "smooth.py"
+    smooth.write_text("work\n", encoding="utf-8")
+    made = make_workspace(tmp_path, COURSE, sys.executable)
+    assert made.was_there
+    assert made.files == (".vscode/settings.json",)
+    assert smooth.read_text(encoding="utf-8") == "work\n"
+    assert is_workspace(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mark", "spoilt"),
+    [
+        ('{"schema": 1, "course": null}', False),
+        ('{"schema": 9, "course": "/x"}', False),
+        ('{"schema": 1, "course": 3}', True),
+        ("{", True),
+        ("[]", True),
+        ("", True),
+    ],
+)
+def test_a_mark_is_spoilt_if_it_says_nothing(tmp_path: Path, mark: str, spoilt: bool) -> None:
+    (tmp_path / ".grade").mkdir()
+    (tmp_path / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
+    assert has_spoilt_mark(tmp_path) is spoilt

@@ -1,0 +1,106 @@
+"""`grade update`: one line for each file, and where to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.read.progress import read_progress, update_progress
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def mine(birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A learner's folder, which is also the working folder."""
+    assert main(["init", "mine"]) == 0
+    capsys.readouterr()
+    monkeypatch.chdir(birds / "mine")
+    monkeypatch.setenv("COLUMNS", "80")
+    return birds / "mine"
+
+
+def update(capsys: Capture, code: int = 0) -> str:
+    assert main(["update"]) == code
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert max(len(line) for line in shown.out.splitlines()) <= 80
+    return " ".join(shown.out.split())
+
+
+def change(birds: Path, slug: str, old: str, new: str) -> None:
+    file = birds / "solutions" / f"{slug}.py"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_up_to_date(mine: Path, capsys: Capture) -> None:
+    assert update(capsys) == "All 3 files are up to date."
+
+
+def test_a_checkout_has_git(birds: Path, capsys: Capture) -> None:
+    assert update(capsys) == "This is the course's own folder: `git pull` updates it."
+    assert not (birds / ".grade").exists()
+
+
+def test_every_file_has_its_line(birds: Path, mine: Path, capsys: Capture) -> None:
+    fold, nest = (mine / "exercises" / f"{slug}.py" for slug in ("fold", "nest"))
+    for file in (fold, nest):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("raise NotImplementedError", "return len"), encoding="utf-8")
+    nest.write_text(nest.read_text("utf-8").replace("Do it.", "I do it."), encoding="utf-8")
+    update_progress(mine, lambda now: now.with_hint("fold", 2))
+    change(birds, "fold", "Stage: fold", "The stage: fold")
+    change(birds, "wings", "Do it", "Done anew")
+    change(birds, "nest", "Do it", "Done anew")
+    said = update(capsys, code=1)
+    assert said == (
+        "exercises/fold.py: the course's changes are merged into your work. "
+        "The old one is in .grade/replaced/fold.py-1. "
+        "exercises/wings.py: replaced by the new stub. "
+        "The old one is in .grade/replaced/wings.py-1. "
+        "exercises/nest.py: unchanged (you and the course have changed the same lines). "
+        "The new version is .grade/new/nest.py; `grade diff nest` compares the two."
+    )
+    assert "return len" in fold.read_text(encoding="utf-8")
+    assert "The stage" in fold.read_text(encoding="utf-8")
+    assert read_progress(mine).progress.stage("fold").rungs == 2
+    assert main(["diff", "nest"]) == 0
+    changed = capsys.readouterr().out
+    assert '-    """Done anew."""' in changed
+    assert '+    """I do it."""' in changed
+    assert update(capsys) == "All 3 files are up to date."
+
+
+def test_stages_come_and_go(birds: Path, mine: Path, capsys: Capture) -> None:
+    toml = birds / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace('"nest"', '"egg"'), encoding="utf-8")
+    solution = (birds / "solutions" / "nest.py").read_text(encoding="utf-8")
+    (birds / "solutions" / "egg.py").write_text(solution, encoding="utf-8")
+    gone = "exercises/nest.py: the course no longer has this stage. Your file stays."
+    assert update(capsys) == f"exercises/egg.py: new. {gone}"
+    assert (mine / "exercises" / "nest.py").is_file()
+    assert update(capsys) == f"All 3 files are up to date. {gone}"
+
+
+def test_what_is_in_the_way_is_named(birds: Path, mine: Path, capsys: Capture) -> None:
+    for slug in ("fold", "wings"):
+        change(birds, slug, "Do it", "Done anew")
+    fold = mine / "exercises" / "fold.py"
+    fold.unlink()
+    fold.symlink_to(mine / "nowhere.py")
+    (mine / "exercises" / "wings.py").write_bytes(b"\xff")
+    said = update(capsys, code=1)
+    assert "exercises/fold.py: unchanged (is a link: put the file itself in its place)" in said
+    assert "exercises/wings.py: unchanged (is not UTF-8)" in said
+    assert not (mine / "nowhere.py").exists()
+
+
+def test_a_folder_that_cannot_be_written(birds: Path, mine: Path, capsys: Capture) -> None:
+    change(birds, "fold", "Do it", "Done anew")
+    (mine / ".grade" / "replaced").write_text("in the way", encoding="utf-8")
+    assert main(["update"]) == 2
+    assert "cannot be written" in capsys.readouterr().err

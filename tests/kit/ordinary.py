@@ -1,0 +1,42 @@
+"""Run a command as an ordinary user or in an unprivileged container.
+
+Root may look into every folder and remove everything, so its tests cannot see what others meet.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+CONTAINER = (
+    *("bwrap", "--unshare-all", "--uid", "1000", "--gid", "1000", "--die-with-parent"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *("--setenv", "TMPDIR", "/dev/shm"),  # the kit itself may lie in /tmp, so /tmp stays in sight
+)
+
+
+def runs_here(prefix: tuple[str, ...]) -> bool:
+    """Whether a command can be run behind the prefix on this system."""
+    if shutil.which(prefix[0]) is None:
+        return False
+    return subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+
+
+def ordinary() -> tuple[str, ...]:
+    """What to write before a command that is to run as an ordinary user."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return ()
+    if not runs_here(ORDINARY):
+        pytest.skip("root needs `unshare --user` to become an ordinary user")
+    return ORDINARY
+
+
+def container() -> tuple[str, ...]:
+    """What to write before a command that is to run in an unprivileged container."""
+    if not runs_here(CONTAINER):
+        pytest.skip("bubblewrap cannot make a container here")
+    return CONTAINER

@@ -1,0 +1,59 @@
+"""The plain words for exceptions are facts about what torch itself says."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from grader.run.plain import plain_words
+
+X = torch.ones(2, 3, 4, 5)
+NONE: Any = None
+CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
+    "a layer": (lambda: torch.nn.Linear(8, 8)(X), "rows of 5 numbers.*nn.Linear"),
+    "a product of matrices": (lambda: X @ X, "rows of 5 numbers, so .* needs 5 .* it has 4"),
+    "two sizes": (lambda: X + X.transpose(1, 2), "along axis 2 one tensor has 4 and the other 3"),
+    "a shape": (lambda: X.view(2, 3, 7), "hold 42 numbers, and the tensor has 120"),
+    "a shape with -1": (lambda: X.view(2, -1, 7), "has 120 numbers, and 14 does not divide"),
+    "view after transpose": (lambda: X.transpose(1, 2).view(2, 60), "lie in another order"),
+    "a root": (lambda: torch.sqrt(NONE or 4), "plain int.*math.sqrt"),
+    "None": (lambda: torch.softmax(NONE, -1), "None: so is .* without a return"),
+    "a method of None": (lambda: NONE.shape, "None"),
+    "a sum with None": (lambda: NONE + X, "None"),
+    "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),
+    "max": (lambda: X - X.max(-1), "the values and their indices: .max"),
+    "a method of max": (lambda: X.max(-1).exp(), ".values is the first"),  # type: ignore[attr-defined]
+    "an argument of max": (lambda: torch.exp(NONE or X.max(-1)), ".values is the first"),
+    "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1: 4 is none"),
+    "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
+    "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
+    "a truth": (lambda: not X, "one True or False"),
+    "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
+}
+
+
+@pytest.mark.parametrize("call, words", CASES.values(), ids=CASES)
+def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises((RuntimeError, TypeError, AttributeError, IndexError)) as raised:
+        call()
+    assert re.search(words, plain_words(str(raised.value))), str(raised.value)
+
+
+def test_a_tensor_turned_round_with_all_its_axes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        turned = X.T
+    with pytest.raises(RuntimeError) as raised:
+        _ = X @ turned
+    assert ".T turns round all axes" in plain_words(str(raised.value), "return q @ k.T")
+
+
+def test_nothing_is_said_of_what_is_not_known() -> None:
+    assert plain_words("the learner's own text") == ""
+    assert plain_words("'NoneType'" * 1000) == "", "nor of a text that nobody would read"

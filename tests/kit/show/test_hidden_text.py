@@ -1,0 +1,225 @@
+"""No channel hands on a character that hides or turns text, whoever has chosen the text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grader.channels import gradescope
+from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.students import read_student, read_students
+from grader.classes.folder.tables import csv_text, json_line, score_rows
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
+from grader.classes.nbgrader import feedback as grade_cells
+from grader.classes.nbgrader.types import Graded
+from grader.classes.report import page as class_report
+from grader.classes.screen import class_summary, differences_screen, history, summary
+from grader.command.main import main
+from grader.learning.notebook import screen as notebook
+from grader.read.course_file import parse_course
+from grader.show import html, junit, scoreboard, terminal
+from grader.types.course import Course, Limits
+from grader.types.report import (
+    CheckResult,
+    Diagnosis,
+    Outcome,
+    Report,
+    StageResult,
+    Status,
+    from_json,
+    to_json,
+)
+from grader.types.text import safe
+
+LETTERS = {
+    "an escape code": "\x1b[31m",
+    "a null": "\0",
+    "a bell": "\a",
+    "a carriage return": "\r",
+    "delete": "\x7f",
+    "an escape code in eight bits": "\x9b31m",
+    "a next line": "\x85",
+    "left to right, embedded": "\u202a",
+    "right to left, embedded": "\u202b",
+    "the end of a direction": "\u202c",
+    "left to right, overridden": "\u202d",
+    "right to left, overridden": "\u202e",
+    "left to right, isolated": "\u2066",
+    "right to left, isolated": "\u2067",
+    "the first strong, isolated": "\u2068",
+    "the end of an isolate": "\u2069",
+    "a left-to-right mark": "\u200e",
+    "a right-to-left mark": "\u200f",
+    "an Arabic letter mark": "\u061c",
+    "a space of no width": "\u200b",
+    "a joiner of no width": "\u200d",
+    "a word joiner": "\u2060",
+    "a soft hyphen": "\xad",
+    "a byte order mark": "\ufeff",
+    "a line separator": "\u2028",
+    "a paragraph separator": "\u2029",
+    "a tag": "\U000e0041",
+    "half a character": "\ud800",
+    "a byte that is no UTF-8": "\udcff",
+}
+COURSE_DATA = {
+    "schema": 1,
+    "name": "birds",
+    "title": "Birds",
+    "stages": [{"slug": "fold", "title": "Fold", "points": 5, "entry_points": {"fold": "number"}}],
+}
+
+
+def course() -> Course:
+    return parse_course(COURSE_DATA, Path())
+
+
+def entry(letter: str) -> LedgerEntry:
+    """A verdict with the letter in every text that a student or their code can choose."""
+    said = f"a{letter}b"
+    check = CheckResult(
+        "fold.x", said, Outcome.FAILED, 0, 2, f"{said}\n  got  {said}", Diagnosis("half", said, 1)
+    )
+    late = CheckResult("fold.y", said, Outcome.TIMEOUT, 0, 1, said)
+    none = CheckResult("fold.z", said, Outcome.SKIPPED, 0, 1, said)
+    error = CheckResult("fold.e", said, Outcome.ERROR, 0, 1, said)
+    stage = StageResult("fold", "Fold", Status.FAILED, 1, 5, False, (check, late, none), None, said)
+    broken = StageResult("tail", "Tail", Status.ERROR, 0, 5, False, (error,), None, said)
+    report = Report("birds", said, "cpu", 1, 10, 0, (stage, broken), (said,))
+    return LedgerEntry(
+        SubmissionRecord(said, "c", (said,)), Version("e", {"fold": "1"}), 7, "cpu", report, "2026"
+    )
+
+
+def drawn(*screens: object) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None, force_terminal=False)
+    console.print(*screens, sep="", end="")
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def report_of(letter: str) -> Report:
+    report = entry(letter).report
+    assert report is not None
+    return report
+
+
+def _gradescope(letter: str) -> str:
+    report = report_of(letter)
+    report = Report(**{**vars(report), "stages": report.stages[:1]})
+    told = [f"a{letter}b"]
+    found = gradescope.results(report, course(), next(iter(gradescope.WHEN)), 1, told)
+    return "".join(_strings(found))
+
+
+def _strings(data: object) -> list[str]:
+    """Every text in JSON data, as whoever parses it gets it."""
+    if isinstance(data, dict):
+        return [text for pair in data.items() for each in pair for text in _strings(each)]
+    if isinstance(data, list):
+        return [text for each in data for text in _strings(each)]
+    return [data] if isinstance(data, str) else []
+
+
+def _page(letter: str) -> str:
+    entries = [entry(letter), entry(letter)]
+    return "".join(
+        class_report.class_report("Birds", course().assignments[0], lambda: iter(entries))
+    )
+
+
+def _difference(letter: str) -> str:
+    before, after = entry(letter), entry("")
+    return drawn(differences_screen(1, [VerdictChange(before, after)]))
+
+
+def _cells(letter: str) -> str:
+    stage = report_of(letter).stages[0]
+    shown = grade_cells.unreadable_verdict([("fold", "fold-code", 5.0)], [f"a{letter}b"])
+    return grade_cells.comment(stage) + repr(shown).replace("\\\\", "\\")
+
+
+CHANNELS: dict[str, Callable[[str], str]] = {
+    "results.jsonl": lambda letter: json_line(entry(letter)),
+    "results.jsonl, parsed": lambda x: "".join(_strings(json.loads(json_line(entry(x))))),
+    "--json, parsed": lambda letter: "".join(_strings(to_json(report_of(letter)))),
+    "scores.csv": lambda x: csv_text([*score_rows([entry(x)], course().stages)], quotes_all=True),
+    "report.html": _page,
+    "junit": lambda letter: junit.junit(report_of(letter)),
+    "gradescope": _gradescope,
+    "gradescope, refused": lambda x: "".join(_strings(gradescope.refusal(f"a{x}b", 1))),
+    "the page of a verdict": lambda letter: html.verdict_html(report_of(letter), {}),
+    "the page of a scoreboard": lambda letter: html.scoreboard_html(report_of(letter)),
+    "nbgrader's feedback": lambda x: html.feedback_html(report_of(x), report_of(x).stages[0]),
+    "nbgrader's comment": _cells,
+    "a notebook's text": lambda letter: drawn(notebook.verdict(report_of(letter), {})),
+    "the scoreboard": lambda letter: drawn(scoreboard.scoreboard(report_of(letter))),
+    "why a stage fails": lambda x: drawn(terminal.explanation(report_of(x), every=True)),
+    "the notes": lambda letter: drawn(scoreboard.footnotes(report_of(letter))),
+    "the class": lambda x: drawn(
+        class_summary("birds", [entry(x)], 1, 0, [f"a{x}b is a link."], [f"a{x}b"], Limits())
+    ),
+    "a class of nbgrader's": lambda x: drawn(
+        summary("birds", [Graded(f"a{x}b", 1, 2, (f"a{x}b",))], 7)
+    ),
+    "a regrade": _difference,
+    "--why": lambda letter: drawn(history([entry(letter)])),
+}
+
+
+@pytest.mark.parametrize("letter", LETTERS.values(), ids=LETTERS)
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+def test_nothing_hidden_is_handed_on(channel: Callable[[str], str], letter: str) -> None:
+    shown = channel(letter)
+    assert safe(shown) == shown
+    shown.encode()
+
+
+@pytest.mark.parametrize("letter", LETTERS.values(), ids=LETTERS)
+def test_the_ledger_keeps_any_text_and_hands_on_none_that_is_hidden(
+    letter: str, tmp_path: Path
+) -> None:
+    report = report_of(letter)
+    with open_ledger(tmp_path, create=True) as ledger:
+        ledger.add(LedgerEntry(**{**vars(entry("")), "report": report}), None)
+        (found,) = ledger.latest()
+    assert found.report is not None
+    assert from_json(to_json(report)).stages == found.report.stages
+    assert all(safe(text) == text for text in _strings(to_json(found.report)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("letter", [*LETTERS.values(), "\n", "\t"], ids=ascii)
+def test_a_student_is_called_by_a_name_that_can_be_seen(letter: str, tmp_path: Path) -> None:
+    if letter in ("\0", "\ud800"):
+        pytest.skip("no file can have such a name")
+    for name in (f"a{letter}b", f"a{letter}c.py", f"a{letter}d.txt", f"e{letter}_7_8_fold.py"):
+        (tmp_path / name).mkdir() if "." not in name else (tmp_path / name).write_text("")
+    os.symlink(tmp_path, tmp_path / f"a{letter}l")
+    students, odd = read_students(tmp_path, course().assignments[0])
+    names = [found.student for found in students]
+    assert len(names) >= 3
+    for text in [*names, *odd]:
+        assert safe(text) == text and not {"\n", "\t"} & set(text)
+    for found in students:
+        record, _ = read_student(found, course().assignments[0])
+        assert all(safe(note) == note for note in record.notes)
+
+
+@pytest.mark.parametrize("letter", LETTERS.values(), ids=LETTERS)
+def test_an_error_on_the_terminal_hides_nothing(
+    letter: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if letter == "\0":
+        pytest.skip("no word of a command line can hold it")
+    assert main(["--course", f"a{letter}b"]) == 2
+    said = capsys.readouterr().err.removesuffix("\n")
+    assert safe(said) == said

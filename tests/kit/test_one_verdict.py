@@ -1,0 +1,268 @@
+"""One notebook has one verdict: from a live kernel, from the saved file, and in a class.
+
+The course is the tiny one. What the notebooks define in ever other ways is right, or wrong in a way
+that shows by its points whether all of their cells were run, in their order.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.engine import Engine, Request, grade, with_engine
+from grader.learning.notebook.builder import notebook_file
+from grader.read.submission import parse_cells
+from grader.types.report import Report, to_json
+from grader.types.submission import Submission
+
+pytest.importorskip("nbclient", reason="nbclient is not installed")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+
+from tests.kit.test_notebook_kernel import TINY, Kernel, kernel, points
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+NP = "import numpy as np"
+AVERAGE = """\
+def moving_average(values, width):
+    if not 1 <= width <= len(values):
+        raise ValueError(width)
+    return np.array([values[i : i + width].mean() for i in range(len(values) - width + 1)])"""
+OWN = AVERAGE.replace("moving_average", "own")
+CALLS_OWN = "def moving_average(values, width):\n    return own(values, width)"
+SMOOTH = """\
+def smooth(values, width, times=1):
+    for _ in range(times):
+        values = moving_average(values, width)
+    return values"""
+ROUGHNESS = "lambda v: float(max([abs(b - a) for a, b in zip(v, v[1:])], default=0))"
+RIGHT = (NP, AVERAGE, SMOOTH)
+DECORATOR = """\
+import functools
+def same(function):
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        return function(*args, **kwargs)
+    return called"""
+FORGET = "import grader.notebook as n; [*n.sessions.values()][0]._cells.clear()"
+# The cells of each notebook and its points: 6, 4, and 2 for the bonus stage.
+SHAPES: Mapping[str, tuple[tuple[str, ...], float]] = {
+    "plain": (RIGHT, 10),
+    "a star import in another cell": (
+        ("from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
+        10,
+    ),
+    "a star import in a block": (
+        ("if True:\n    from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
+        10,
+    ),
+    "a star import that replaces a builtin": (
+        ("from numpy import *", NP, f"{AVERAGE} + sum(np.ones((2, 3)), axis=1).max() - 3", SMOOTH),
+        10,
+    ),
+    "names by exec": ((f"exec({NP!r})", f"exec({AVERAGE!r})", SMOOTH), 10),
+    "names by globals": ((NP, OWN, "globals()['moving_average'] = own", SMOOTH), 10),
+    "names by setattr": (
+        (NP, OWN, "import sys", "setattr(sys.modules[__name__], 'moving_average', own)", SMOOTH),
+        10,
+    ),
+    "a bonus by a lambda": ((*RIGHT, f"roughness = {ROUGHNESS}"), 12),
+    "a bonus by exec": ((*RIGHT, f"exec('roughness = {ROUGHNESS}')"), 12),
+    "a bonus in a block": (
+        (*RIGHT, f"try:\n    roughness = {ROUGHNESS}\nfinally:\n    pass"),
+        12,
+    ),
+    "a lambda and a partial": (
+        (
+            NP,
+            OWN,
+            "from functools import partial",
+            "turned = lambda width, values: own(values, width)",
+            "moving_average = lambda values, width: partial(turned, width)(values)",
+            SMOOTH,
+        ),
+        10,
+    ),
+    "an import under another name": (
+        ("from numpy import array as a", AVERAGE.replace("np.array", "a"), SMOOTH),
+        10,
+    ),
+    "a decorator in another cell": ((NP, DECORATOR, f"@same\n{AVERAGE}", SMOOTH), 10),
+    "a decoration in a later cell": (
+        (
+            *RIGHT,
+            "def twice(f):\n    return lambda v, w: 2 * f(v, w)",
+            "moving_average = twice(moving_average)",
+        ),
+        3,
+    ),
+    "an older function that is kept": (
+        (NP, AVERAGE, "kept = moving_average", CALLS_OWN.replace("own", "kept"), SMOOTH),
+        10,
+    ),
+    "a default that was taken before": (
+        (NP, "by = 1", AVERAGE.replace("width):", "width, by=by):", 1) + " * by", "by = 2", SMOOTH),
+        10,
+    ),
+    "a name that is deleted": ((*RIGHT, "del moving_average"), 0),
+    "an import that is deleted": ((*RIGHT, "del np"), 0),
+    "a helper that is defined later": ((NP, CALLS_OWN, SMOOTH, OWN), 10),
+    "a method that is replaced later": (
+        (
+            NP,
+            "class Mean:\n    def of(self, values, width):\n        return values",
+            "mean = Mean()",
+            CALLS_OWN.replace("own", "mean.of"),
+            SMOOTH,
+            OWN,
+            "Mean.of = lambda self, values, width: own(values, width)",
+        ),
+        10,
+    ),
+    "a table that is filled later": (
+        (
+            NP,
+            OWN,
+            "known = {}",
+            CALLS_OWN.replace("own", "known['f']"),
+            SMOOTH,
+            "known['f'] = own",
+        ),
+        10,
+    ),
+    "a list that a call fills": (
+        (NP, OWN, "known = []", CALLS_OWN.replace("own", "known[0]"), SMOOTH, "known.append(own)"),
+        10,
+    ),
+    "a library that is changed": (
+        (*RIGHT, "keep = np.array", "np.array = lambda x: keep(x) + 1"),
+        3,
+    ),
+    "a loop, a with and an if": (
+        (
+            NP,
+            "for scale in (2, 1): pass",
+            "import contextlib",
+            "with contextlib.nullcontext(0) as add: pass",
+            "if True:\n    one = 1",
+            AVERAGE + " * scale * one + add",
+            SMOOTH,
+        ),
+        10,
+    ),
+    "a walrus and a sum": (
+        (
+            NP,
+            "[last := n for n in range(2)]",
+            "add = 0\nadd += 1",
+            "add -= last",
+            AVERAGE + " + add",
+            SMOOTH,
+        ),
+        10,
+    ),
+    "a match": (
+        (NP, "match 3:\n    case int(three):\n        one = three - 2", AVERAGE + " * one", SMOOTH),
+        10,
+    ),
+    "magics": (
+        (
+            "%precision 3\nfrom __future__ import annotations\nimport numpy as np",
+            "?print",
+            f"%%time\n{AVERAGE}",
+            f"%%capture out\n{SMOOTH}",
+            "%time one = 1",
+            "x = !true",
+        ),
+        10,
+    ),
+    "what a cell takes from the future": (
+        (
+            "from __future__ import annotations",
+            NP,
+            AVERAGE.replace("values,", "values: Unheard,", 1),
+            SMOOTH,
+        ),
+        10,
+    ),
+    "an await": (
+        (
+            NP,
+            "import asyncio\nasync def one(): return 1",
+            "n = await one()\nawait asyncio.sleep(0)",
+            AVERAGE + " * n",
+            SMOOTH,
+        ),
+        10,
+    ),
+    "cells that fail": ((NP, f"{AVERAGE}\n1 / 0", "oops()", SMOOTH), 10),
+    "a cell that cannot be read": ((*RIGHT, "def oops(:"), 10),
+}
+
+
+def saved(cells: tuple[str, ...]) -> bytes:
+    code = [{"cell_type": "code", "source": cell, "outputs": [], "metadata": {}} for cell in cells]
+    return json.dumps(notebook_file(code)).encode()
+
+
+def submission(name: str) -> Submission:
+    return Submission(name, {}, cells=parse_cells(saved(SHAPES[name][0]), name))
+
+
+@pytest.fixture(scope="module")
+def final() -> Mapping[str, Report]:
+    """The report on each saved notebook."""
+
+    def body(engine: Engine) -> dict[str, Report]:
+        return {n: engine.grade(Request(submission(n), TINY.stages, seed=3)) for n in SHAPES}
+
+    return with_engine(TINY, TINY.stages, "cpu", body)
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    folder = tmp_path_factory.mktemp("live") / "course"
+    shutil.copytree(TINY.root, folder)
+    with kernel(folder) as there:
+        assert there.run("%load_ext grader").outputs == []
+        yield there
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_kernel_that_has_run_a_notebook_gives_the_points_of_the_saved_one(
+    there: Kernel, final: Mapping[str, Report], name: str
+) -> None:
+    cells, worth = SHAPES[name]
+    assert final[name].score + final[name].bonus == worth
+    there.run(FORGET)
+    for cell in cells:
+        there.run(cell)
+    there.run("grade_here()" if worth else 'grade_here("smooth")')
+    live = points(there.report())
+    listed = {slug for slug, *_ in live}
+    assert live == [stage for stage in points(to_json(final[name])) if stage[0] in listed]
+    assert sum(score for _, _, score, _ in live) == worth
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if "bonus" in name])
+def test_a_bonus_stage_is_seen_however_it_is_defined(name: str) -> None:
+    """Nothing is run for one that nobody has begun."""
+    assert grade(TINY, Request(submission(name), TINY.stages, seed=3), "cpu").bonus == 2
+
+
+def test_a_class_gets_the_same_points(final: Mapping[str, Report], tmp_path: Path) -> None:
+    place, out = tmp_path / "class", tmp_path / "results"
+    place.mkdir()
+    for number, (cells, _) in enumerate(SHAPES.values()):
+        (place / f"{number}.ipynb").write_bytes(saved(cells))
+    words = ["class", str(place), "--course", str(TINY.root), "--out", str(out), "--jobs", "1"]
+    assert main([*words, "--seed", "3"]) == 0
+    lines = map(json.loads, (out / "results.jsonl").read_text("utf-8").splitlines())
+    found = {int(line["student"]): points(line["report"])[:2] for line in lines}
+    wanted = [points(to_json(report))[:2] for report in final.values()]
+    assert [found[number] for number in range(len(wanted))] == wanted

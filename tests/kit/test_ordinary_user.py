@@ -1,0 +1,45 @@
+"""What must not hold for root alone: the same tests as an ordinary user, and in a container."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.ordinary import container, ordinary
+
+ROOT = Path(__file__).parents[2]
+CLEANING = ("run/worker/test_scratch.py", "run/test_scratch_root.py")
+ATTACKED = ("attacks/test_attacks.py", "run/test_lock.py", "run/test_workers.py")
+is_ordinary = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="the tests run as an ordinary user"
+)
+
+
+def passes(prefix: tuple[str, ...], files: tuple[str, ...], tmp_path: Path) -> None:
+    command = [*prefix, sys.executable, "-m", "pytest", "-n", "0", "-q", *files]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=ROOT / "tests" / "kit", capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+@is_ordinary
+def test_an_ordinary_user_leaves_nothing(tmp_path: Path) -> None:
+    few = ("-k", "not too_much and not deeper and not without_end")  # these take a slow disk long
+    passes(ordinary(), (*CLEANING, *few), tmp_path)
+
+
+@pytest.mark.slow
+@is_ordinary
+def test_attacks_end_alike_for_an_ordinary_user(tmp_path: Path) -> None:
+    passes(ordinary(), ATTACKED, tmp_path)
+
+
+@pytest.mark.slow
+def test_attacks_end_alike_in_a_container(tmp_path: Path) -> None:
+    passes(container(), (*CLEANING, *ATTACKED), tmp_path)

@@ -1,0 +1,106 @@
+"""No class is graded without a complete lock unless that is asked for; then reports say so."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.run.workers import Interpreter
+from grader.types.report import UNLOCKED
+from tests.kit.ordinary import container
+from tests.kit.test_folder_class import RIGHT, hand_in
+
+KIT = Path(__file__).parent
+TINY = KIT / "courses" / "tiny"
+LACKING = pytest.mark.parametrize("layer", ["landlock", "seccomp"])
+has_both = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"),
+    reason="there is no layer that could be taken away",
+)
+
+
+def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`grade class` on a machine that lacks a layer."""
+    without = [sys.executable, str(KIT / "without.py"), layer]
+    command = [*without, sys.executable, "-m", "grader", "class", "--course", str(TINY), *words]
+    environment = {**os.environ, "PYTHONPATH": str(KIT.parents[1])}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+@has_both
+@LACKING
+def test_a_class_is_refused_where_a_layer_is_missing(tmp_path: Path, layer: str) -> None:
+    hand_in(tmp_path / "class", "ann", RIGHT)
+    done = grade(layer, str(tmp_path / "class"), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("grade: nothing was graded: this machine")
+    assert f"does not lock: {layer};" in line and "--unlocked" in line
+    assert not (tmp_path / "out" / "scores.csv").exists()
+
+
+@has_both
+@LACKING
+def test_every_report_of_an_unlocked_class_says_so(tmp_path: Path, layer: str) -> None:
+    hand_in(tmp_path / "class", "ann", RIGHT)
+    out = tmp_path / "out"
+    words = [str(tmp_path / "class"), "--out", str(out), "--unlocked", "--junit"]
+    done = grade(layer, *words)
+    assert done.returncode == 0, done.stderr
+    said = f"{UNLOCKED}{layer}"
+    assert " ".join(done.stdout.split()).count(said) == 1
+    lines = (out / "results.jsonl").read_text("utf-8").splitlines()
+    notes = [json.loads(line)["notes"] for line in lines]
+    assert [said in each for each in notes] == [True]
+    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
+        assert [row["notes"] for row in csv.DictReader(file)] == [said]
+    assert said in (out / "report.html").read_text(encoding="utf-8")
+    assert said in (out / "junit" / "ann.xml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine as one without Landlock, for the commands of this process."""
+    monkeypatch.setattr(Interpreter, "missing_layers", ("landlock",))
+
+
+@pytest.mark.usefixtures("incomplete")
+def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in(tmp_path / "class", "ann", RIGHT)
+    results = ["class", "--course", str(TINY), "--out", str(tmp_path / "out")]
+    assert main([*results, str(tmp_path / "class"), "--unlocked"]) == 0
+    assert main([*results, "--why", "ann"]) == 2
+    assert "does not lock: landlock;" in capsys.readouterr().err
+    assert main([*results, "--why", "ann", "--unlocked"]) == 0
+    assert UNLOCKED in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
+    """It is typed in the folder of a course, as in docs/instructors.md; the lock is complete."""
+    container()
+    course = tmp_path / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    hand_in(course / "SUBMISSIONS", "ann", RIGHT)
+    guide = (KIT.parents[1] / "docs" / "instructors.md").read_text(encoding="utf-8")
+    (recipe,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.S) if "bwrap" in block]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    typed = ["bash", "-euc", recipe]
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(KIT.parents[1])}
+    done = subprocess.run(typed, cwd=course, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    (line,) = (course / "RESULTS" / "results.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["report"]["score"] > 0
+    assert not any(note.startswith(UNLOCKED) for note in json.loads(line)["notes"])

@@ -1,0 +1,59 @@
+"""The phrases that readers stumbled over stay out of everything that a person reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What must not be written, and what to write. CONTRIBUTING.md explains the words.
+BETTER = {
+    r"\bmend(s|ed|ing)?\b": "fix",
+    r"\banew\b": "again, or a verb with re-",
+    r"\bre-run": "rerun",
+    r"\bso many at a time\b": "at once",
+    r"\bprocessor cores?\b": "CPU core",
+    r"\bfor want of\b": "because there is no ...",
+    r"\bof which it is known\b": "a sentence of its own",
+    r"\bis no exception\b": "works for ... too",
+    r"\bnobody is graded\b": "grading stopped: ...",
+    r"\bin training mode neither\b": "not even in training mode",
+    r"\bthe bundle\b": "the student's copy",
+    r"\bhand-ins?\b|\bwhat is handed in\b": "the submission",
+    r"\bspeaks to (it|the|this|your)\b": "is about",
+    r"\bwrit(e|es|ten) over\b": "overwrite, replace",
+    r"\bas it was at first\b": "the original stub, unchanged",
+    r"\bwhat is said of\b": "a message about",
+    r"\b(is|are) told of\b": "reports, is reported",
+}
+KINDS = (".py", ".md", ".txt", ".html", ".css", ".js", ".sh", ".yml", ".toml")
+FOLDERS = ("grader", "docs", "hints")
+# The words are those of a list of what not to write.
+LIST = "| not |"
+
+
+def readable() -> list[Path]:
+    """The files that people read, without those of other people's code."""
+    below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    files = [path for path in below if path.suffix in KINDS and "__pycache__" not in path.parts]
+    return sorted([*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+@pytest.mark.parametrize("file", readable(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_no_file_uses_a_phrase_that_has_a_better_one(file: Path) -> None:
+    text = file.read_text(encoding="utf-8").partition(LIST)[0]
+    lines = enumerate(text.splitlines(), start=1)
+    found = [
+        f"{file.relative_to(ROOT).as_posix()}:{number}: {match[0]!r}: write {better!r}"
+        for number, line in lines
+        for phrase, better in BETTER.items()
+        for match in re.finditer(phrase, line, re.IGNORECASE)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("phrase", ["mended", "Anew", "so many at a time", "processor cores"])
+def test_the_phrases_are_found(phrase: str) -> None:
+    assert any(re.search(each, phrase, re.IGNORECASE) for each in BETTER)

@@ -1,0 +1,65 @@
+"""Why a stage fails: which checks share a cause, in what order, and which hint speaks to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult, Status
+
+
+def check(name: str, way: str = "values, f", **more: Any) -> CheckResult:
+    outcome = more.pop("outcome", Outcome.FAILED)
+    return CheckResult(name, f"It {name}", outcome, 0, 2, f"message of {name}", way=way, **more)
+
+
+def causes(*checks: CheckResult) -> list[list[str]]:
+    """The checks of each cause by their names, those that are shown first."""
+    return [[each.id for each in cause.checks] for cause in result(*checks).causes]
+
+
+def result(*checks: CheckResult) -> StageResult:
+    return StageResult("fold", "Fold", Status.FAILED, 0, 8, False, checks)
+
+
+def test_checks_that_fail_in_one_way_share_a_cause() -> None:
+    passed = check("passes", outcome=Outcome.PASSED)
+    found = causes(check("a"), passed, check("b", "shape, f"), check("c"), check("d", "values, g"))
+    assert found == [["a", "c"], ["b"], ["d"]]
+    assert result(check("a"), check("c")).causes[0].lost == 4
+
+
+def test_where_the_way_is_not_known_the_messages_tell() -> None:
+    assert causes(check("a", ""), check("b", "")) == [["a"], ["b"]]
+
+
+def test_the_main_idea_comes_before_an_edge_case() -> None:
+    late = check("refuses", "no error, f"), check("gradients", "gradient, f")
+    assert causes(*late, check("values")) == [["values"], ["gradients"], ["refuses"]]
+    ours = check("broken", "", outcome=Outcome.ERROR)
+    assert causes(ours, *late)[-1] == ["broken"]
+
+
+def test_a_small_input_is_shown_but_not_a_single_number() -> None:
+    sizes = {"large": 48, "one": 1, "small": 6, "smaller": 4}
+    assert causes(*(check(name, size=size) for name, size in sizes.items()))[0][0] == "small"
+    shapes = check("large", "shape, f", size=48), check("small", "shape, f", size=6)
+    assert causes(*shapes)[0][0] == "large", "of a shape the author's first example tells more"
+
+
+def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
+    named = Diagnosis("thirds", "You fold in thirds.", 3)
+    symptom = Diagnosis("turned", "It is turned.", kind=Kind.SYMPTOM, place="fold.py, line 2")
+    placed = Diagnosis("place", "Here:", kind=Kind.PLACE, place="fold.py, line 2")
+    one, other = check("a", size=4, diagnosis=named), check("b", "shape, f", diagnosis=named)
+    assert causes(one, check("c"), other) == [["a", "b"], ["c"]]
+    both = check("a", diagnosis=placed), check("b", "shape, f", diagnosis=symptom)
+    assert causes(*both) == [["b", "a"]], "what says most is shown"
+
+
+def test_a_hint_follows_the_failure() -> None:
+    named = Diagnosis("thirds", "You fold in thirds.", 3)
+    assert result(check("a", hint=2), check("b", diagnosis=named)).advised == Diagnosis(
+        "a", "a check fails: It a", 2
+    )
+    assert result(check("a", diagnosis=named, hint=2)).advised is named
+    assert result(check("a")).advised is None
