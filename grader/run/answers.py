@@ -84,7 +84,8 @@ class WorkerAnswers:
     `keeps` its worker is not ended by `close` but is `loaded` then, for the next stage's answers.
     Its import may take `load_seconds`, or what the course says; with `only_definitions` nothing
     else of its cells is run. Nothing takes longer than what is left of the `budget`. With
-    `believes` the worker itself says what memory it takes: a picture needs no more.
+    `believes` the worker itself says what memory it takes: a picture needs no more. With `worker`
+    that one is the first, whatever was run in it before.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class WorkerAnswers:
         only_definitions: bool = False,
         budget: Budget | None = None,
         believes: bool = False,
+        worker: Worker | None = None,
     ) -> None:
         limits = course.limits
         self._interpreter = interpreter
@@ -120,6 +122,7 @@ class WorkerAnswers:
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
         self._aborted = False
+        self._first = worker
         self.loaded = loaded
 
     @property
@@ -250,7 +253,7 @@ class WorkerAnswers:
             self._conversation = self._talk(loaded.worker)
             self._heard.printed = loaded.printed
         else:
-            worker = self._interpreter.start()
+            worker, self._first = self._first or self._interpreter.start(), None
             self._conversation = self._talk(worker)
             reply = self._ask_to_import(self._conversation, request)
             self._heard.listen(reply)

@@ -128,14 +128,10 @@ class Candidates:
 
     def helps(self, edit: Edit) -> bool:
         """Whether the edited submission passes what failed first."""
-        kept, self._interpreter.idle = self._interpreter.idle, self._looking()
-        try:
-            shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
-            budget = Budget(min(shortest, self._budget.left))
-            answers = self._answers(edit, budget)
-            return self._passes(answers, [fact.case for fact in self._first])
-        finally:
-            self._interpreter.idle = kept
+        shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
+        budget = Budget(min(shortest, self._budget.left))
+        answers = self._answers(edit, budget, self._looking())
+        return self._passes(answers, [fact.case for fact in self._first])
 
     def passes(self, edit: Edit) -> bool:
         """Whether the edited submission passes the stage, run as a submission is run."""
@@ -155,10 +151,10 @@ class Candidates:
             self._worker = self._interpreter.start()
         return self._worker
 
-    def _answers(self, edit: Edit, budget: Budget) -> WorkerAnswers:
+    def _answers(self, edit: Edit, budget: Budget, worker: Worker | None = None) -> WorkerAnswers:
         submission = self._edited(edit)
         self._running = WorkerAnswers(
-            self._interpreter, self._course, self._stage, submission, budget=budget
+            self._interpreter, self._course, self._stage, submission, budget=budget, worker=worker
         )
         return self._running
 

@@ -99,6 +99,22 @@ def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
     assert "new_zeros" in place(reports["loops"]).place
 
 
+def test_the_next_submission_does_not_get_the_worker_of_the_search() -> None:
+    """As in `grade watch`, where a worker is prepared before the place is looked for."""
+
+    def body(engine: Engine) -> tuple[Report, Report]:
+        request = Request(FILE, (STAGE,), 1)
+        report = engine.grade(request)
+        for _ in range(2):  # at first the prepared worker becomes the one that reads
+            engine.interpreter.prepare()
+            placed = engine.with_place(request, report, SECONDS)
+        return placed, engine.grade(Request(SUBMISSIONS["right"], (STAGE,), 1))
+
+    placed, following = with_engine(COURSE, [STAGE], "cpu", body)
+    assert place(placed).place
+    assert following.passed
+
+
 def test_a_search_can_be_cancelled() -> None:
     def body(engine: Engine) -> None:
         request = Request(FILE, (STAGE,), 1)
