@@ -101,17 +101,20 @@ def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
 
 def test_the_next_submission_does_not_get_the_worker_of_the_search() -> None:
     """As in `grade watch`, where a worker is prepared before the place is looked for."""
+    hopeless = Submission(
+        "none", {STAGE.file_name: b"def split_heads(x, num_heads):\n    return x\n"}
+    )
 
     def body(engine: Engine) -> tuple[Report, Report]:
-        request = Request(FILE, (STAGE,), 1)
+        request = Request(hopeless, (STAGE,), 1)
         report = engine.grade(request)
         for _ in range(2):  # at first the prepared worker becomes the one that reads
             engine.interpreter.prepare()
-            placed = engine.with_place(request, report, SECONDS)
-        return placed, engine.grade(Request(SUBMISSIONS["right"], (STAGE,), 1))
+            looked = engine.with_place(request, report, SECONDS)
+        return looked, engine.grade(Request(SUBMISSIONS["right"], (STAGE,), 1))
 
-    placed, following = with_engine(COURSE, [STAGE], "cpu", body)
-    assert place(placed).place
+    looked, following = with_engine(COURSE, [STAGE], "cpu", body)
+    assert not any(check.diagnosis.place for check in looked.stages[0].checks if check.diagnosis)
     assert following.passed
 
 
