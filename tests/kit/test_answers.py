@@ -24,7 +24,7 @@ from grader.judge.blame import with_calls
 from grader.judge.verdict import judge, judge_stage
 from grader.read.misconceptions import read_misconceptions
 from grader.run.answers import WorkerAnswers
-from grader.run.facts import Case, Ending
+from grader.run.facts import Case, Ending, StageFacts
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
@@ -38,7 +38,7 @@ from grader.types.submission import Submission
 from tests.kit.wrong_answers import COURSE, base_files, wrong_answers
 
 SEED = 20
-SEEDS = range(1, 4)  # with 20, which takes half an hour, no answer got other points either
+OTHER_SEEDS = (1, 2)  # with 20, which takes half an hour, no answer got other points either
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,14 @@ class Answer:
     name: str
     source: bytes
     about: str = ""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The verdict on an answer, and the cases that did not pass."""
+
+    result: StageResult
+    lost: frozenset[Case]
 
 
 RIGHT = [
@@ -69,8 +77,16 @@ def wrong_of(stage: Stage) -> list[Answer]:
 
 
 @pytest.fixture(scope="module")
-def verdicts(request: pytest.FixtureRequest) -> dict[Answer, StageResult]:
-    """The verdicts on the answers that were asked for, all from one set of collected checks."""
+def interpreter() -> Iterator[Interpreter]:
+    """What runs the answers; two processes take turns, so each needs no more than a core."""
+    torch.set_num_threads(1)
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        yield interpreter
+
+
+@pytest.fixture(scope="module")
+def graded(request: pytest.FixtureRequest, interpreter: Interpreter) -> dict[Answer, Graded]:
+    """The answers that were asked for, all graded with one set of collected checks."""
     asked: dict[Answer, None] = {}
     for item in request.session.items:
         if isinstance(item, pytest.Function) and item.path == Path(__file__):
@@ -79,60 +95,45 @@ def verdicts(request: pytest.FixtureRequest) -> dict[Answer, StageResult]:
                 asked[given["answer"]] = None
             elif "stage" in given:
                 asked |= dict.fromkeys(wrong_of(given["stage"]))
-    torch.set_num_threads(1)  # as the engine does: two processes take turns here
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-        return with_checks(
-            COURSE, COURSE.stages, lambda checks: dict(_graded(asked, interpreter, checks))
-        )
+    return with_checks(
+        COURSE, COURSE.stages, lambda checks: dict(_graded(asked, interpreter, checks))
+    )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("slug", [stage.slug for stage in COURSE.stages if not stage.fixture])
-def test_a_wrong_answer_gets_the_same_points_with_every_seed(slug: str) -> None:
-    """Only random cases can come out otherwise with another seed, so only they run again."""
-    stage, solutions, varied = COURSE.stage(slug), solution_files(COURSE), []
+def facts_of(
+    answer: Answer,
+    seed: int,
+    interpreter: Interpreter,
+    checks: Checks,
+    *,
+    only_random: bool = False,
+) -> tuple[Submission, StageFacts]:
+    """What was handed in, with solutions of the other stages, and what its checks found out."""
+    stage = COURSE.stage(answer.slug)
+    files = {**solution_files(COURSE), stage.file_name: answer.source}
+    submission = Submission(answer.name, files)
+    under_check = StageUnderCheck(stage, WorkerAnswers(interpreter, COURSE, stage, submission))
+    return submission, checks.run(stage, under_check, seed, "cpu", only_random=only_random)
 
-    def failed(checks: Checks, answer: Answer, seed: int, *, only_random: bool) -> set[Case]:
-        submission = Submission(answer.name, {**solutions, stage.file_name: answer.source})
-        under_check = StageUnderCheck(stage, WorkerAnswers(interpreter, COURSE, stage, submission))
-        facts = checks.run(stage, under_check, seed, "cpu", only_random=only_random)
-        return {fact.case for fact in facts.cases if fact.ending is not Ending.PASSED}
 
-    def body(checks: Checks) -> None:
-        for answer in wrong_of(stage):
-            first, *others = SEEDS
-            known = failed(checks, answer, first, only_random=False)
-            fixed = {case.check for case in known - checks.random(stage)}
-            lost = {frozenset(case.check for case in known)}
-            for seed in others:
-                drawn = failed(checks, answer, seed, only_random=True)
-                lost.add(frozenset(fixed | {case.check for case in drawn}))
-            if len(lost) > 1:
-                varied.append(answer.name)
-
-    torch.set_num_threads(1)
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-        with_checks(COURSE, [stage], body)
-    assert not varied
+def lost(facts: StageFacts) -> frozenset[Case]:
+    """The cases that did not pass."""
+    return frozenset(fact.case for fact in facts.cases if fact.ending is not Ending.PASSED)
 
 
 def _graded(
     asked: Iterable[Answer], interpreter: Interpreter, checks: Checks
-) -> Iterator[tuple[Answer, StageResult]]:
-    solutions = solution_files(COURSE)
+) -> Iterator[tuple[Answer, Graded]]:
     for answer in asked:
         stage = COURSE.stage(answer.slug)
-        files = {**solutions, stage.file_name: answer.source}
-        submission = Submission(answer.name, files)
-        answers = WorkerAnswers(interpreter, COURSE, stage, submission)
-        facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
+        submission, facts = facts_of(answer, SEED, interpreter, checks)
         reader = SourceReader(Reader(None), submission)
         facts = with_calls(facts, reader.calls(COURSE, stage))
 
         def place(target: str, stage: Stage = stage, reader: SourceReader = reader) -> str:
             return reader.place(stage, target)
 
-        yield answer, judge_stage(stage, facts, place=place)
+        yield answer, Graded(judge_stage(stage, facts, place=place), lost(facts))
 
 
 def _has_class(stage: Stage) -> bool:
@@ -153,19 +154,43 @@ def _name(answer: Answer) -> str:
 
 @pytest.mark.parametrize("answer", list(_marked(RIGHT, are_wrong=False)), ids=_name)
 def test_a_right_answer_in_another_style_gets_full_marks(
-    verdicts: dict[Answer, StageResult], answer: Answer
+    graded: dict[Answer, Graded], answer: Answer
 ) -> None:
-    result = verdicts[answer]
+    result = graded[answer].result
     failed = [f"{c.id}: {c.message}" for c in result.checks if c.score < c.max_score]
     assert not failed
     assert result.status is Status.PASSED
 
 
 @pytest.mark.parametrize("answer", list(_marked(WRONG, are_wrong=True)), ids=_name)
-def test_a_wrong_answer_loses_points(verdicts: dict[Answer, StageResult], answer: Answer) -> None:
-    result = verdicts[answer]
+def test_a_wrong_answer_loses_points(graded: dict[Answer, Graded], answer: Answer) -> None:
+    result = graded[answer].result
     assert result.status is Status.FAILED, answer.about
     assert result.score < result.max_score
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "stage", [stage for stage in COURSE.stages if wrong_of(stage)], ids=lambda stage: stage.slug
+)
+def test_a_wrong_answer_gets_the_same_points_with_every_seed(
+    graded: dict[Answer, Graded], interpreter: Interpreter, stage: Stage
+) -> None:
+    """Only random cases can end otherwise with another seed, so only they run again."""
+
+    def varying(checks: Checks) -> Iterator[str]:
+        random = checks.random(stage)
+        for answer in wrong_of(stage):
+            drawn = graded[answer].lost
+            fixed = {case.check for case in drawn - random}
+            points = {frozenset(case.check for case in drawn)}
+            for seed in OTHER_SEEDS:
+                _, facts = facts_of(answer, seed, interpreter, checks, only_random=True)
+                points.add(frozenset(fixed | {case.check for case in lost(facts)}))
+            if len(points) > 1:
+                yield answer.name
+
+    assert not with_checks(COURSE, [stage], lambda checks: list(varying(checks)))
 
 
 # --- the screen that says why --------------------------------------------------------------------
@@ -204,11 +229,9 @@ def explained(stage: StageResult, text: str) -> StageResult:
     ],
     ids=lambda stage: stage.slug,
 )
-def test_why_a_stage_fails_fits_on_one_screen(
-    verdicts: dict[Answer, StageResult], stage: Stage
-) -> None:
+def test_why_a_stage_fails_fits_on_one_screen(graded: dict[Answer, Graded], stage: Stage) -> None:
     longest = max((one.says for one in read_misconceptions(stage)), key=len)
-    found = [verdicts[answer] for answer in wrong_of(stage)]
+    found = [graded[answer].result for answer in wrong_of(stage)]
     note = GIVEN_UP.format(stage.slug)
     assert max(lines(result, note) for result in found) <= LINES
     assert max(lines(explained(result, longest), note) for result in found) <= LINES
