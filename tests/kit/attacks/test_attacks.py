@@ -469,7 +469,6 @@ def concat_heads(x):
     "a giant, really": Attack(
         "def concat_heads(x):\n    return torch.zeros(200 << 20, dtype=torch.int8)\n",
         "is too large",
-        short=True,
         slow=True,
     ),
     "many giants": Attack(
