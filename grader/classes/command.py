@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from grader.classes.folder.ledger import Ledger
     from grader.classes.folder.types import LedgerEntry
     from grader.classes.report.types import Similar
+    from grader.engine import Engine
+    from grader.types.report import Report
     from grader.types.submission import Submission
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
@@ -313,6 +315,7 @@ def _why(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.folder.versions import read_version
     from grader.classes.grading import with_locked_engine
     from grader.classes.screen import history, replay_outcome
+    from grader.engine import Request
     from grader.show.scoreboard import footnotes, scoreboard
     from grader.show.terminal import explanation
 
@@ -334,13 +337,12 @@ def _why(args: argparse.Namespace, course: Course) -> int:
     is_same_version = last.version == read_version(course)
     if is_same_version:
         job = Job(last.record, submission, last.seed)
-        report, _ = with_locked_engine(
-            course,
-            stages,
-            last.device,
-            lambda engine: graded(engine, job, stages),
-            unlocked=args.unlocked,
-        )
+
+        def replayed(engine: Engine) -> Report:
+            report, _ = graded(engine, job, stages)
+            return engine.with_place(Request(submission, tuple(stages), job.seed), report)
+
+        report = with_locked_engine(course, stages, last.device, replayed, unlocked=args.unlocked)
     shown = scoreboard(report), explanation(report, every=True), footnotes(report)
     console(args).print(*shown, replay_outcome(last, report, is_same_version), sep="", end="")
     return 0

@@ -280,6 +280,19 @@ def test_why_replays_a_verdict_exactly(
     assert "The average is wrong" in shown or "shape" in shown
 
 
+def test_why_points_at_a_mistake_that_has_no_name(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "results"
+    hand_in(submissions, "ian", RIGHT.replace("/ width", "/ width * 1.5"))
+    grade_class(course, out, str(submissions))
+    capsys.readouterr()
+    grade_class(course, out, "--why", "ian")
+    shown = capsys.readouterr().out
+    assert "this operation, which is not needed" in shown and "^^^" in shown
+    assert "every check gave the same result" in shown
+
+
 def test_why_after_a_change_shows_what_was_kept(
     course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

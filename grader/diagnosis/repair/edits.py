@@ -868,18 +868,18 @@ class _Reader:
             symbol, others = "**", ("*",)
         yield from self._operator(node.left, node.right, symbol, others, node)
         kind = "this operation, which is not needed"
-        if not isinstance(node.left, ast.Constant):
-            yield from self._changed(node, self._tight(node.left), "one_side", kind)
-        if not isinstance(node.right, ast.Constant):
-            yield from self._changed(node, self._tight(node.right), "one_side", kind)
-        if isinstance(node.op, (ast.Div, ast.Sub, ast.MatMult, ast.FloorDiv, ast.Mod)):
-            start, end = self._span(node)
-            between = self._text[self._span(node.left)[1] : self._span(node.right)[0]]
-            if not set(between) & set("()#"):
-                new = self._tight(node.right) + between + self._tight(node.left)
-                yield _Change(
-                    start, end, new, "operands", "the order of these operands", (start, end)
-                )
+        start, end = self._span(node)
+        left = self._span(node.left)[1]
+        between = self._text[left : self._span(node.right)[0]]
+        sign = between.strip("() \t\n\\")
+        after = left + between.index(sign)
+        for kept, at in ((node.left, (after, end)), (node.right, (start, after + len(sign)))):
+            if not isinstance(kept, ast.Constant):
+                yield _Change(start, end, self._tight(kept), "one_side", kind, at)
+        one_way = isinstance(node.op, (ast.Div, ast.Sub, ast.MatMult, ast.FloorDiv, ast.Mod))
+        if one_way and not set(between) & set("()#"):
+            new = self._tight(node.right) + between + self._tight(node.left)
+            yield _Change(start, end, new, "operands", "the order of these operands", (start, end))
 
     def _operator(
         self, left: ast.expr, right: ast.expr, old: str, others: Iterable[str], at: ast.AST
