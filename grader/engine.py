@@ -146,7 +146,7 @@ class Engine:
         self.course = course
         self.device = device
         self.interpreter = interpreter
-        self._checks = checks
+        self.checks = checks
         from grader.diagnosis.replay import Replays
 
         self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
@@ -159,7 +159,7 @@ class Engine:
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
-        other = Engine(self.course, self.device, self.interpreter.copy(), self._checks)
+        other = Engine(self.course, self.device, self.interpreter.copy(), self.checks)
         other._diagnoses, other._replays, other._known = (
             self._diagnoses,
             self._replays,
@@ -189,7 +189,7 @@ class Engine:
             request.seed,
             self.device,
             self.interpreter,
-            self._checks,
+            self.checks,
             self._reader,
         )
         self._unnamed = {}
@@ -281,7 +281,7 @@ class Engine:
             self.course,
             stage,
             request.submission,
-            self._checks,
+            self.checks,
             self._reader,
             self._unnamed[slug],
             request.seed,

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -139,7 +139,7 @@ def all_graded(
     stages: Sequence[Stage],
     seed: int,
     work: Callable[[Engine], Callable[[Job], Result]],
-) -> Iterator[tuple[Job, Result | LaneLost]]:
+) -> Generator[tuple[Job, Result | LaneLost], None, None]:
     """Each job with its result, in the order in which `lanes` processes finish them.
 
     `work` makes, for the engine of a lane, the function that does a job. The engine first proves

@@ -397,7 +397,7 @@ def test_its_options_go_together() -> None:
         cwd=ROOT,
     )
     assert done.returncode == 2
-    assert done.stderr == "grade: --needed and --jobs only work with --mutants: add it\n"
+    assert done.stderr == "grade: --needed only works with --mutants: add it\n"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 
 from grader.authoring.mutants import command as mutants
+from grader.authoring.verify import explain_command
 from grader.command.grade import chosen_stages
 from grader.command.output import console, stage_bar
 from grader.read.workspace import locate_whole_course
@@ -26,6 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="run everything with N seeds (default: 20 for solutions, 3 for other answers)",
     )
     mutants.add_options(parser)
+    explain_command.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -33,10 +35,20 @@ def run(args: argparse.Namespace) -> int:
     """Verify and print; 0 if there is no problem, else 1."""
     if args.seeds is not None and args.seeds < 1:
         raise KitError("--seeds: give a number from 1 up")
+    if args.mutants and args.explain:
+        raise KitError("--mutants and --explain: type one of them")
+    if args.needed and not args.mutants:
+        raise KitError("--needed only works with --mutants: add it")
+    if args.all and not args.explain:
+        raise KitError("--all only works with --explain: add it")
     if args.mutants:
         return mutants.run(args)
-    if args.needed or args.jobs is not None:
-        raise KitError("--needed and --jobs only work with --mutants: add it")
+    if args.explain and args.seeds is not None:
+        raise KitError("--seeds does not work with --explain: remove it")
+    if args.explain:
+        return explain_command.run(args)
+    if args.jobs is not None:
+        raise KitError("--jobs only works with --mutants or --explain: add one of them")
     from grader.authoring.verify.screen import proof_screen
     from grader.authoring.verify.verify import PER_ANSWER, SEEDS, verify
 
