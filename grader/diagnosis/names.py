@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from grader.diagnosis.replay import Record, is_ordinary, same
+from grader.diagnosis.replay import Record, Step, is_ordinary, same
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -164,7 +164,7 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
         if any(by_case[case].explained for by_case in found.values()):
             continue
         deviating = [step for step in record.steps(case) if step.deviates]
-        ordinary = {step.entry for step in deviating if is_ordinary(step)}
+        ordinary = {step.entry for step in deviating if is_ordinary(step) and not _is_hidden(step)}
         wrong = {step.entry for step in deviating} - (unknown & ordinary)
         for suspect in misconceptions:
             if suspect.id in settled or suspect.replaces not in wrong or tries == _TRIES:
@@ -233,8 +233,16 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
         if same(step.learner, suspected, step.fresh, step.solution.error is not None):
             explained += step.deviates
             ordinary += step.deviates and is_ordinary(step)
-        elif not same(step.solution, suspected, step.fresh, False):
+        elif not _is_hidden(step) and not same(step.solution, suspected, step.fresh, False):
             if is_ordinary(step):
                 return None
             differs = True
     return Tally(explained, ordinary, differs)
+
+
+def _is_hidden(step: Step) -> bool:
+    """Whether an exception stands where the learner's answer would tell one mistake from another.
+
+    It is a mistake of its own, and speaks neither for nor against any other.
+    """
+    return step.learner.error is not None and step.solution.error is None
