@@ -42,19 +42,20 @@ _SAID = {
 
 @dataclass(frozen=True)
 class Tally:
-    """How many answers of a case a misconception explains; `differs` if it gives another one.
+    """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.
 
-    Of the wrong answers, and of the `ordinary` among them.
+    `differs` if it gives another answer somewhere, `ordinarily` if it does so in an ordinary one.
     """
 
     explained: int = 0
     ordinary: int = 0
     differs: bool = False
+    ordinarily: bool = False
 
 
 @dataclass(frozen=True)
 class Explanations:
-    """What speaks for each misconception that no ordinary answer contradicts.
+    """What speaks for each misconception that no right answer contradicts.
 
     `found` gives a tally by the misconception's id and the case's. `deviating` gives, by entry
     point and failing case, how many wrong answers it gave there, and how many ordinary ones.
@@ -100,13 +101,14 @@ class _Levels:
         agrees = self._explanations.everywhere(id) is not None
         if agrees and self._is_covered(self._by_id[id].replaces):
             return Level.EVERYWHERE
-        if any(by_case[case].explained < deviating[case].explained for case in cases):
+        if any(_is_more(deviating[case], by_case[case]) for case in cases):
             return None
         if self._is_whole(id):
             entry = self._by_id[id].replaces
             alike = [other for other in self._able(entry) if self._is_whole(other)]
             return Level.ORDINARY if alike[0] == id else None
-        return Level.CHECK if agrees else None
+        is_seen = agrees or any(by_case[case].ordinary for case in cases)
+        return Level.CHECK if is_seen else None
 
     def _able(self, entry: str) -> list[str]:
         """The misconceptions of an entry point that are left, in the author's order."""
@@ -131,21 +133,27 @@ class _Levels:
         return {case for case, tally in wrong.items() if tally.explained} <= covered
 
 
+def _is_more(wrong: Tally, by_suspect: Tally) -> bool:
+    """Whether a suspect leaves a wrong answer of a case unexplained, or gives another one."""
+    return wrong.explained > by_suspect.explained or by_suspect.ordinarily
+
+
 def _best(
     levels: Mapping[str, Level | None], explanations: Explanations
 ) -> tuple[str, Level] | None:
-    """The one of the highest level, and of these the one that explains most; None at a tie."""
-    ranked = sorted(
-        (
-            (level, sum(tally.explained for tally in explanations.found[id].values()), id)
-            for id, level in levels.items()
-            if level is not None
-        ),
-        reverse=True,
-    )
-    if not ranked or (len(ranked) > 1 and ranked[0][:2] == ranked[1][:2]):
-        return None
-    return ranked[0][2], ranked[0][0]
+    """The best of the highest level; None at a tie.
+
+    The better one has fewer cases in which it gives another answer, then more that it explains.
+    """
+
+    def rank(id: str, level: Level) -> tuple[int, int, int]:
+        tallies = explanations.found[id].values()
+        differs, explained = (sum(t.differs for t in tallies), sum(t.explained for t in tallies))
+        return level, -differs, explained
+
+    ranks = {id: rank(id, level) for id, level in levels.items() if level is not None}
+    best = [id for id, each in ranks.items() if each == max(ranks.values())]
+    return (best[0], Level(ranks[best[0]][0])) if len(best) == 1 else None
 
 
 def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Explanations:
@@ -171,10 +179,10 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
                 continue
             tries += 1
             tally = _tally(record, case, suspect)
-            if tally is not None and not tally.explained:
+            if tally is not None and not tally.explained and not tally.ordinarily:
                 continue
             settled.add(suspect.id)
-            by_case = tally and _agreement(record, suspect)
+            by_case = _agreement(record, suspect) if tally and not tally.ordinarily else None
             if by_case:
                 found[suspect.id] = by_case
         explained = {by_id[id].replaces for id, by_case in found.items() if by_case[case].explained}
@@ -187,23 +195,23 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
 
 
 def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | None:
-    """The tally of each case; None if too much contradicts the suspect for any level.
+    """The tally of each case, if most failing cases speak for the suspect and no right answer
+    against it.
 
-    That is an ordinary answer, or an edge case where an ordinary wrong answer is not explained.
+    With another mistake beside it the learner's ordinary answers may be wrong in a third way.
     """
     found = {}
-    is_whole = agrees = True
+    for_it = against_it = 0
     for case in record.cases:
         tally = _tally(record, case, suspect)
         if tally is None:
             return None
         found[case] = tally
-        wrong = _wrong(record, case, suspect.replaces)
-        is_whole &= tally.ordinary == wrong.ordinary
-        agrees &= not tally.differs
-        if not is_whole and not agrees:
+        for_it += tally.explained > 0 and not tally.ordinarily
+        against_it += tally.ordinarily
+        if 2 * against_it > len(record.failed):
             return None
-    return found
+    return found if for_it > against_it else None
 
 
 def _wrong(record: Record, case: str, entry: str) -> Tally:
@@ -215,7 +223,7 @@ def _wrong(record: Record, case: str, entry: str) -> Tally:
 def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     """How many of the learner's wrong answers of a case the suspect gives too.
 
-    None if an ordinary answer of the suspect's is neither the learner's nor the solution's.
+    None if the suspect is wrong in an ordinary answer where the learner is right.
     """
 
     def find(name: str) -> Any:
@@ -225,7 +233,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     explained = ordinary = 0
-    differs = False
+    differs = ordinarily = False
     answers = record.replays.of(suspect.id, case, [step.exchange for step in steps], find)
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
@@ -234,10 +242,13 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
             explained += step.deviates
             ordinary += step.deviates and is_ordinary(step)
         elif not _is_hidden(step) and not same(step.solution, suspected, step.fresh, False):
-            if is_ordinary(step):
+            if not is_ordinary(step):
+                differs = True
+            elif not step.deviates:
                 return None
-            differs = True
-    return Tally(explained, ordinary, differs)
+            else:
+                differs = ordinarily = True
+    return Tally(explained, ordinary, differs, ordinarily)
 
 
 def _is_hidden(step: Step) -> bool:

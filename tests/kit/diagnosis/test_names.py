@@ -87,6 +87,13 @@ def names(
     }
 
 
+def said(learner: Function, checks: dict[str, Sequence[Check]]) -> dict[str, str]:
+    """What each failed check is told of the known mistake in `share`."""
+    facts = recorded({"share": learner}, checks)
+    found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
+    return {check: each.text for check, each in found.items() if each.kind is Kind.NAME}
+
+
 REPLAYS: dict[tuple[Misconception, ...], Replays] = {}
 REQUESTS: list[Frame] = []
 
@@ -308,13 +315,23 @@ def test_an_unknown_mistake_gets_no_name(learner: Function) -> None:
     assert names({"share": learner}, checks, *KNOWN) == {}
 
 
-def test_one_answer_that_contradicts_it_takes_the_name_from_every_check() -> None:
+def test_where_another_mistake_shows_too_the_name_stands_for_its_own_checks() -> None:
     def learner(x: Tensor, n: int) -> Tensor:
         return share(x, n) * n * n if n < 7 else share(x, n) + 1
 
-    with_seven = CHECKS | {"seven": [values(7)]}
-    assert "values" in names({"share": learner}, CHECKS, *KNOWN)
-    assert "values" not in names({"share": learner}, with_seven, *KNOWN)
+    words = "In this check your results equal those of a known mistake: You: multiplies."
+    assert said(learner, CHECKS)["one.values"] == "You: multiplies."
+    found = said(learner, CHECKS | {"seven": [values(7)]})
+    assert found["one.values"] == words
+    assert "one.seven" not in found
+
+
+def test_a_name_needs_more_cases_for_it_than_against_it() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return share(x, n) * n * n if n == 3 else share(x, n) + 1
+
+    checks = {"three": [values(3)], "four": [values(4)], "five": [values(5)]}
+    assert names({"share": learner}, checks, *KNOWN) == {}
 
 
 def test_a_right_answer_where_the_known_one_is_wrong_contradicts_it() -> None:
@@ -364,11 +381,6 @@ def test_the_words_are_as_strong_as_the_evidence() -> None:
     def in_double(submission: Any) -> None:
         x = x_of(2, 3).double()
         assert torch.allclose(submission.share(x, 2), x / 2)
-
-    def said(learner: Function, checks: dict[str, Sequence[Check]]) -> dict[str, str]:
-        facts = recorded({"share": learner}, checks)
-        found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
-        return {check: each.text for check, each in found.items() if each.kind is Kind.NAME}
 
     words = "Edge cases aside, your results equal those of a known mistake: You: multiplies."
     assert said(another_edge, CHECKS) == {"one.values": words, "one.gradient": words}
