@@ -78,7 +78,8 @@ def named(
     levels = _Levels(by_id, explanations)
     diagnoses = {}
     for check, cases in record.failing().items():
-        best = _best({id: levels.of(id, cases) for id in explanations.found}, explanations)
+        able = [id for id in by_id if id in explanations.found]
+        best = _best({id: levels.of(id, cases) for id in able}, explanations)
         if best is not None:
             id, level = best
             diagnoses[check] = Diagnosis(id, _SAID[level] + by_id[id].says, by_id[id].hint)
@@ -141,9 +142,10 @@ def _is_more(wrong: Tally, by_suspect: Tally) -> bool:
 def _best(
     levels: Mapping[str, Level | None], explanations: Explanations
 ) -> tuple[str, Level] | None:
-    """The best of the highest level; None at a tie.
+    """The best of the highest level; None if two explain everything alike.
 
     The better one has fewer cases in which it gives another answer, then more that it explains.
+    Of those that are alike where another mistake shows too, it is the author's first.
     """
 
     def rank(id: str, level: Level) -> tuple[int, int, int]:
@@ -153,7 +155,9 @@ def _best(
 
     ranks = {id: rank(id, level) for id, level in levels.items() if level is not None}
     best = [id for id, each in ranks.items() if each == max(ranks.values())]
-    return (best[0], Level(ranks[best[0]][0])) if len(best) == 1 else None
+    if not best or (len(best) > 1 and explanations.everywhere(best[0]) is not None):
+        return None
+    return best[0], Level(ranks[best[0]][0])
 
 
 def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Explanations:
@@ -172,7 +176,8 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
         if any(by_case[case].explained for by_case in found.values()):
             continue
         deviating = [step for step in record.steps(case) if step.deviates]
-        ordinary = {step.entry for step in deviating if is_ordinary(step) and not _is_hidden(step)}
+        telling = [step for step in deviating if not step.fresh and not _is_hidden(step)]
+        ordinary = {step.entry for step in telling if is_ordinary(step)}
         wrong = {step.entry for step in deviating} - (unknown & ordinary)
         for suspect in misconceptions:
             if suspect.id in settled or suspect.replaces not in wrong or tries == _TRIES:
