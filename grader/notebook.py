@@ -56,7 +56,7 @@ def unload(shell: Any) -> None:
 sessions: dict[int, Session] = {}
 
 
-class Stopped(KeyboardInterrupt):
+class GradingStopped(KeyboardInterrupt):
     """The learner interrupted a verdict: the cells that wait behind this one are not run."""
 
     def _render_traceback_(self) -> list[str]:
@@ -111,7 +111,7 @@ class Session:
         if number is None or self._is_left_out:
             return
         error = result.error_in_exec
-        if isinstance(error, Stopped) or not isinstance(error, KeyboardInterrupt):
+        if isinstance(error, GradingStopped) or not isinstance(error, KeyboardInterrupt):
             seconds = time.monotonic() - self._began
             self._cells[number] = (result.info.raw_cell, _id_of(result.info), seconds)
 
@@ -143,7 +143,7 @@ class Session:
         return None if nbgrader is None else _points(answer, validating=nbgrader == "validate")
 
     def _verdict(self, slugs: Sequence[str], graded: int | None = None) -> Mapping[str, Any]:
-        """Ask for a verdict and show it. Raises Stopped."""
+        """Ask for a verdict and show it. Raises GradingStopped."""
         if self._helper.has_ended:
             self._helper = Helper(self._folder)
         what = " ".join(slugs) or "what you have"
@@ -158,7 +158,7 @@ class Session:
             answer = self._helper.ask({"stages": slugs, "cells": cells, "graded": graded})
         except KeyboardInterrupt:
             shown.update(_line("Stopped: nothing was graded."))
-            raise Stopped from None
+            raise GradingStopped from None
         self._began += time.monotonic() - start  # a verdict is no part of what a cell takes
         if "html" in answer:
             self.report = answer["report"]

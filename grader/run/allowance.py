@@ -1,4 +1,4 @@
-"""What the calls of one stage may take: time, bytes, and the patience for one answer."""
+"""What the calls of one stage may use: time, bytes, and how long to wait for one answer."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from grader.run.failures import Timeout
 from grader.run.worker.wire import Frame, WireError
 from grader.types.course import Limits
 
-_LEAST = 0.01  # seconds in which nothing can be answered
-_SHORTEST_PATIENCE = 0.5  # seconds; after time-outs the limit of a call shrinks to no less
-_BUSY_FACTOR = 4  # a call may take so many times its limit while others have the machine
-_SHORT = 0.05  # seconds that count though the worker may have waited: it saves a look
-_REPLIES_CAP = 256 << 20  # bytes of all replies of one stage: who sends more wants to slow us
+_LEAST = 0.01  # seconds: too short for any answer
+_SHORTEST_PATIENCE = 0.5  # seconds; timeouts never shrink a call's limit below this
+_BUSY_FACTOR = 4  # a call may take this many times its limit on a busy machine
+_SHORT = 0.05  # seconds; a shorter call is not worth a look at how long it waited
+_REPLIES_CAP = 256 << 20  # bytes of all replies of one stage; only an attacker sends more
 
 
 class Due:
-    """When an answer is due, in `seconds` from now, for a deadline that moves on.
+    """The moment by which an answer must arrive; later if the worker had to wait for a CPU core.
 
-    `waited` says how long the worker was ready to run while other processes had the machine; that
-    time is not counted. An answer that sleeps is waited for as long as one that works. In no case
-    is it later than in `most` seconds.
+    The worker has `seconds`. `waited` returns how long it was ready to run while other processes
+    had the CPU; that time does not count. Time asleep does count. The moment never moves beyond
+    `most` seconds from now.
     """
 
     def __init__(self, seconds: float, most: float, waited: Callable[[], float]) -> None:
@@ -35,7 +35,7 @@ class Due:
         self._moment = self._began + min(seconds, self._most)
 
     def __call__(self) -> float:
-        """The moment, which is looked at again once it has come."""
+        """The deadline; when it is reached, it is computed again."""
         if time.monotonic() >= self._moment:
             self._moment = self._began + min(self._seconds + self._look(), self._most)
         return self._moment
@@ -47,20 +47,20 @@ class Due:
         return passed if passed < _SHORT else max(passed - self._look(), 0)
 
     def _look(self) -> float:
-        """How long the worker has waited by now; one that has ended does not tell any more."""
+        """How long the worker has waited so far; a worker that has ended reports nothing more."""
         self._waited = max(self._waited, self._all_waited() - self._before)
         return self._waited
 
 
 class Patience:
-    """The seconds that an answer may take, `limit` or fewer: half as many after each time-out."""
+    """How many seconds an answer may take: at most `limit`, and half as many after each timeout."""
 
     def __init__(self, limit: float, seconds: float | None = None) -> None:
         self._limit = limit
         self.seconds = limit if seconds is None else seconds
 
     def end(self, what: str) -> Timeout:
-        """The message about something that did not come; the next wait is shorter."""
+        """The error for an answer that did not arrive; the next wait is shorter."""
         seconds = self.seconds
         self.seconds = max(_SHORTEST_PATIENCE, seconds / 2)
         why = f", the limit of {self._limit:g} halved each time" if seconds < self._limit else ""
@@ -68,7 +68,7 @@ class Patience:
 
 
 class Allowance:
-    """What is left to the calls of one stage, whichever worker answers them."""
+    """What the calls of one stage may still use, whichever worker answers them."""
 
     def __init__(self, limits: Limits, budget: Budget) -> None:
         self._limits = limits
@@ -80,11 +80,11 @@ class Allowance:
 
     @property
     def stage_left(self) -> float:
-        """The seconds that are left to the stage."""
+        """The seconds that the stage has left."""
         return self._limits.stage_seconds - self._spent
 
     def expect_some(self) -> None:
-        """Raises Timeout if nothing is left to the stage or to the submission."""
+        """Raise Timeout if the stage or the submission has no time left."""
         if self.stage_left < _LEAST:
             seconds = self._limits.stage_seconds
             raise Timeout(
@@ -95,22 +95,22 @@ class Allowance:
             raise Timeout(self.budget.over)
 
     def spend(self, seconds: float) -> None:
-        """Count the seconds of a request."""
+        """Count the seconds that a request took."""
         self._spent += seconds
 
     def count(self, reply: Frame) -> None:
-        """Count the bytes of a reply. Raises WireError if they are too many in all."""
+        """Count the bytes of a reply. Raises WireError if all replies together are too large."""
         self._received += reply.size
         if self._received > _REPLIES_CAP:
             raise WireError("all its answers together are too large")
 
     def out_of_stage(self, what: str, seconds: float) -> Timeout:
-        """The message about something that used up the stage's remaining seconds."""
+        """The error for something that used up the stage's remaining seconds."""
         why = f", all that was left of this stage's {self._limits.stage_seconds:g}"
         return too_long(what, seconds, why)
 
 
 def too_long(what: str, seconds: float, why: str) -> Timeout:
-    """The message about something that took too long, maybe not by the learner's fault."""
+    """The error for something that took too long, which may be the machine's fault."""
     count = f"{round(seconds, 2):g} second" + ("" if seconds == 1 else "s")
     return Timeout(f"{what} in {count}{why}: a busy machine (try again) or an endless loop?")

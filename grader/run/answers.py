@@ -1,4 +1,4 @@
-"""Who answers a check's requests; here it is the learner's code, in a worker."""
+"""Answers to a check's requests: the protocol, and the learner's code in a worker."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from grader.run.workers import Interpreter, Memory, Worker
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
-AT_IMPORT = "(while it was imported)"  # ends the message of a time-out or crash that came then
+AT_IMPORT = "(while it was imported)"  # ends the message about such a timeout or crash
 
 
 class Answers(Protocol):
-    """Answers the requests of one stage's checks."""
+    """Whatever answers the requests of one stage's checks."""
 
     @property
     def forbidden(self) -> tuple[ForbiddenCall, ...]:
-        """What the code that answers was seen to call although the stage forbids it."""
+        """The calls of forbidden functions that were noticed."""
 
     @property
     def over(self) -> str:
-        """Why no other case may begin, "" if one may."""
+        """Why no other case may start, "" if one may."""
 
     def begin(self) -> None:
-        """Start a case: nothing is left of the one before."""
+        """Start a case; forget the previous one."""
 
     def need(self, name: str) -> None:
-        """Have the entry point `name` at hand. Raises AnswerError if there is none."""
+        """Make sure that the entry point `name` exists. Raises AnswerError if it does not."""
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request. Raises AnswerError.
 
-        One that is `known` by its digest need not be read.
+        A reply whose digest is in `known` may stay unparsed.
         """
 
     def tried(self, request: Frame) -> Frame:
-        """The reply to a request to run the learner's tests, from a process that does no more.
+        """The reply to a request to run the learner's tests, from a process of its own.
 
         Raises AnswerError.
         """
 
     def close(self) -> str:
-        """Have done; returns what the answering code printed."""
+        """End; returns what the answering code printed."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A worker in which all of a submission was run, and what it said of that and printed."""
+    """A worker that has imported a whole submission, with its reply and what the import printed."""
 
     worker: Worker
     reply: Mapping[str, Any]
@@ -68,7 +68,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class _Block:
-    """What answers one block of measured requests, and its memory before it ran anything."""
+    """The worker that answers one block of measured requests, and its memory before it ran code."""
 
     number: int
     conversation: Conversation
@@ -77,15 +77,15 @@ class _Block:
 
 
 class WorkerAnswers:
-    """The learner's code for one stage, in a worker that is started when it is first needed.
+    """The learner's code for one stage, in a worker that starts when it is first needed.
 
-    With `answered`, the functions of those earlier stages are the course's own, which `references`
-    answers for. A notebook is run as a whole, whichever stage is asked for, as in a kernel: so with
-    `keeps` its worker is not ended by `close` but is `loaded` then, for the next stage's answers.
-    Its import may take `load_seconds`, or what the course says; with `only_definitions` nothing
-    else of its cells is run. Nothing takes longer than what is left of the `budget`. With
-    `believes` the worker itself says what memory it takes: a picture needs no more. With `worker`
-    that one is the first, whatever was run in it before.
+    The course's own functions stand in for those of the `answered` stages; `references` computes
+    their answers. A notebook is run as a whole for every stage, as in a kernel: with `keeps`,
+    `close` therefore keeps its worker as `loaded` for the next stage. The import may take
+    `load_seconds`, by default the course's limit; with `only_definitions`, only the definitions in
+    the cells are run. Nothing takes longer than the `budget` allows. With `believes`, the worker
+    itself reports its memory, which is good enough for a picture. `worker` is used first, even if
+    it has run something before.
     """
 
     def __init__(
@@ -127,32 +127,32 @@ class WorkerAnswers:
 
     @property
     def forbidden(self) -> tuple[ForbiddenCall, ...]:
-        """What the learner's code was seen to call although the stage forbids it."""
+        """The calls of forbidden functions that were noticed in the learner's code."""
         return self._heard.forbidden
 
     @property
     def over(self) -> str:
-        """Why no other case may begin: the submission's time is used up."""
+        """Why no other case may start: the submission's time is used up. "" if one may."""
         budget = self._allowance.budget
         return budget.over if budget.is_spent else ""
 
     @property
     def died_at_import(self) -> bool:
-        """Whether the learner's code did not get to the end of its import."""
+        """Whether the import timed out or crashed."""
         return isinstance(self._load_error, (Timeout, Crash))
 
     @property
     def has_no_end(self) -> bool:
-        """Whether the learner's code was stopped while it was imported."""
+        """Whether the import timed out."""
         return isinstance(self._load_error, Timeout)
 
     @property
     def lacks(self) -> bool:
-        """Whether there is not all that the stage asks for."""
+        """Whether the import failed or an entry point is missing."""
         return self._load_error is not None or bool(self._absent)
 
     def abort(self) -> None:
-        """From another thread: let the call that is under way end, and no case begin."""
+        """End the running call, and start no other case. Called from another thread."""
         self._aborted = True
         conversation, block = self._conversation, self._block
         if conversation is not None:
@@ -162,7 +162,7 @@ class WorkerAnswers:
         self._tests.interrupt()
 
     def begin(self) -> None:
-        """Start a case, in a new worker if the one before has died. Raises Cancelled."""
+        """Start a case, in a new worker if the previous one has died. Raises Cancelled."""
         if self._aborted:
             raise Cancelled
         if self._references is not None:
@@ -170,7 +170,7 @@ class WorkerAnswers:
         self._end_block()
         if self._conversation is not None:
             self._conversation.begins = True
-        with suppress(AnswerError):  # the check that needs it is told
+        with suppress(AnswerError):  # `need` raises it in the check
             self._ensure_worker()
 
     def close(self) -> str:
@@ -188,7 +188,7 @@ class WorkerAnswers:
         return self._heard.told
 
     def need(self, name: str) -> None:
-        """Have a worker that holds the entry point `name`. Raises AnswerError if there is none."""
+        """Make sure that the worker has the entry point `name`. Raises AnswerError otherwise."""
         if self._load_error is not None:
             raise self._load_error
         if name in self._absent:
@@ -211,11 +211,11 @@ class WorkerAnswers:
             return self._ask(self._conversation, request, patience, known)
 
     def tried(self, request: Frame) -> Frame:
-        """The reply of a worker that was forked for this request and imports the stage for it."""
+        """The reply of a worker that is forked for this request and imports the stage for it."""
         if self._aborted:
             raise Cancelled
         if self._conversation is not None and not self._interpreter.forks:
-            self._conversation.end()  # there is one process at a time
+            self._conversation.end()  # only one process can run
         return self._tests.tried(request)
 
     def _ask(
@@ -235,7 +235,7 @@ class WorkerAnswers:
         return reply
 
     def _ensure_worker(self) -> None:
-        """Start a worker and import the stage in it, once: a broken import is not tried again."""
+        """Start a worker and import the stage in it; a broken import is not tried again."""
         if self._conversation is not None and self._conversation.worker is not None:
             return
         if self._load_error is not None:
@@ -270,12 +270,12 @@ class WorkerAnswers:
         except (Timeout, Crash) as error:
             raise type(error)(f"{error} {AT_IMPORT}") from None
 
-    # --- measured requests: a worker of their own answers each block, and is not told ------------
+    # --- measured requests: each block has its own worker, which cannot tell that it is measured --
 
     def _measured(self, request: Frame) -> Frame:
-        """The reply to a request of a block. Raises AnswerError.
+        """The reply to a request of a measured block. Raises AnswerError.
 
-        The kernel says what memory the worker takes; if the kernel does not, the worker does.
+        The kernel reports the worker's memory; if the kernel cannot, the worker does.
         """
         number = request.header["measured"]
         block = self._block
@@ -302,7 +302,7 @@ class WorkerAnswers:
             conversation.end()
             raise
         self._heard.note_calls(reply)
-        # It imports again what the first calls of others have imported: that takes time.
+        # Its first calls repeat imports of earlier workers, which takes time.
         patience = Patience(self._import.course.limits.load_seconds)
         return _Block(number, conversation, patience, born)
 

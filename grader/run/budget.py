@@ -1,4 +1,4 @@
-"""What one submission may cost, over all that is done for it."""
+"""How much time one submission may use, over everything that is done for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 
 class Spent(Exception):
-    """The submission has used up what it may cost."""
+    """The submission has used up its time."""
 
 
 class Budget:
-    """Seconds for one submission, counted from now on.
+    """The time for one submission, counted from now.
 
-    They are seconds of wall time or of processor time, whichever are more. `processor` gives the
-    processor time that this process and its workers have used so far. Nothing is interrupted: a
-    call to a worker waits no longer than what is `left`, and this process looks between its own
-    steps, each of which is bounded by what it is given.
+    It counts wall time or CPU time, whichever is more; `processor` returns the CPU time that this
+    process and its workers have used so far. Nothing is interrupted: a call to a worker waits at
+    most for the time that is `left`, and this process checks between its own steps, each of which
+    has its own limit.
     """
 
     def __init__(
@@ -30,28 +30,28 @@ class Budget:
 
     @property
     def used(self) -> float:
-        """The seconds that were used so far."""
+        """The seconds used so far."""
         return max(time.monotonic() - self._began, self._processor() - self._before)
 
     @property
     def left(self) -> float:
-        """The seconds that are left; none, or less than none, if it is spent."""
+        """The seconds left; zero or less if all are used."""
         return self._limit - self.used
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing is left."""
+        """Whether no time is left."""
         return self.left <= 0
 
     @property
     def over(self) -> str:
-        """The message about a check that has no time left."""
+        """The message about a check for which no time is left."""
         return (
             f"Not checked: your submission has used up all of its {self._limit:g} seconds. Look "
             "for an endless loop or for code that is very slow; on a busy machine, try again"
         )
 
     def expect_some(self) -> None:
-        """Raises Spent if nothing is left."""
+        """Raise Spent if no time is left."""
         if self.is_spent:
             raise Spent

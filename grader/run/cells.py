@@ -1,7 +1,7 @@
-"""Which of the cells that a notebook's session has run are the submission, and in what order. Pure.
+"""Which of the cells that ran in a notebook are the submission, and in what order. Pure.
 
-All of them are, each in its newest version, as in the notebook that will be handed in. Only where
-these would not come to an end, those are left out that nothing that is graded needs.
+All of them are, each in its newest version, as in the notebook that will be submitted. Only if
+these would not finish are the cells dropped that no graded code needs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
 class Cell:
     """A cell as it was typed, and the number that the notebook shows beside it.
 
-    `id` is the notebook's own for it, if the kernel was told; it ran for so many `seconds`.
+    `id` is the notebook's own id of the cell, if the kernel knows it; `seconds` is how long it ran.
     """
 
     number: int
@@ -39,9 +39,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Names:
-    """The global names that a cell defines itself, those it imports, and those it needs.
+    """The global names that a cell defines, those it imports, and those it needs.
 
-    ANY is among the first two where the cell defines or imports names that its text does not tell.
+    ANY is among the first two if the cell may define or import names that its text does not show.
     """
 
     own: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ class Names:
 
 @lru_cache(maxsize=10_000)
 def names_in(source: str) -> Names:
-    """The names of a cell, read in this process: it must be the learner's own, or read before."""
+    """The names in a cell, which this process parses: use it only for the learner's own cell."""
     return Names(*map(frozenset, names_of(source)))
 
 
@@ -61,13 +61,13 @@ NamesOf = Callable[[str], Names]
 def replayed(
     course: Course, stages: Sequence[Stage], cells: Sequence[Cell], graded: int | None = None
 ) -> list[Cell]:
-    """All cells as they are to run: the newest version of each, in the place of the first.
+    """All cells in the order to run them: the newest version of each, in the place of the first.
 
-    `cells` are in the order in which they ran. The one whose number is `graded` comes last, and
-    what its stages ask for is taken from there alone: no older definition answers for it.
+    `cells` are in the order in which they ran. The cell numbered `graded` comes last, and only it
+    defines what its stages ask for: no older definition counts.
     """
     cells = _without_old_tests(course, cells)
-    newest = {cell.id or cell.number: cell for cell in cells}  # in the order of the first ones
+    newest = {cell.id or cell.number: cell for cell in cells}  # in the order of the first versions
     rest = [cell for cell in newest.values() if cell.number != graded]
     last = [cell for cell in cells if cell.number == graded]
     if not last:
@@ -84,11 +84,11 @@ def submitted(
     graded: int | None = None,
     names: NamesOf = names_in,
 ) -> list[Cell]:
-    """The cells that hold what `stages` and those before them ask for, and what these need in turn.
+    """The cells that define what `stages` and those before them ask for, and all that these need.
 
-    `cells` are in the order in which they ran. `graded` is the number of the one that its stage is
-    graded by: what that stage asks for is taken from there alone. A new version of a cell takes the
-    place of the old one, and the cells of stages share their places in the order of the course.
+    `cells` are in the order in which they ran. `graded` is the number of the cell with which its
+    stage is graded: only it defines what that stage asks for. A new version of a cell takes the
+    place of the old one, and the cells of stages are in the order of the course.
     """
     cells = _without_old_tests(course, cells)
     wanted: set[str] = set()
@@ -115,7 +115,7 @@ def submitted(
 def needed(
     course: Course, stage: Stage, cells: Sequence[str], names: NamesOf = names_in
 ) -> tuple[str, ...]:
-    """The cells of a notebook without what `stage` does not need: those are empty, but there.
+    """The cells of a notebook, with those that `stage` does not need replaced by empty ones.
 
     Nothing if no cell defines what the stage asks for.
     """
@@ -134,7 +134,7 @@ def defined(cells: Sequence[Cell], names: NamesOf = names_in) -> frozenset[str]:
 
 
 def may_define(name: str, cells: Sequence[Cell], names: NamesOf = names_in) -> bool:
-    """Whether a cell defines a name or imports it, or may do so in a way that its text hides."""
+    """Whether a cell defines or imports a name, or may do so in a way that its text hides."""
     for cell in cells:
         found = names(cell.source)
         there = found.own | found.imported
@@ -144,7 +144,7 @@ def may_define(name: str, cells: Sequence[Cell], names: NamesOf = names_in) -> b
 
 
 def has_tests(stage: Stage, cells: Sequence[Cell], names: NamesOf = names_in) -> bool:
-    """Whether there are tests in the cells, and one speaks of the fixture that `stage` gives."""
+    """Whether the cells hold tests, and one of them mentions the fixture that `stage` gives."""
     there = defined(cells, names)
     return any(
         any(map(entry.asks_for, there)) and any(_speaks_of(entry.name, cell) for cell in cells)
@@ -154,7 +154,7 @@ def has_tests(stage: Stage, cells: Sequence[Cell], names: NamesOf = names_in) ->
 
 
 def _asked_for(stage: Stage, cells: Sequence[Cell], names: NamesOf) -> set[str]:
-    """What a stage asks for, by name: of tests each that there is, and fixtures of their own."""
+    """The names that a stage asks for; if it asks for tests, all tests and their own fixtures."""
     asked: set[str] = set()
     for entry in stage.entry_points:
         if not entry.is_fixture:
@@ -173,9 +173,9 @@ def _speaks_of(name: str, cell: Cell) -> bool:
 
 
 def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
-    """The cells without those that were graded for their tests, and then graded again.
+    """The cells without earlier versions that were graded for their tests.
 
-    A test that is not in the new version any more would otherwise go on being one.
+    Otherwise a test that is no longer in the new version would still count.
     """
     slugs = {stage.slug for stage in course.stages if stage.fixture}
     newest: dict[str | None, Cell] = {cell.slug: cell for cell in cells if cell.slug in slugs}
@@ -183,14 +183,14 @@ def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _definer(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
-    """The cell that `name` comes from: the last that defines it, else the first that imports it."""
+    """The cell that defines `name`: the last that defines it, else the first that imports it."""
     definers = [cell for cell in cells if name in names(cell.source).own]
     importers = [cell for cell in cells if name in names(cell.source).imported]
     return definers[-1:] or importers[:1]
 
 
 def _may_define(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
-    """The cells that may define a name that no text of a cell defines."""
+    """The cells that may define a name that no cell's text defines."""
     if hasattr(builtins, name):
         return []
     return [cell for cell in cells if ANY in names(cell.source).own]

@@ -1,4 +1,4 @@
-"""Requests to one worker and its replies; whatever ends the worker is told as an AnswerError."""
+"""Requests to one worker and its replies; however the worker ends, an AnswerError reports it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from grader.run.solutions import References
 from grader.run.worker.wire import Closed, Deadline, DeadlineError, Frame, WireError
 from grader.run.workers import End, Memory, Worker, how_it_ended
 
-_GRACE = 0.2  # seconds for a worker that closed its socket to end, so that we learn how
+_GRACE = 0.2  # seconds for a worker that closed its socket to end, to learn how it ended
 GONE = "The process that ran your code is gone"
 
 
 class Conversation:
-    """What is said to one worker, within an allowance; `references` answers its own questions."""
+    """Sends requests to one worker within an allowance; `references` answers its own requests."""
 
     def __init__(
         self, worker: Worker, allowance: Allowance, references: References | None = None
     ) -> None:
         self.worker: Worker | None = worker
-        self.begins = True  # the next request of a check is the first of its case
+        self.begins = True  # whether the next request is the first of its case
         self._allowance = allowance
         self._references = references
         self._interrupted = False
 
     def ask(self, request: Frame, patience: Patience, known: Container[bytes] = ()) -> Frame:
-        """The reply to a request; the header of one that is `known` by its digest is not read.
+        """The reply to a request; if its digest is in `known`, its header stays unparsed.
 
-        Raises Timeout and Crash, and Unsent if the worker had ended before.
+        Raises Timeout and Crash, and Unsent if the worker had ended before the request was sent.
         """
         if self.worker is None:
             raise Crash(GONE)
@@ -50,7 +50,7 @@ class Conversation:
     def exchange(self, request: Frame, deadline: Deadline, known: Container[bytes] = ()) -> Frame:
         """The reply to a request. Raises DeadlineError, and Crash and Unsent as `ask` does.
 
-        At the deadline the worker is left as it is.
+        The worker still runs after a DeadlineError.
         """
         assert self.worker is not None
         channel, is_sent = self.worker.channel, False
@@ -63,22 +63,22 @@ class Conversation:
                 if not reply.aside.get("ask"):
                     return reply
                 if self._references is None:
-                    raise WireError("the worker asks, and nobody is to answer")
+                    raise WireError("the worker sent a question, but nothing answers it")
                 channel.send(self._references.answer(reply), deadline)
         except Closed:
             how = how_it_ended(self.end(0.0 if self._interrupted else _GRACE))
             raise (Crash(how) if is_sent else Unsent(how)) from None
         except WireError as error:
             self.end()
-            raise Crash(f"Your code's process answered with something else: {error}") from None
+            raise Crash(f"Your code's process sent an invalid answer: {error}") from None
 
     @property
     def memory(self) -> Memory | None:
-        """What the kernel says about the worker's memory."""
+        """The worker's memory as the kernel reports it."""
         return None if self.worker is None else self.worker.memory()
 
     def usage_since(self, born: Memory) -> Frame:
-        """What the worker has come to take since then, as a reply. Raises Crash if it is gone."""
+        """The worker's memory since `born`, as a reply. Raises Crash if the worker is gone."""
         now = self.memory
         if now is None:
             raise Crash(GONE)
@@ -86,12 +86,12 @@ class Conversation:
         return Frame({"value": used}).sealed()
 
     def interrupt(self) -> None:
-        """From another thread: end the request that is under way."""
+        """End the running request. Called from another thread."""
         self._interrupted = True
         if (worker := self.worker) is not None:
             worker.channel.interrupt()
 
     def end(self, grace: float = 0.0) -> End:
-        """End the worker, if it is there; returns how it ended."""
+        """End the worker, if it still runs; returns how it ended."""
         worker, self.worker = self.worker, None
         return None if worker is None else worker.end(grace)

@@ -1,7 +1,7 @@
-"""Answers that are known to be right, or not begun, for a class in which many write the same.
+"""Verdicts that are certain: full points or not started. In a class, many write the same code.
 
-Only what was run by itself counts, with nothing else of its submission in the process: so nobody's
-verdict can depend on what another one has handed in.
+A verdict counts only if nothing else of its submission ran in the process, so that no student's
+verdict can depend on what another one submitted.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import replace
 
 from grader.types.report import StageResult, Status
 
-_CAP = 20_000  # keys that are noted down
+_CAP = 20_000  # keys to remember
 _SEEN = "seen"
 _PROVEN = (Status.PASSED, Status.NOT_STARTED)
 
 
 class Earned:
-    """What one process learns, and, if it is `shared`, those that are forked off it.
+    """The verdicts that one process has learnt; if `shared`, also those of the processes it forks.
 
-    They tell each other by a file. Keys tell of a stage, its code, the seed and the device.
+    They share them through a file. A key identifies a stage, its code, the seed and the device.
     """
 
     def __init__(self, *, shared: bool) -> None:
@@ -38,21 +38,21 @@ class Earned:
             self._file.close()
 
     def result(self, key: str, slug: str) -> StageResult | None:
-        """The verdict on a stage whose code is known; it was given in no time."""
+        """The known verdict on a stage with this key, None if there is none."""
         for status in _PROVEN:
             if self._has(status.value, key):
                 return self._results.get((slug, status))
         return None
 
     def asks_for_proof(self, key: str) -> bool:
-        """Whether it is known, but from a process with other code of its submission."""
+        """Whether the verdict is known, but only from a process that ran other code as well."""
         return self._has(_SEEN, key) and key not in self._refused
 
     def take(self, key: str, result: StageResult, *, alone: bool) -> StageResult | None:
-        """Learn from a verdict; `alone` says that nothing else was run in its process.
+        """Learn from a verdict; `alone` says that nothing else ran in its process.
 
-        Returns the verdict that holds for all who hand in the same, if there is one now. There is
-        none that would speak of a line of somebody's.
+        Returns the verdict for everyone who submits the same code, if there is one now. A verdict
+        that could quote a line of somebody's code never counts.
         """
         is_all_or_nothing = result.score in (0, result.max_score)
         if result.status not in _PROVEN or not is_all_or_nothing:
@@ -75,15 +75,15 @@ class Earned:
         if self._file is None:
             self._noted.add(f"{what} {key}")
         else:
-            self._file.write(f"{what} {key}\n".encode())  # all have one place in it: its end
+            self._file.write(f"{what} {key}\n".encode())  # shared by all processes: each appends
 
     def _catch_up(self) -> None:
-        """Read what was noted since, by whomever."""
+        """Read what any process has noted since."""
         while self._file is not None and (news := self._news(self._file.fileno())):
             self._noted.update(news.decode().splitlines())
             self._read += len(news)
 
     def _news(self, file: int) -> bytes:
-        """The whole lines that come next."""
+        """The next whole lines."""
         news = os.pread(file, 1 << 16, self._read)
         return news[: news.rfind(b"\n") + 1]

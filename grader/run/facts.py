@@ -9,7 +9,7 @@ from enum import Enum
 from grader.run.worker.wire import Frame
 from grader.types.proof import Comparison
 
-# What is told where a check fails at an answer before it has judged it.
+# The message when a check fails on an answer before it has judged it.
 NO_SENSE = "The check cannot make sense of this answer"
 
 
@@ -17,14 +17,14 @@ class Ending(Enum):
     """How one case of a check ended."""
 
     PASSED = "passed"
-    WRONG = "wrong"  # the check was not content with the answer
-    RAISED = "raised"  # the learner's code raised, or gave back something of another type
+    WRONG = "wrong"  # the check rejected the answer
+    RAISED = "raised"  # the learner's code raised, or returned a value of another type
     NOT_WRITTEN = "not written"  # the untouched stub's NotImplementedError
     CRASHED = "crashed"  # the process that ran the learner's code ended
     TIMED_OUT = "timed out"
     SKIPPED = "skipped"
     BROKEN = "broken"  # the check itself failed: the grader's fault
-    NOT_RUN = "not run"  # an earlier case of the same check timed out or crashed
+    NOT_RUN = "not run"  # skipped because an earlier case of the same check timed out or crashed
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Case:
 
 @dataclass(frozen=True)
 class PlannedCheck:
-    """A check as planned before anything ran: one without a fact is lost, not passed.
+    """A check as planned before anything ran: if it gets no fact, it is lost, not passed.
 
-    `stand_in` is the id of the check that decides for this one where it is skipped. `pays` names
-    the constant answers for which its author lets it pass, `hint` the rung for whoever fails it.
+    `stand_in` is the id of the check that decides for this one when it is skipped. `pays` names the
+    constant answers that its author lets it accept, `hint` the hint for learners who fail it.
     """
 
     id: str
@@ -63,13 +63,13 @@ class PlannedCheck:
 
 @dataclass(frozen=True)
 class CaseFact:
-    """How one case ended; `exchanges` are what passed between the check and the learner's code.
+    """How one case ended; `exchanges` are the requests of the check and the replies to them.
 
-    `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Facts
-    of one `number`, within a process, are the same but for their seconds. `compared` is what was
-    measured, if it was to be; `lines` those of the check's file that an error came through. Cases
-    that fail in one `way` may do so for one reason; "" if nothing is known of it. `axes` are the
-    names and sizes of the axes that were expected in the comparison that failed.
+    `target` is what the check called last: a function, "Class.__init__" or "Class.forward". Within
+    a process, facts with the same `number` differ only in their seconds. `compared` holds the
+    measured comparisons, if they were measured, and `lines` the lines of the check's file that the
+    error passed through. Cases that fail in one `way` may have one cause; "" if unknown. `axes` are
+    the names and sizes of the expected axes in the comparison that failed.
     """
 
     case: Case
@@ -86,13 +86,13 @@ class CaseFact:
 
     @property
     def size(self) -> int:
-        """How many numbers the arguments of its last call hold."""
+        """How many numbers the arguments of the last call hold."""
         request = self.exchanges[-1].request.header if self.exchanges else {}
         return sum(math.prod(array["shape"]) for array in request.get("arrays", ()))
 
     @property
     def has_judged(self) -> bool:
-        """Whether the check has found an answer wrong by what it asserts."""
+        """Whether one of the check's own assertions found an answer wrong."""
         return self.ending is Ending.WRONG and not self.message.startswith(NO_SENSE)
 
     @property
@@ -104,7 +104,7 @@ class CaseFact:
 
 @dataclass(frozen=True)
 class ForbiddenCall:
-    """A call of what the stage forbids; `place` tells the learner's line, "" if it is not known."""
+    """A call of something that the stage forbids; `place` is the learner's line, "" if unknown."""
 
     name: str
     place: str = ""
@@ -114,8 +114,8 @@ class ForbiddenCall:
 class StageFacts:
     """What happened in one stage; `printed` is what the learner's code printed.
 
-    `forbidden` are the calls that the checks met, `in_source` those that its source shows. If the
-    `time_is_up`, nothing of the submission can be run after this.
+    `forbidden` are the calls noticed during the checks, `in_source` those found in the source. If
+    `time_is_up`, nothing else of the submission can run.
     """
 
     slug: str
@@ -127,5 +127,5 @@ class StageFacts:
     time_is_up: bool = False
 
     def without_exchanges(self) -> StageFacts:
-        """The same without what passed between the checks and the learner's code."""
+        """The same facts without the requests and replies."""
         return replace(self, cases=tuple(replace(case, exchanges=()) for case in self.cases))

@@ -1,10 +1,8 @@
-"""How a learner's code can fail to give an answer, and the words for it.
-
-AnswerError is one of these:
+"""The ways in which a learner's code can fail to give an answer, and the words for them.
 
 - SubmissionError: it raised
-- WrongReturn: it gave back something of another type
-- LoadError: it cannot be imported, or lacks what the stage is about
+- WrongReturn: it returned a value of another type
+- LoadError: it cannot be imported, or lacks what the stage asks for
 - Crash: its process ended; Unsent: before the request was sent
 - Timeout: it was too slow
 """
@@ -25,39 +23,39 @@ _MIXED_IN = (
 
 
 class Cancelled(Exception):
-    """Somebody has called `WorkerAnswers.abort`: the verdict is not wanted any more."""
+    """`WorkerAnswers.abort` was called: nobody needs the verdict any more."""
 
 
 class AnswerError(Exception):
-    """The learner's code gave no answer that a check could look at.
+    """The learner's code gave no answer for a check to examine.
 
-    `way` is the same for those that have the same cause; "" if only their texts can tell.
+    Errors with the same cause have the same `way`; it is "" if only their texts can tell.
     """
 
     way = ""
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""  # a KeyError's own would quote it
+        return str(self.args[0]) if self.args else ""  # KeyError's own would quote it
 
 
 class SubmissionError(AnswerError):
     """An exception of the learner's code, raised in the check.
 
-    It is an instance of the builtin exception that was raised too, so `pytest.raises(ValueError)`
-    and the like work. `not_written` marks the NotImplementedError of an untouched stub.
+    It is also an instance of the builtin exception that was raised, so `pytest.raises(ValueError)`
+    and the like work. `not_written` marks the NotImplementedError of an unchanged stub.
     """
 
     not_written = False
 
 
 class WrongReturn(AnswerError):
-    """The learner's code gave back something that is not of the entry point's type."""
+    """The learner's code returned a value that does not have the entry point's type."""
 
     way = "another type"
 
 
 class LoadError(AnswerError):
-    """The stage's code cannot be imported, or does not define what the stage is about."""
+    """The stage's code cannot be imported, or does not define what the stage asks for."""
 
 
 class Crash(AnswerError):
@@ -67,7 +65,7 @@ class Crash(AnswerError):
 
 
 class Unsent(Crash):
-    """It had ended before the request could be sent."""
+    """The process had ended before the request could be sent."""
 
 
 class Timeout(AnswerError):
@@ -77,7 +75,7 @@ class Timeout(AnswerError):
 
 
 def submission_error(error: dict[str, Any]) -> SubmissionError:
-    """The exception that stands for the one that an error reply describes."""
+    """The exception for the one that an error reply describes."""
     bases = strings(error.get("bases"))
     mixed = next((kind for base in bases for kind in _MIXED_IN if kind.__name__ == base), None)
     kind: type[SubmissionError] = SubmissionError
@@ -92,7 +90,7 @@ def submission_error(error: dict[str, Any]) -> SubmissionError:
 
 
 def told(error: dict[str, Any]) -> str:
-    """An exception of the learner's code in words: what, then the learner's own frames."""
+    """An exception of the learner's code in words: the error, then the learner's own frames."""
     name = safe(str(error.get("type", "Exception"))[:100])
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     if name == "SystemExit":
@@ -109,5 +107,5 @@ def _last_frame(error: dict[str, Any]) -> dict[str, Any]:
 
 
 def strings(value: Any) -> list[str]:
-    """The strings of a list that a worker has sent; it may be anything."""
+    """The strings in a list that a worker sent; the value may be anything."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

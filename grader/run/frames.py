@@ -1,4 +1,4 @@
-"""Frames of the learner's own, as a worker tells of them, in words."""
+"""Puts into words the learner's own frames that a worker reports."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from grader.types.text import safe
 
 _FRAMES_CAP = 12
-_LINE_CAP = 200  # letters of a line of code
+_LINE_CAP = 200  # characters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
-_NO_MODULE = "\n  It is not among your files and not installed here: do without it."
-_LOCKED = "\n  Graded code reaches no program, network or data file: do without."
-# Of the kinds of OSError those that a locked process meets, and two that Python itself has not.
+_NO_MODULE = "\n  It is neither one of your files nor installed here: write your code without it."
+_LOCKED = "\n  Graded code cannot use programs, the network or data files: write it without them."
+# The kinds of OSError that a locked process raises, and two names that are not Python's own.
 _OF_THE_LOCK = ("PermissionError", "FileNotFoundError", "ConnectionError", "URLError", "gaierror")
 
 
 def frames_told(error: Mapping[str, Any]) -> str:
-    """The learner's frames in words, one that repeats itself (a recursion without end) once.
+    """The learner's frames in words; a frame that repeats (endless recursion) appears once.
 
-    And what to do where the exception comes of the place in which graded code runs.
+    It adds what to do if the exception comes from the place in which graded code runs.
     """
     lines = ""
     before = None
@@ -41,7 +41,7 @@ def frames_told(error: Mapping[str, Any]) -> str:
 
 
 def _caret(place: Any, text: str) -> str:
-    """A line with carets under a place of the line above, "" if there is none."""
+    """A line with carets under a part of the line above, "" if that part is unknown."""
     if not isinstance(place, list) or len(place) != 2 or safe(text) != text:
         return ""
     begin, count = place

@@ -1,4 +1,4 @@
-"""What a worker's replies tell beside the answers: what was printed, which calls are forbidden."""
+"""What a worker's replies report beside the answers: printed text and forbidden calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PRINT_CAP = 4000
 
 
 class Heard:
-    """What was heard of the learner's code for one stage; it is a stranger's, so it is capped."""
+    """What the learner's code printed and called in one stage; capped, as it may send anything."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -20,13 +20,13 @@ class Heard:
         self.forbidden: tuple[ForbiddenCall, ...] = ()
 
     def listen(self, reply: Frame) -> None:
-        """Take over what a reply tells."""
+        """Add what a reply reports."""
         if len(self.printed) <= _PRINT_CAP:
             self.printed += str(reply.aside.get("printed", ""))[: _PRINT_CAP + 1]
         self.note_calls(reply)
 
     def note_calls(self, reply: Frame) -> None:
-        """Take over the forbidden calls that a reply tells of, each name once."""
+        """Add the forbidden calls that a reply reports, each name once."""
         calls = reply.aside.get("forbidden")
         for call in calls if isinstance(calls, list) else []:
             name = call.get("name") if isinstance(call, dict) else None
@@ -36,7 +36,7 @@ class Heard:
 
     @property
     def told(self) -> str:
-        """What the learner's code printed, as the report has it."""
+        """What the learner's code printed, as text for the report."""
         printed = safe(self.printed)
         more = "\n... and more" if len(printed) > _PRINT_CAP else ""
         return printed[:_PRINT_CAP].strip() + more

@@ -1,4 +1,4 @@
-"""What a worker is asked to import for a stage, and what its reply means. Pure."""
+"""The request to import a submission for a stage, and what the worker's reply means. Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from grader.types.text import safe
 class Import:
     """The import of a submission for one stage.
 
-    The course's own functions stand for those of the `answered` stages. Of cells perhaps
-    `only_definitions` are run. What is imported `for_every_stage` serves later stages too.
+    The course's own functions stand in for those of the `answered` stages. With `only_definitions`,
+    only the definitions in the cells are run. An import `for_every_stage` serves later stages too.
     """
 
     course: Course
@@ -31,7 +31,7 @@ class Import:
     for_every_stage: bool = False
 
     def request(self) -> Frame:
-        """What a worker is sent. Raises LoadError if the stage's file is missing."""
+        """The request to the worker. Raises LoadError if the stage's file is missing."""
         stage, submission = self.stage, self.submission
         if submission.is_folder and stage.file_name not in submission.files:
             raise LoadError(_missing_file(stage, submission))
@@ -56,7 +56,7 @@ class Import:
         return Frame(header)
 
     def absent(self, reply: Mapping[str, Any]) -> dict[str, AnswerError]:
-        """The entry points that a worker's reply does not name, with a message about each.
+        """The entry points that are missing in a worker's reply, each with a message.
 
         Raises LoadError if nothing was imported.
         """
@@ -72,19 +72,19 @@ class Import:
 
 
 def import_error(error: Any, stage: Stage, submission: Submission) -> LoadError:
-    """The message about an exception during the import, from the worker's description."""
+    """The message about an exception during the import, as the worker describes it."""
     error = error if isinstance(error, dict) else {}
     return LoadError(f"{_where(stage, submission)} cannot be imported. {told(error)}")
 
 
 def _where(stage: Stage, submission: Submission) -> str:
-    """What holds the stage's code."""
+    """The name of the file or cells with the stage's code."""
     return stage.file_name if submission.is_folder else submission.script or "the notebook"
 
 
 def _missing_file(stage: Stage, submission: Submission) -> str:
     if stage.file_name in submission.links:
-        return f"{stage.file_name} {IS_A_LINK}: hand in the file itself"
+        return f"{stage.file_name} {IS_A_LINK}: submit the file itself"
     close = difflib.get_close_matches(stage.file_name, list(submission.files), n=1, cutoff=0.7)
     hint = f"; did you name it {safe(close[0])}?" if close else ""
     return f"There is no file {stage.file_name}{hint}"
@@ -95,7 +95,7 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     cells = reply.get("cells")
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
     defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
-    for cell in reversed(cells):  # what ran last is what somebody works on
+    for cell in reversed(cells):  # the learner is working on the cell that ran last
         if defines.search(str(cell.get("source"))):
             return f"{name} is not defined: a cell of the notebook fails. {told(cell)}"
     where = _where(stage, submission)

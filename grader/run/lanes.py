@@ -1,7 +1,7 @@
-"""Several processes at the same work, each forked off a process that is warm already.
+"""Several processes that share one kind of work, each forked from a process that is warm already.
 
-They are ours and trusted, so what passes between them is pickled; what a submission's process says
-never is.
+They run our own trusted code, so they exchange pickles; what a submission's process sends is never
+unpickled.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _Asked = TypeVar("_Asked", contravariant=True)
 _Given = TypeVar("_Given", covariant=True)
 
 _FAREWELL = 2.0  # seconds
-_MOST = 1000  # jobs of one process: Python gives back little of what a thousand have left in it
+_MOST = 1000  # jobs of one process: Python does not return the memory of a thousand jobs
 
 
 class Work(Protocol[_Asked, _Given]):
-    """Does one job after the other, in a forked process; `close` gives up what it holds."""
+    """Does one job after the other in a forked process; `close` releases what it holds."""
 
     def __call__(self, job: _Asked, /) -> _Given:
         """The result of one job."""
 
     def close(self) -> None:
-        """There are no more jobs."""
+        """Release everything: there are no more jobs."""
 
 
 def can_fork(device: str) -> bool:
-    """Whether a process that uses this device may be forked: none that uses a GPU can."""
+    """Whether a process that uses this device may be forked: not if it uses a GPU."""
     return sys.platform == "linux" and device == "cpu"
 
 
 def give_back_memory() -> None:
-    """Give the system what this process has freed; C's library would keep most of it."""
+    """Return freed memory to the system; the C library would keep most of it."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
 
 
 class LaneLost(Exception):
-    """A process of our own has ended in the middle of a job: it was killed, or memory ran out."""
+    """A process of our own ended in the middle of a job: something killed it, or memory ran out."""
 
 
 def in_lanes(
@@ -57,11 +57,12 @@ def in_lanes(
     prepare: Callable[[], Work[Job, Result]],
     most: int = _MOST,
 ) -> Iterator[tuple[Job, Result | Exception]]:
-    """Each job with its result, or with the exception that it ended with, as they come.
+    """Each job with its result, or with the exception that ended it, in the order of finishing.
 
-    `prepare` is called here, before each of `count` processes is forked to do what it gives. A
-    process that is lost is replaced, and its job ends as LaneLost; one that has done `most` jobs is
-    replaced too. Only one thread may be running: no other lives on in a forked process.
+    `prepare` is called in this process before each of the `count` processes is forked; what it
+    returns does the jobs. A process that ends early is replaced, and its job ends as LaneLost; so
+    is one that has done `most` jobs. Only one thread may be running here: no other thread survives
+    a fork.
     """
     left = iter(jobs)
     lanes: dict[Connection, _Lane[Job]] = {}
@@ -98,7 +99,7 @@ def in_lanes(
 
 
 class _Lane(Generic[Job]):
-    """One process, the job that it has, and how many it has done."""
+    """One process, its current job, and how many it has done."""
 
     def __init__(self, job: Job, work: Work[Job, Any], others: Sequence[Connection]) -> None:
         self.done = 0
@@ -120,11 +121,11 @@ class _Lane(Generic[Job]):
 
     def _give(self, job: Job) -> None:
         self.job = job
-        with suppress(BrokenPipeError):  # it is lost: that shows when its answer is waited for
+        with suppress(BrokenPipeError):  # it has ended: waiting for its answer will show that
             self.connection.send(job)
 
     def end(self) -> str:
-        """End the process; how it ended."""
+        """End the process; returns how it ended."""
         self.connection.close()
         self._work.close()
         self._process.join(_FAREWELL)
@@ -144,6 +145,6 @@ def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any,
             job = connection.recv()
             try:
                 result = work(job)
-            except Exception as error:  # noqa: BLE001 - it is told in the parent
+            except Exception as error:  # noqa: BLE001 - the parent raises it
                 result = error
             connection.send(result)

@@ -1,4 +1,4 @@
-"""Functions of our own answer a check's requests here, in this process."""
+"""Answers a check's requests with our own functions, in this process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def answered_here(bench: Bench, request: Frame) -> Frame:
     reply = bench.answer(request)
     error = reply.header.get("error")
     if error is not None and error.get("type") == "KeyboardInterrupt":
-        raise KeyboardInterrupt  # our own functions raise none
+        raise KeyboardInterrupt  # our own functions never raise it
     return reply
 
 
 class LocalAnswers:
-    """Functions of our own, in this process: the solutions and the known misconceptions.
+    """Our own functions, in this process: the solutions and the known misconceptions.
 
-    With `limits` a call that does not end is stopped and no other is begun; `hangs` says so.
+    With `limits`, a call that does not end is stopped and no other one starts; `hangs` says so.
     """
 
     forbidden: tuple[ForbiddenCall, ...] = ()
@@ -42,16 +42,16 @@ class LocalAnswers:
         self._bench.reset()
 
     def need(self, name: str) -> None:
-        """They are all here."""
+        """Nothing to do: every function is here."""
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
-        """The reply to one request, with its digest, as that of a worker has.
+        """The reply to one request, with its digest, as a worker would send it.
 
-        Raises KeyboardInterrupt, and Timeout for a call that hangs and all that follow.
+        Raises KeyboardInterrupt, and Timeout for a call that hangs and for every later one.
         """
         if self._limits is None:
             return answered_here(self._bench, request).sealed()
-        seconds = self._limits.load_seconds  # that of a call would be short beside other work
+        seconds = self._limits.load_seconds  # the usual limit of a call is too short here
         if not self.hangs:
             with suppress(Stopped), stopped_after(seconds):
                 reply = answered_here(self._bench, request)
@@ -66,5 +66,5 @@ class LocalAnswers:
         return self.answer(request)
 
     def close(self) -> str:
-        """Nothing is left behind."""
+        """Nothing to close."""
         return ""

@@ -1,8 +1,8 @@
-"""Which part of a submission is run for a stage: of a notebook with a deadly cell not all of it.
+"""Which part of a submission is run for a stage: not all of a notebook that has a deadly cell.
 
-A cell that never ends, or ends its process, would cost every stage its points. So from then on each
-stage is run with the cells that it needs alone; if the deadly one is among these, only what the
-cells define is run.
+A cell that never ends, or ends its process, would cost every stage its points. So once one is met,
+each stage is run with only the cells that it needs; if the deadly cell is among these, only the
+definitions in the cells are run.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from grader.run.reader import SourceReader
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
-_CELLS_CAP = 500  # of a notebook from which those are chosen that a stage needs
+_CELLS_CAP = 500  # cells of a notebook; in a larger one, a stage's cells are not picked out
 DEADLY_CELL = (
-    "a cell does not come to its end or ends its process, so each stage was run with the cells "
-    "that it needs alone"
+    "a cell never ends or ends its process, so each stage was run with only the cells that it needs"
 )
-_DEADLY_ANSWER = "of such a cell that a stage needs, only the definitions were run"
+_DEADLY_ANSWER = "where a stage needs such a cell, only the definitions in its cells were run"
 
 
 class Parts:
-    """What is run of one submission, and what is known of its deadly cells."""
+    """Which part of one submission to run, and what is known of its deadly cells."""
 
     def __init__(self, course: Course, submission: Submission, source: SourceReader) -> None:
         self._course = course
         self._submission = submission
         self._source = source
-        self.has_deadly_cell = False  # one was met: run no more cells than a stage needs
-        self.has_deadly_answer = False  # a stage needs one: its definitions alone were run
+        self.has_deadly_cell = False  # a deadly cell was met: run only the cells that a stage needs
+        self.has_deadly_answer = False  # a stage needs a deadly cell: only definitions were run
 
     def needed(self, stage: Stage) -> Submission:
-        """What is run for a stage; all of it where what the stage asks for is nowhere in it.
+        """The part to run for a stage; everything if nothing defines what the stage asks for.
 
-        Of a notebook with tests it is only the cells that these need: it is run again and again.
+        If the stage asks for tests, it is only the cells that these need, because they run many
+        times.
         """
         submission = self._submission
         if submission.cells is None or not (self.has_deadly_cell or stage.fixture):
@@ -51,12 +51,12 @@ class Parts:
         return replace(submission, cells=cells or submission.cells)
 
     def is_cut(self, stage: Stage) -> bool:
-        """Whether other cells than all of them are run for a stage."""
+        """Whether a stage is run with only some of the cells."""
         return self.needed(stage) != self._submission
 
     @property
     def notes(self) -> Iterator[str]:
-        """What the report says about it."""
+        """What the report says about this."""
         if self.has_deadly_cell:
             yield DEADLY_CELL
         if self.has_deadly_answer:

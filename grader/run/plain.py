@@ -1,4 +1,4 @@
-"""The commonest exceptions of tensor code in plain words: what is a fact, and no guess. Pure."""
+"""Explains the most common exceptions of tensor code in plain words, from facts only. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 
 _Words = Callable[..., str]
-# The largest text that is looked at, and the digits of a number: it comes from strangers.
+# The longest text to look at, and the most digits of a number: strangers write the text.
 _LONGEST = 600
 
 
 def plain_words(message: str, code: str = "") -> str:
-    """The same in plain words as an exception's message, "" for one that is not among them.
+    """An exception's message in plain words, "" if the message is not a known one.
 
     `code` is the line that raised it.
     """
@@ -23,7 +23,7 @@ def plain_words(message: str, code: str = "") -> str:
         if found is not None:
             said = words(*found.groups())
             if words in (_products, _product, _meeting) and _TURNED.search(code):
-                said += "; .T turns round all axes of a tensor, not the last two alone"
+                said += "; .T reverses all axes of a tensor, not only the last two"
             return said
     return ""
 
@@ -33,7 +33,7 @@ _TURNED = re.compile(r"\w\.T\b")
 
 def _product(first: str, second: str) -> str:
     return (
-        f"the first tensor has rows of {first} numbers, the second is made for rows of {second}: "
+        f"the first tensor has rows of {first} numbers, the second expects rows of {second}: "
         "in a matrix product, and in nn.Linear, the two must be equal"
     )
 
@@ -41,16 +41,19 @@ def _product(first: str, second: str) -> str:
 def _products(wanted: str, inner: str, came: str, rows: str) -> str:
     if inner != rows:
         return (
-            f"the first tensor has rows of {inner} numbers, so the second needs {inner} as its "
-            f"last axis but one, and it has {rows}"
+            f"the first tensor has rows of {inner} numbers, so the second-to-last axis of the "
+            f"second must have size {inner}, and it has {rows}"
         )
-    return f"the first tensor is {wanted} matrices, the second {came}: before the last two axes"
+    return (
+        f"the first tensor is {wanted} matrices, the second {came}: compare the axes before the "
+        "last two"
+    )
 
 
 def _meeting(one: str, other: str, axis: str) -> str:
     return (
-        f"along axis {axis} one tensor has {one} and the other {other}: two sizes go together "
-        "only if they are equal or one of them is 1"
+        f"along axis {axis} one tensor has {one} and the other {other}: two sizes fit only "
+        "if they are equal or one of them is 1"
     )
 
 
@@ -59,7 +62,7 @@ def _reshaped(shape: str, size: str) -> str:
     if -1 in sizes:
         known = math.prod(each for each in sizes if each != -1)
         return f"the tensor has {size} numbers, and {known} does not divide that"
-    return f"the sizes asked for hold {math.prod(sizes)} numbers, and the tensor has {size}"
+    return f"these sizes hold {math.prod(sizes)} numbers, and the tensor has {size}"
 
 
 def _not_a_tensor(function: str, kind: str) -> str:
@@ -67,23 +70,23 @@ def _not_a_tensor(function: str, kind: str) -> str:
         return _none()
     if kind.startswith("torch.return_types."):
         return _pair(kind.rpartition(".")[2])
-    of_numbers = ". Of a number, math.sqrt gives the root" if function == "sqrt" else ""
+    of_numbers = ". For a number, use math.sqrt" if function == "sqrt" else ""
     return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
 
 
 def _none(*_: str) -> str:
-    return "this value is None: so is the result of a function without a return"
+    return "this value is None: a function without a return gives None"
 
 
 def _pair(function: str) -> str:
     return (
-        f"with an axis, .{function}(...) gives two tensors together, the values and their "
+        f"with an axis, .{function}(...) returns two tensors, the values and their "
         f"indices: .{function}(...).values is the first"
     )
 
 
 def _float_size(*_: str) -> str:
-    return "a size is a float here, and sizes are whole numbers: / gives a float even of 8 / 2"
+    return "a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2"
 
 
 def _axis(lowest: str, highest: str, axis: str) -> str:
@@ -105,8 +108,8 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"view size is not compatible with",
         lambda: (
-            "view only looks at the numbers in the order in which they lie in memory; after "
-            "transpose or permute they lie in another order"
+            "view reads the numbers in the order in which memory stores them; transpose and "
+            "permute change the order of the axes, not the order in memory"
         ),
     ),
     (r"^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$", _not_a_tensor),
@@ -118,7 +121,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (r"Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)", _axis),
     (
         r"masked_fill_? only supports boolean masks, but got (?:mask with )?dtype ([\w ]+)",
-        lambda kind: f"masked_fill takes a mask of True and False, and this one holds {kind}s",
+        lambda kind: f"masked_fill takes a mask of True and False, but this one holds {kind}s",
     ),
     (
         r"expected scalar type (\w+) but found (\w+)|dtype, but got: (\w+) != (\w+)",
@@ -126,7 +129,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (
         r"Boolean value of Tensor with more than one value is ambiguous",
-        lambda: "`if`, `and`, `or` and `not` ask for one True or False, and this tensor holds many",
+        lambda: "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many",
     ),
     (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",

@@ -1,4 +1,4 @@
-"""Has a submission's source looked through, by a worker: see grader.run.worker.reading."""
+"""Has a worker examine a submission's source: see grader.run.worker.reading."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Same:
 
 
 class Reader:
-    """A worker that runs nothing of anybody's, and so serves for one submission after the other.
+    """A worker that never runs a submission's code, so it can serve one submission after the other.
 
-    Without an `interpreter`, and where there is no fork, this process looks by itself.
+    Without an `interpreter`, and on systems without fork, this process examines the source itself.
     """
 
     def __init__(self, interpreter: Interpreter | None) -> None:
@@ -58,7 +58,7 @@ class Reader:
             worker.end()
 
     def ask(self, about: dict[str, Any], seconds: float = _SECONDS) -> Any:
-        """What `look` says; None if it comes to no end in so many seconds."""
+        """What `look` finds; None if it takes longer than `seconds`."""
         if self._interpreter is None:
             return look(about)
         while True:
@@ -74,13 +74,13 @@ class Reader:
             except (Closed, WireError):
                 self.close()
                 if is_new:
-                    return None  # else it was an earlier one that it has had enough of
+                    return None  # otherwise an earlier request may have ended the worker: try again
 
 
 class SourceReader:
-    """What can be read in one submission, while there is something left of its budget.
+    """Examines the source of one submission while its budget lasts.
 
-    Once a look has come to no end there is no other.
+    After one look times out, no other look starts.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class SourceReader:
     def place(self, stage: Stage, target: str) -> str:
         """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
 
-        A body of a few lines is quoted, of a longer one the lines that return.
+        It quotes a body of a few lines, and the lines that return of a longer one.
         """
         found = self._look(
             "place",
@@ -105,7 +105,7 @@ class SourceReader:
         return safe(found) if isinstance(found, str) else ""
 
     def calls(self, course: Course, stage: Stage) -> tuple[ForbiddenCall, ...]:
-        """The calls of what the stage forbids that its functions may reach."""
+        """The calls of forbidden names that the stage's functions may reach."""
         if not stage.forbidden:
             return ()
         about = {
@@ -124,7 +124,7 @@ class SourceReader:
         return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
 
     def same(self, course: Course, stages: Sequence[Stage]) -> dict[str, Same]:
-        """By slug, the code of the stages that no other code can affect."""
+        """The code of each stage that no other code can affect, by slug."""
         submission = self._submission
         files = {name: data for name, data in submission.files.items() if name.endswith(".py")}
         if not all(map(_is_read_alike, files.values())):
@@ -148,7 +148,7 @@ class SourceReader:
         return {slug: Same(digest, frozenset(names)) for slug, (digest, names) in found.items()}
 
     def names(self, cells: Sequence[str]) -> list[Names] | None:
-        """The names of each cell, None where there is no telling."""
+        """The names in each cell, None if they cannot be determined."""
         found = self._look("names", "", {"cells": list(cells)})
         return None if found is None else [Names(*map(frozenset, names)) for names in found]
 
@@ -164,9 +164,9 @@ class SourceReader:
 
 
 def _is_read_alike(data: bytes) -> bool:
-    """Whether Python reads a file in UTF-8, as grader.run.sources does, not in another encoding.
+    """Whether Python reads a file in UTF-8, as grader.run.sources does.
 
-    In another one a comment may hold code.
+    In another encoding a comment may hold code.
     """
     try:
         data.decode("utf-8")

@@ -1,4 +1,4 @@
-"""What a check holds in place of the learner's code: functions and modules of another process."""
+"""What a check holds instead of the learner's code: functions and modules of another process."""
 
 from __future__ import annotations
 
@@ -27,54 +27,56 @@ class RemoteSubmission:
         for entry in self._stage.stage.entry_points:
             if entry.name == name and not entry.is_fixture:
                 return _Entry(self._stage, entry)
-        raise AttributeError(f"{name} is no entry point of stage {self._stage.stage.slug}")
+        raise AttributeError(f"{name} is not an entry point of stage {self._stage.stage.slug}")
 
     def given(self, source: str, name: str, *args: Any, **kwargs: Any) -> RemoteObject:
-        """Something of the check's own, made where the learner's code runs, to be handed to it.
+        """An object that the check passes to the learner's code, made in the learner's process.
 
-        `source` is run there, in a namespace of its own. Of a class of modules `name` the result is
-        `name(*args, **kwargs)`, with a module's interface, else the function `name`.
+        `source` runs there, in a namespace of its own. If `name` is a class of modules, the result
+        is `name(*args, **kwargs)`, with a module's interface; otherwise it is the function `name`.
         """
         stage = self._stage
-        stage.need("")  # nothing but that there is a learner's file
+        stage.need("")  # only to make sure that the learner's code was imported
         caller = Caller(stage.request, _own_fault, _handle_of)
         target = {"given": source, "name": name}
         made = f"{name}({arguments(args, kwargs)})"
         value = stage.call(caller, name, args, kwargs, code="", target=target)
         if not isinstance(value, Handle):
-            raise WrongReturn(f"What the check has given came back as {described(value)}")
+            raise WrongReturn(f"The object that the check made came back as {described(value)}")
         if value.type_name == "function":
             return RemoteObject(value, name)
         return RemoteModule(stage, value, EntryPoint(name, ("any",), is_class=True), made, "")
 
     def tried(self, fixture: str, sources: Mapping[str, str], name: str) -> dict[str, Trial]:
-        """How the learner's tests do with each of several things of the check's own.
+        """How the learner's tests judge each of several implementations.
 
-        `fixture` is what they take, `name` the class or function in each of the sources that stands
-        behind it. Those that are given in one call are tried in random order.
+        `fixture` is the fixture that the tests take; `name` is the class or function of each of the
+        sources that it gives them. The sources in one call are tried in random order.
         """
         trials = self._stage.tried(fixture, list(sources.values()), name)
         return dict(zip(sources, trials, strict=True))
 
     def measured(self) -> AbstractContextManager[Usage]:
-        """`with submission.measured() as usage:` tells what the calls in the block take.
+        """`with submission.measured() as usage:` measures the memory that calls in the block take.
 
-        After the block `usage.peak` is the most bytes at once, `usage.held` what was left at its
-        end. A process of its own answers them, and the kernel says what it has come to need since
-        it was forked: its code and the arguments count too. Modules are made within the block.
-        Where the kernel says nothing, the tensors are counted in the learner's process, which may
-        lie. Give it tensors on the CPU.
+        After the block, `usage.peak` is the most bytes at once and `usage.held` what was left at
+        its end. A separate process answers the calls, and the kernel reports how much memory it has
+        needed since it was forked, including its code and the arguments. Make modules inside the
+        block. If the kernel reports nothing, the tensors are counted in the learner's process,
+        which may lie. Pass it tensors on the CPU.
         """
         return self._stage.measured()
 
     def held_by(self, module: RemoteModule) -> list[tuple[int, ...]]:
-        """The different shapes of the tensors that a module holds, in whatever way.
+        """The different shapes of the tensors that a module keeps alive in any way.
 
-        The learner's process says so, and may lie: see `measured`.
+        The learner's process reports them, and may lie: see `measured`.
         """
         shapes = module.probe("held")
         if not isinstance(shapes, list) or not all(isinstance(shape, tuple) for shape in shapes):
-            raise WrongReturn(f"What the module holds cannot be told: {described(shapes)}")
+            raise WrongReturn(
+                f"The tensors of this module are unknown: the worker reported {described(shapes)}"
+            )
         return shapes
 
 
@@ -106,8 +108,8 @@ class _Entry:
 class RemoteModule(RemoteObject):
     """An nn.Module of the worker, with the parts of nn.Module's interface that checks use.
 
-    Parameters that are lazy are left out until they have a shape. `code` is the learner's code that
-    a call runs, "" if it is not theirs.
+    Lazy parameters are left out until they have a shape. `code` names the learner's code that a
+    call runs, "" if the code is not theirs.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class RemoteModule(RemoteObject):
         self.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module's forward returns; a backward pass reaches inputs and parameters."""
+        """The result of the module's forward; gradients flow back to inputs and parameters."""
         value = self._stage.call(
             self._caller,
             self.made,
@@ -134,11 +136,11 @@ class RemoteModule(RemoteObject):
             target={"object": self.handle.id},
             parameters=self._trained(),
         )
-        self._stale = self._stale or self._is_lazy  # the call may have given them their shapes
+        self._stale = self._stale or self._is_lazy  # lazy parameters may have got their shapes
         return checked(value, self._entry, f"Calling {self._entry.name}(...)")
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        """Names and local leaf tensors that stand for the parameters and take their gradients."""
+        """Names and local leaf tensors that represent the parameters and receive their gradient."""
         if self._stale:
             self._read_parameters()
         return iter(self._parameters.items())
@@ -156,7 +158,7 @@ class RemoteModule(RemoteObject):
         return dict(_named_tensors(self._method("state_dict"), "state_dict()"))
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> list[str]:
-        """Copy these values into the module's parameters and buffers; the names that it missed."""
+        """Copy these values into the module; returns the names of missing ones."""
         self._stale = True
         keys = self._method("load_state_dict", dict(state), strict=strict)
         missing = keys[0] if isinstance(keys, tuple) and keys else []
@@ -179,11 +181,11 @@ class RemoteModule(RemoteObject):
         return self
 
     def probe(self, name: str) -> Any:
-        """What the worker finds when it looks into the module."""
+        """The result of a probe: what the worker finds inside the module."""
         return self._asked({"object": self.handle.id, "probe": name}, name)
 
     def _trained(self) -> dict[str, Any]:
-        """What gradients may have to reach."""
+        """The parameters that gradients may have to reach."""
         torch = sys.modules.get("torch")
         if torch is None or not torch.is_grad_enabled():
             return {}
@@ -228,7 +230,7 @@ def _own_fault(error: dict[str, Any]) -> Exception:
 
 
 def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:
-    """Pairs of names and tensors, without those that have no values yet. Raises WrongReturn."""
+    """Pairs of names and tensors, without lazy ones. Raises WrongReturn."""
     import torch
 
     if not isinstance(value, (list, tuple, dict)):

@@ -1,4 +1,4 @@
-"""Whether what the learner's code gave back is of the type that an entry point promises."""
+"""Checks whether the learner's code returned the type that an entry point promises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIND_WORDS = {
 
 
 def checked(value: Any, entry: EntryPoint, call: str) -> Any:
-    """`value` if it is of the entry point's type. Raises WrongReturn."""
+    """`value`, if it has the entry point's type. Raises WrongReturn otherwise."""
     if entry.returns == ("any",):
         return value
     if entry.is_tuple:

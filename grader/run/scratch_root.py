@@ -1,7 +1,7 @@
-"""The folder in which a run's workers have theirs, and what killed runs have left of such folders.
+"""The folder with the scratch folders of a run's workers; also removes those of killed runs.
 
-A run keeps the owner's file in its folder locked, and the system unlocks it when the last process
-of the run is gone. So a folder whose file can be locked belongs to no run that lives.
+A run keeps the owner file in its folder locked, and the system unlocks it when the last process of
+the run ends. So if the file can be locked, no live run owns the folder.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from grader.run.worker.scratch import OWNER, remove_tree
 
 try:
     import fcntl
-except ImportError:  # Windows has none: nothing is swept there
+except ImportError:  # Windows has no fcntl: nothing is swept there
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "grade-"
-_FAREWELL = 1.0  # seconds: a worker that is about to end may still write something
+_FAREWELL = 1.0  # seconds; a worker that is ending may still write
 
 
 class ScratchRoot:
-    """A new folder of this run, which no other run sweeps while this one lives."""
+    """A new folder for this run; no other run sweeps it while this run lives."""
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix=_PREFIX)
         self._owner = None if fcntl is None else _own(self.path)
 
     def remove(self) -> None:
-        """Remove the folder; tell whoever started the run if something of it stays."""
+        """Remove the folder; if something of it stays, tell the user who started the run."""
         last = os.path.join(self.path, OWNER)
         end = time.monotonic() + _FAREWELL
         while refusal := remove_tree(self.path, last):
@@ -46,12 +46,12 @@ class ScratchRoot:
 
 
 def sweep() -> None:
-    """Remove what this user's killed runs have left; tell whoever started this run what stays."""
+    """Remove what this user's killed runs have left; tell the user what stays."""
     if fcntl is None:
         return
     folder = glob.escape(tempfile.gettempdir())
     for owner in glob.glob(os.path.join(folder, f"{_PREFIX}*", OWNER)):
-        with suppress(OSError):  # a live run has locked it, or another one is sweeping it
+        with suppress(OSError):  # a live run holds the lock, or another run is sweeping it
             _sweep(os.path.dirname(owner), owner)
 
 
@@ -70,18 +70,18 @@ def _sweep(root: str, owner: str) -> None:
 
 
 def _own(root: str) -> int:
-    """Lock the owner's file of a new folder; it has that name once it is locked, and not before."""
+    """Create and lock the owner file of a new folder; it gets its name only once it is locked."""
     new = os.path.join(root, "new")
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
-    with suppress(OSError):  # a network's file system may have no locks: then nobody sweeps it
+    with suppress(OSError):  # a network file system may lack locks: no run sweeps there
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.rename(new, os.path.join(root, OWNER))
     return descriptor
 
 
 def _tell(root: str, refusal: OSError) -> None:
-    """One line on stderr, for no report: it is no student's fault."""
-    # The name of what stays is a stranger's, so it is not shown.
+    """Print one line on stderr; it is not in the report, because no student caused it."""
+    # A stranger chose the name of what stays, so it is not shown.
     logging.getLogger("grader").warning(
         "grade: cannot remove %s: %s; delete this folder by hand", root, refusal.strerror
     )

@@ -1,7 +1,7 @@
 """Runs the hidden checks with pytest, once or many times, and keeps the facts; judges nothing.
 
-pytest collects the checks once and then hands its run loop to `body`, which may run any stage of
-any submission as often as it likes.
+pytest collects the checks once and then passes control to `body`, which may run any stage of any
+submission as often as it likes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, close_to
 from grader.types.proof import Comparison
 
-if TYPE_CHECKING:  # for the type alone; it is the checks that import the language
+if TYPE_CHECKING:  # only for the type; the checks import the language themselves
     from grader.checking import Submission
 
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ _OPTIONS = (
     *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
     *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
 )
-_MESSAGE_CAP = 10_000  # characters of what a case tells the learner
+_MESSAGE_CAP = 10_000  # characters of a case's message to the learner
 MARKERS = (
     "points(n, stand_in=None, hint=None): what it is worth, what decides if it is skipped, a rung",
     "random: the case draws other inputs for each seed of a run",
@@ -56,7 +56,7 @@ _FIXTURES = ("submission", "seed", "device", "rand")
 class Checks:
     """The collected checks of some stages, and the pytest plugin that runs them one by one.
 
-    If it `measures`, the facts say how far off the answers were.
+    If it `measures`, the facts contain how far off the answers were.
     """
 
     def __init__(self, stages: Sequence[Stage], *, has_torch: bool, measures: bool = False) -> None:
@@ -72,7 +72,7 @@ class Checks:
         self._call: pytest.CallInfo[None] | None = None
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
-        """Take the items that pytest collected. Raises CourseError for a wrong one."""
+        """Plan the items that pytest collected. Raises CourseError for a faulty one."""
         by_file = {stage.check_file.resolve(): stage for stage in self._stages}
         for item in items:
             stage = by_file[item.path.resolve()]
@@ -98,9 +98,9 @@ class Checks:
         *,
         only_random: bool = False,
     ) -> StageFacts:
-        """Run every check of `stage` against `remote` and close it, even if it is cancelled.
+        """Run every check of `stage` against `remote` and close it, even if cancelled.
 
-        With `only_random` only the cases run that another seed gives other inputs.
+        With `only_random`, only the cases run that get other inputs from another seed.
         """
         facts: list[CaseFact] = []
         given_up: set[str] = set()
@@ -126,13 +126,13 @@ class Checks:
         )
 
     def random(self, stage: Stage) -> set[Case]:
-        """The cases of a stage that another seed gives other inputs."""
+        """The cases of a stage that get other inputs from another seed."""
         return {case for case, item in self._items[stage.slug].items() if _is_random(item)}
 
     def facts(
         self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
     ) -> Iterator[CaseFact]:
-        """Run these cases in this order, each when its fact is asked for."""
+        """Run these cases in this order, each when its fact is requested."""
         items = self._items[stage.slug]
         self._use(remote, device)
         for case in cases:
@@ -145,7 +145,7 @@ class Checks:
         remote.is_watched = is_watched
 
     def forget(self) -> None:
-        """Forget what was asked and answered before: what runs next has nothing to do with it."""
+        """Forget all earlier requests and replies, because the next run is unrelated to them."""
         self._transcripts = Transcripts()
 
     def _run_case(
@@ -171,7 +171,7 @@ class Checks:
         ending, message = _ending(error, remote)
         message = message if len(message) <= _MESSAGE_CAP else f"{message[:_MESSAGE_CAP]} ..."
         if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
-            ending = Ending.BROKEN  # the check itself had not begun
+            ending = Ending.BROKEN  # the check itself had not started
         fact = CaseFact(
             case,
             ending,
@@ -185,15 +185,15 @@ class Checks:
             axes=tuple(getattr(error, "axes", ())),
         )
         if remote.case.has_lacked:
-            return fact  # others who give the same replies may not lack it
+            return fact  # another submission with the same replies may have the entry point
         return self._transcripts.learn(key, fact)
 
     def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:
-        """Run a case; the exception that ended it, if one did, and what was compared."""
+        """Run a case; returns the exception that ended it, if any, and the comparisons."""
         self._call = None
-        seed_all(self._seed)  # a check, too, may draw with what has no seed of its own
+        seed_all(self._seed)  # a check may also draw from the global generators
         with self._comparisons() as compared:
-            # No next item: which case comes next, if any, depends on how this one ends.
+            # No next item: how this case ends decides which case comes next, if any.
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         if self._call is None:
             return RuntimeError("pytest did not run the check"), ()
@@ -207,15 +207,15 @@ class Checks:
 
         return comparisons()
 
-    # What follows are pytest's hooks and fixtures; they only hand things over.
+    # Below are pytest's hooks and fixtures; they only pass data on.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> pytest.TestReport:
-        """Keep how the case ended: the first exception is the one that counts.
+        """Keep how the case ended: the first exception counts.
 
-        The report is ours, because pytest's own would parse the check's source to quote it.
+        The report is our own, because pytest's would parse the check's source to quote it.
         """
         if self._call is None or (self._call.excinfo is None and call.when != "teardown"):
             self._call = call
@@ -271,7 +271,7 @@ class Checks:
 
 
 class _Loop:
-    """Gives pytest's run loop to `body`, once the checks are collected."""
+    """Replaces pytest's run loop by `body`, once the checks are collected."""
 
     def __init__(
         self, checks: Checks, body: Callable[[Checks], Any], seconds: float | None
@@ -284,13 +284,13 @@ class _Loop:
         self.error: BaseException | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Let the checks carry their points."""
+        """Register the marks of checks."""
         for marker in MARKERS:
             config.addinivalue_line("markers", marker)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, Any]:
-        """Stop the import of a file that does not end, if it is so wished."""
+        """Stop the import of a check file that does not end, if there is a time limit."""
         with stopped_after(self._seconds) if self._seconds is not None else nullcontext():
             return (yield)
 
@@ -301,12 +301,12 @@ class _Loop:
             self.error = CourseError(f"{report.nodeid}: cannot be collected: {' '.join(reason)}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember Ctrl-C while the checks are collected, of which pytest makes an exit code."""
+        """Remember Ctrl-C during collection, which pytest turns into an exit code."""
         if self.error is None and isinstance(excinfo.value, KeyboardInterrupt):
             self.error = excinfo.value
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run `body` in place of pytest's own loop."""
+        """Run `body` instead of pytest's own loop."""
         if self.error is None:
             try:
                 self._checks.plan(session.items)
@@ -325,10 +325,10 @@ def with_checks(
     measures: bool = False,
     seconds: float | None = None,
 ) -> Result:
-    """What `body` returns, given the collected checks of `stages`; see Checks for `measures`.
+    """What `body` returns for the collected checks of `stages`; see Checks for `measures`.
 
-    With `seconds`, a check file that takes longer to be imported is stopped. Raises CourseError if
-    a check file is missing or cannot be collected, and whatever `body` does.
+    With `seconds`, a check file whose import takes longer is stopped. Raises CourseError if a check
+    file is missing or cannot be collected, and whatever `body` raises.
     """
     for stage in stages:
         if not stage.check_file.is_file():
@@ -339,7 +339,7 @@ def with_checks(
     words = [*_OPTIONS, "--rootdir", str(course.root), *files]
     _forget(files)
     with _no_options_from_outside(), warnings.catch_warnings():
-        # An author who has misspelt a mark is told so in a line.
+        # The kit itself reports a misspelt mark, in one line.
         warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
         code = pytest.main(words, plugins=[checks, loop])
     if loop.error is not None:
@@ -350,7 +350,7 @@ def with_checks(
 
 
 def _forget(files: Sequence[str]) -> None:
-    """Unload check files: pytest takes a file of another course, but the same name, for the one."""
+    """Unload check files; otherwise pytest would confuse files of the same name in two courses."""
     names = {os.path.basename(file) for file in files}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -360,7 +360,7 @@ def _forget(files: Sequence[str]) -> None:
 
 @contextmanager
 def _no_options_from_outside() -> Iterator[None]:
-    """The learner's own PYTEST_ADDOPTS must not change how the checks run."""
+    """Keep the learner's own PYTEST_ADDOPTS from changing how the checks run."""
     kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
     try:
         yield
@@ -396,12 +396,12 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
 
 
 def _is_random(item: pytest.Item) -> bool:
-    """Whether a case draws by the run's seed; all others draw the same in every run."""
+    """Whether a case draws by the run's seed; all others draw the same inputs in every run."""
     return item.get_closest_marker("random") is not None
 
 
 def _fault(item: Any) -> str:
-    """What is wrong with a check as it is written, "" if nothing is."""
+    """The author's mistake in how a check is written, "" if there is none."""
     name = getattr(item, "originalname", item.name)
     there = {*_FIXTURES, *item._fixtureinfo.name2fixturedefs, "request"}
     there.update(getattr(getattr(item, "callspec", None), "params", ()))
@@ -434,7 +434,7 @@ def _case(stage: Stage, item: pytest.Item) -> Case:
 
 
 def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending, str]:
-    """How a case ended, from the exception that ended it."""
+    """How a case ended, judged by the exception that ended it, and the message."""
     if error is None:
         return Ending.PASSED, ""
     if isinstance(error, (KeyboardInterrupt, Stopped)):
@@ -449,7 +449,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.CRASHED, _and_call(str(error), stage)
     if isinstance(error, AnswerError):
         return Ending.RAISED, _and_call(str(error), stage)
-    if isinstance(error, WireError):  # in a backward pass, which no entry point is called for
+    if isinstance(error, WireError):  # in a backward pass, which calls no entry point
         return Ending.RAISED, f"A backward pass gave an answer that makes no sense: {error}"
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
@@ -460,19 +460,19 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
 
 
 def _way(error: BaseException | None) -> str:
-    """In which way a case failed, in words that are the same for each that fails so."""
+    """The way in which a case failed: the same text for all cases that fail alike."""
     while error is not None:
         if isinstance(error, AnswerError):
             return error.way or str(error)
         way = getattr(error, "way", None)
         if way is not None:
             return str(way.value)
-        error = error.__context__  # a check may put another text in place of the failure's
+        error = error.__context__  # a check may have replaced the failure's own text
     return ""
 
 
 def _lines(error: BaseException | None, item: pytest.Item) -> tuple[int, ...]:
-    """The lines of the check's file that an exception came through, the outermost first."""
+    """The lines of the check's file that an exception passed through, the outermost first."""
     lines, traceback = [], error.__traceback__ if error is not None else None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == str(item.path):
@@ -482,7 +482,7 @@ def _lines(error: BaseException | None, item: pytest.Item) -> tuple[int, ...]:
 
 
 def _and_call(message: str, stage: StageUnderCheck) -> str:
-    """The message, whose own lines belong together, and then the call that it is about."""
+    """The message, unbroken, and below it the call that it is about."""
     return f"{message}\n  call      {stage.case.last_call}" if stage.case.last_call else message
 
 

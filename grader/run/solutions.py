@@ -1,4 +1,4 @@
-"""The course's own solutions: as a submission, in this process, or behind a worker's questions."""
+"""The course's own solutions: as a submission, in this process, or as answers to a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.types.errors import CourseError
 
 _MODULE = "references"
 _ANSWER_SECONDS = 2.0
-# What a worker may say in a question; other parts of a request are for the checks alone.
+# What a worker's question may contain; only checks may send the other parts of a request.
 _QUESTION = (
     *("op", "target", "args", "kwargs", "seed", "parameters", "differentiate", "arrays"),
     *("call", "gradients"),
@@ -38,8 +38,8 @@ def solution_files(course: Course) -> dict[str, bytes]:
 def at_hand(files: Mapping[str, bytes], stage: Stage) -> Iterator[Callable[[str], Any]]:
     """The entry points of `stage` by name, in this process, from the sources `files`.
 
-    For a fixture's it is the module with the tests. Within the block the code may import the other
-    files too. Raises whatever their import does.
+    A fixture's entry point is the module with the tests. Within the block the code may import the
+    other files too. Raises whatever their import raises.
     """
     loader = Loader(files, {})
     loader.install()
@@ -51,16 +51,16 @@ def at_hand(files: Mapping[str, bytes], stage: Stage) -> Iterator[Callable[[str]
 
 
 def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
-    """The solution's entry points of `stage`, in this process, by name; see `at_hand`."""
+    """The entry points of the solution of `stage`, in this process, by name; see `at_hand`."""
     with at_hand(solution_files(course), stage) as found:
         return found
 
 
 class References:
-    """Answers the functions of earlier stages for a worker, from a second worker of our own.
+    """Answers a worker's calls of earlier stages' functions, from a second worker of our own.
 
-    The two workers are strangers: requests are relayed, and of an error only its type and message
-    go back, so that no line of a solution reaches the learner's process.
+    The two workers do not trust each other: requests are relayed, and only the type and message of
+    an error go back, so no line of a solution reaches the learner's process.
     """
 
     def __init__(self, interpreter: Interpreter, course: Course, stages: Sequence[Stage]) -> None:
@@ -73,7 +73,7 @@ class References:
         files = solution_files(course) | {f"{_MODULE}.py": "".join(lines).encode()}
         self._interpreter = interpreter.beside
         self._worker: Worker | None = None
-        if not interpreter.forks:  # it may have to import torch, for which no call has the time
+        if not interpreter.forks:  # it may have to import torch, which takes longer than a call may
             self._worker = self._interpreter.start()
         self._is_loaded = False
         self._begins = True
@@ -92,16 +92,16 @@ class References:
         )
 
     def begin(self) -> None:
-        """Forget the calls of the check before."""
+        """Forget the calls of the previous check."""
         self._begins = True
 
     def answer(self, question: Frame) -> Frame:
-        """The reply to a worker's question. Raises WireError for what is no question."""
+        """The reply to a worker's question. Raises WireError if it is not a valid question."""
         header = {key: question.header[key] for key in _QUESTION if key in question.header}
         target = header.get("target")
         name = target.get("function") if isinstance(target, dict) else None
         known = name in self._names
-        header["target"] = {"function": name}  # and nothing that only a check may ask
+        header["target"] = {"function": name}  # drops the parts that only a check may send
         if header.get("op") != "backward" and not (header.get("op") == "call" and known):
             raise WireError("a worker may only ask for the functions of earlier stages")
         reply = self._exchange(Frame({**header, "begin": self._begins}, question.data))
@@ -117,7 +117,7 @@ class References:
             self._worker.release()
 
     def _exchange(self, frame: Frame) -> Frame:
-        """One request to the worker; if it does not answer, the next one gets another worker."""
+        """Send one request to the worker; if it does not answer, the next one gets a new worker."""
         deadline = time.monotonic() + _ANSWER_SECONDS
         try:
             if self._worker is None:
@@ -132,4 +132,4 @@ class References:
             if self._worker is not None:
                 self._worker.end()
                 self._worker = None
-            raise WireError("an earlier stage's function does not answer to that") from None
+            raise WireError("an earlier stage's function did not answer") from None

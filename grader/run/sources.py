@@ -9,7 +9,7 @@ from grader.types.submission import Submission
 
 
 def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
-    """Names and texts of where a stage's definitions may be; of cells the last one wins."""
+    """Names and texts of the sources that may define a stage; among cells the last one wins."""
     if submission.cells is not None:
         numbered = list(enumerate(submission.cells, start=1))
         for number, cell in reversed(numbered):
@@ -23,7 +23,7 @@ def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, s
 
 
 def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
-    """Names and texts of all sources; a cell's first line is as it was typed."""
+    """Names and texts of all sources; a cell starts with its first line as typed."""
     if submission.cells is not None:
         for number, cell in enumerate(submission.cells, start=1):
             yield cell_name(number), cell
@@ -33,7 +33,7 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 
 def cell_name(number: int) -> str:
-    """What `all_sources` calls a cell; the first has number 1."""
+    """The name that `all_sources` gives a cell; the first cell has number 1."""
     return f"cell {number}"
 
 

@@ -1,4 +1,4 @@
-"""Stops code of our own, in this process, that does not come to an end."""
+"""Stops code of our own in this process that runs too long."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_PATIENCE = 4  # times as long on the clock, for code that waits
-_MOST_OF_IT = 0.8  # of the seconds: no code has a core all of the time
+_PATIENCE = 4  # how many times longer by the clock, for code that waits
+_MOST_OF_IT = 0.8  # share of the seconds: no code has a core all the time
 
 
 class Stopped(BaseException):
-    """Code of our own has not come to an end in time."""
+    """Our own code did not finish in time."""
 
 
 @contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
-    """Raises Stopped if the block's Python code takes longer, where there are such timers.
+    """Raise Stopped if the Python code in the block takes longer, on systems with such timers.
 
-    On a busy machine code waits for its turn, so it has up to `_PATIENCE` times as long until this
-    process has used `seconds` of CPU time. Within another such block the other's time goes on.
+    On a busy machine code waits for a CPU core, so it may take up to `_PATIENCE` times as long
+    until this process has used `seconds` of CPU time. Inside another such block, the outer block's
+    time goes on.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() != threading.main_thread():
         yield
@@ -31,12 +32,12 @@ def stopped_after(seconds: float) -> Iterator[None]:
         has_time = time.monotonic() - began < _PATIENCE * seconds
         if has_time and time.process_time() - used < _MOST_OF_IT * seconds:
             return
-        raise Stopped(f"has not come to an end in {seconds:g} s")
+        raise Stopped(f"did not end within {seconds:g} s")
 
     began, used = time.monotonic(), time.process_time()
     left, again = signal.setitimer(signal.ITIMER_REAL, 0)
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)  # again if the code goes on
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)  # fires again if the code goes on
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """Runs the stages of one submission as often as the judge asks, within one budget.
 
-What a run shows counts for the next ones: a notebook is loaded once, and an import that does not
-end is waited for less each time.
+Later runs use what earlier ones found: a notebook is loaded once, and an import that times out gets
+less time in the next run.
 """
 
 from __future__ import annotations
@@ -57,61 +57,61 @@ class SubmissionRuns:
         self._known: dict[tuple[str, ...], StageFacts] = {}
         self._load_seconds = course.limits.load_seconds
         self._loaded: Loaded | None = None
-        self._answers: WorkerAnswers | None = None  # of the run that is under way
+        self._answers: WorkerAnswers | None = None  # of the current run
         self._cancelled = False
 
     def facts(self, stage: Stage, answered: Sequence[Stage] = ()) -> StageFacts:
-        """The facts on a stage, with the functions of the `answered` stages being the course's.
+        """The facts on a stage; the course's own functions stand in for the `answered` stages.
 
-        Each is found out once. Raises Cancelled after `cancel`.
+        Each result is computed once. Raises Cancelled after `cancel`.
         """
         key = (stage.slug, *(earlier.slug for earlier in answered))
         if key not in self._known:
             planned = self._checks.planned[stage.slug]
             if not planned:
                 return StageFacts(stage.slug, (), ())
-            # The source is looked at first: without time for that no check may pass.
+            # The source is examined first: if there is no time for it, no check may pass.
             calls = self.source.calls(self._course, stage)
             facts = replace(self._run(stage, answered), in_source=calls)
             self._known[key] = facts.without_exchanges() if answered else facts
         return replace(self._known[key], time_is_up=self.budget.is_spent)
 
     def facts_of_part(self, stage: Stage, part: Submission) -> StageFacts:
-        """The facts on a stage of a part of the submission, run by itself. Raises Cancelled."""
+        """The facts on a stage for a part of the submission, run by itself. Raises Cancelled."""
         return self._attempt(stage, (), part)[0]
 
     def forget_exchanges(self, stage: Stage) -> None:
-        """Keep of a stage that has its verdict only how its cases ended."""
+        """Keep only how the cases ended, once the stage has its verdict."""
         if (facts := self._known.get((stage.slug,))) is not None:
             self._known[(stage.slug,)] = facts.without_exchanges()
 
     def cancel(self) -> None:
-        """From another thread: end the call that is under way and begin no other case."""
+        """End the running call and start no other case. Called from another thread."""
         self._cancelled = True
         answers = self._answers
         if answers is not None:
             answers.abort()
 
     def go_on(self) -> None:
-        """Raises Cancelled after `cancel`, and Spent if nothing is left of the budget."""
+        """Raise Cancelled after `cancel`, and Spent if the budget is used up."""
         if self._cancelled:
             raise Cancelled
         self.budget.expect_some()
 
     def close(self) -> None:
-        """Have done with the notebook that is loaded, if one is."""
+        """Release the loaded notebook, if there is one."""
         if self._loaded is not None:
             self._loaded.worker.release()
 
     @property
     def notes(self) -> Iterator[str]:
-        """What the report says about how the submission was run."""
+        """Notes for the report on how the submission was run."""
         yield from self._parts.notes
         if self.budget.is_spent:
             yield _SPENT.format(seconds=self._course.limits.submission_seconds)
 
     def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
-        """One run of a stage, or a second one of less where a deadly cell has ended the first."""
+        """Run a stage; if a deadly cell ends the run, run a smaller part of the notebook."""
         parts = self._parts
         facts, answers = self._attempt(stage, answered, parts.needed(stage))
         is_notebook = self._submission.cells is not None
@@ -136,7 +136,7 @@ class SubmissionRuns:
         *,
         only_definitions: bool = False,
     ) -> tuple[StageFacts, WorkerAnswers]:
-        """What came of one run of a stage's checks; of cells perhaps `only_definitions` are run."""
+        """One run of a stage's checks, perhaps with `only_definitions` of the cells."""
         references = References(self._interpreter, self._course, answered) if answered else None
         is_whole = part is self._submission and part.cells is not None
         keeps = is_whole and not answered and not only_definitions
@@ -169,7 +169,7 @@ class SubmissionRuns:
             if references is not None:
                 references.close()
         if answers.has_no_end:
-            # Other stages, or other cells, may import it once more: they need not wait so long.
+            # Other stages or cells may import it again: they need not wait as long.
             shortest = self._course.limits.call_seconds
             self._load_seconds = max(min(shortest, self._load_seconds), self._load_seconds / 2)
         return facts, answers

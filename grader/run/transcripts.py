@@ -1,9 +1,9 @@
-"""What checks have asked before and what came of each answer: the same answers, the same fact.
+"""Known conversations of checks with submissions: the same replies lead to the same fact.
 
-A check is a function of its seed and of the replies that it gets. So where a submission gives the
-very replies, byte for byte, that another one gave, nothing has to be judged again: the requests are
-put to it one by one as they are known, and the fact is the one that is known. At the first reply
-that is new the check itself takes over, beginning with the replies that are there already.
+A check is a function of its seed and of the replies that it gets. So if a submission gives the same
+replies, byte for byte, as an earlier one, nothing has to be judged again: the known requests are
+sent one by one, and the known fact is the result. At the first new reply the check itself takes
+over, beginning with the replies received so far.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from grader.run.facts import CaseFact, Ending, Exchange
 from grader.run.worker.wire import Frame
 
-_CAP = 16 << 20  # bytes, roughly, that all of it may take
-_PER_REPLY = 500  # of them for each reply that is known
+_CAP = 16 << 20  # bytes that all of it may take, roughly
+_PER_REPLY = 500  # bytes for each known reply
 _REPEATABLE = (Ending.PASSED, Ending.WRONG, Ending.RAISED, Ending.NOT_WRITTEN)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A case, what it draws its inputs from, and where they are."""
+    """A case, the seed that its inputs are drawn from, and their device."""
 
     case: str
     seed: int
@@ -40,7 +40,7 @@ class _Node:
 class Transcripts:
     """The known transcripts of cases; `cap` is how many bytes they may take, roughly.
 
-    Of a reply only its digest is kept, and each request once.
+    It keeps only the digest of a reply, and each request once.
     """
 
     def __init__(self, cap: int = _CAP) -> None:
@@ -50,9 +50,9 @@ class Transcripts:
         self._facts = 0
 
     def follow(self, key: Key, ask: Callable[[Frame, Container[bytes]], Frame]) -> CaseFact | None:
-        """The fact on this case if it is known, found by asking what was asked before.
+        """The known fact on this case, found by repeating the known requests, or None.
 
-        `ask` is given a request and the digests of the replies that are known. Raises what it does.
+        `ask` gets a request and the digests of the known replies. Raises whatever `ask` raises.
         """
         node = self._roots.get(key)
         exchanges = []
@@ -65,9 +65,9 @@ class Transcripts:
         return replace(node.fact, exchanges=tuple(exchanges))
 
     def learn(self, key: Key, fact: CaseFact) -> CaseFact:
-        """Remember how a case went; the fact with the number by which it is known from now on.
+        """Remember how a case went; returns the fact with the number that identifies it.
 
-        Only what would come out the same again is: no time-out and no crash.
+        It remembers only what would happen again: no timeout and no crash.
         """
         exchanges = fact.exchanges
         if fact.ending not in _REPEATABLE or not exchanges or self._left < 0:
@@ -78,7 +78,7 @@ class Transcripts:
         kept: list[Exchange] = []
         for exchange in exchanges:
             if node.fact is not None or node.request not in (None, exchange.request):
-                return fact  # it does not ask the same again, so it is no function of the replies
+                return fact  # it asks something else, so it is not a function of the replies
             node.request = node.request or self._once(exchange.request)
             kept.append(Exchange(node.request, exchange.reply))
             digest = exchange.reply.digest
@@ -94,7 +94,7 @@ class Transcripts:
         return replace(node.fact, exchanges=tuple(kept))
 
     def _once(self, request: Frame) -> Frame:
-        """The same request, however often it is asked: it is kept once."""
+        """The request, stored once however often it is asked."""
         parts = request.encoded, request.data
         if parts not in self._requests:
             self._left -= len(request.encoded) * 2 + len(request.data)

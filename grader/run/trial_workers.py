@@ -1,4 +1,4 @@
-"""Runs the learner's tests: each request has a worker of its own that does no more."""
+"""Runs the learner's tests: a new worker for each request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrialWorkers:
             for frame in (self._imports.request(), request):
                 reply = conversation.exchange(frame, due)
                 if "error" in reply.header:
-                    break  # it cannot even be imported, this time
+                    break  # this time the import failed
             return reply
         except DeadlineError:
             raise self._too_late(left) from None
@@ -47,13 +47,13 @@ class TrialWorkers:
             conversation.end()
 
     def interrupt(self) -> None:
-        """From another thread: end the request that is under way."""
+        """End the running request. Called from another thread."""
         self._interrupted = True
         if (conversation := self._conversation) is not None:
             conversation.interrupt()
 
     def _too_late(self, left: float) -> Timeout:
-        """The message about tests that did not end within their remaining seconds."""
+        """The error for tests that did not end within their remaining seconds."""
         allowance = self._allowance
         if allowance.budget.is_spent:
             return Timeout(allowance.budget.over)

@@ -1,4 +1,4 @@
-"""What the learner's tests say of each of several things that a check gives them, one by one."""
+"""How the learner's tests judge each of several implementations that a check gives them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from grader.run.frames import frames_told
 from grader.run.worker.trying import ENDED_CAP, NAME_CAP, OUTCOMES, TESTS_CAP, Outcomes, verdict
 from grader.types.text import safe
 
-_WIDTH = 200  # of what a test says
-_MOST = 3  # statements that are put into a function
+_WIDTH = 200  # characters of a test's message
+_MOST = 3  # statements to add to a function
 
 
 @dataclass(frozen=True)
 class Trial:
-    """How the learner's tests did with one thing that they were given.
+    """How the learner's tests judged one implementation.
 
-    `outcomes` has of every test its name and "passed", "failed", "errored", "skipped" or, of a
-    stub, "unwritten". `ended` says why not all of them was run, `said` what the first that failed
-    had to say and where, `made` how often the fixture was called.
+    `outcomes` holds for each test its name and "passed", "failed", "errored", "skipped" or, for a
+    stub, "unwritten". `ended` says why not all tests ran, `said` is the message of the first test
+    that failed and where, and `made` is how often the fixture was called.
     """
 
     outcomes: Outcomes = ()
@@ -33,7 +33,7 @@ class Trial:
 
     @property
     def verdict(self) -> str:
-        """What they say of it: "passed", "failed", "unwritten" or "nothing"."""
+        """The verdict of the tests: "passed", "failed", "unwritten" or "nothing"."""
         return verdict(self.outcomes, self.ended)
 
     def count(self, *outcomes: str) -> int:
@@ -41,14 +41,14 @@ class Trial:
         return sum(outcome in outcomes for _, outcome in self.outcomes)
 
 
-_MOST_MADE = 1 << 53  # modules that tests have made
-_NONSENSE = Trial(ended="Your code's process answered with something else")
+_MOST_MADE = 1 << 53  # the largest believable count of modules that tests have made
+_NONSENSE = Trial(ended="Your code's process sent an invalid answer")
 
 
 def trial_of(header: dict[str, Any]) -> Trial:
-    """The trial that a reply tells of; it is a stranger's, so nothing in it need be as it should.
+    """The trial in a reply. A stranger's process wrote it, so any part of it may be malformed.
 
-    What is not is a run that ended before its time.
+    A malformed reply counts as a run that ended early.
     """
     if isinstance(header.get("error"), dict):
         return Trial(ended=_told(header["error"]))
@@ -70,7 +70,7 @@ def trial_of(header: dict[str, Any]) -> Trial:
 
 
 def _told(error: dict[str, Any]) -> str:
-    """An exception in the words of its first line, and the last of the learner's own frames."""
+    """The first line of an exception's message, and the last of the learner's own frames."""
     name = _cut(str(error.get("type", "Exception")), NAME_CAP)
     message = _cut(str(error.get("message", "")).strip().partition("\n")[0], _WIDTH)
     frames = error.get("frames")
@@ -79,19 +79,19 @@ def _told(error: dict[str, Any]) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """A text in one line of so many characters, before those that are hidden are made visible."""
+    """The text on one line of at most `width` characters; then hidden ones are escaped."""
     line = " ".join(text.split())
     return safe(line if len(line) <= width else f"{line[: width - 4]} ...")
 
 
-# --- so that nobody knows one by its looks -------------------------------------------------------
+# --- disguises, so that no test recognizes an implementation by its source -----------------------
 
 
 def neutral(source: str, vocabulary: Collection[str], chance: random.Random) -> str:
-    """The same program with other looks each time: what its code is like tells nothing.
+    """The same program in a random disguise, so that its source reveals nothing.
 
-    Docstrings are left out, and every function has a few statements more, which do nothing and
-    speak of all names of the `vocabulary`, some of them twice: none is in one program alone.
+    It drops docstrings and adds to every function a few statements that do nothing. They mention
+    all names of the `vocabulary`, some twice, so that no name occurs in one program only.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -101,13 +101,13 @@ def neutral(source: str, vocabulary: Collection[str], chance: random.Random) -> 
             node.body = node.body[1:] or [ast.Pass()]
         if isinstance(node, ast.FunctionDef):
             for statements in _idle(vocabulary, chance):
-                place = chance.randint(0, len(node.body) - 1)  # not behind what returns
+                place = chance.randint(0, len(node.body) - 1)  # the last statement may return
                 node.body[place:place] = statements
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _idle(vocabulary: Collection[str], chance: random.Random) -> Iterator[list[ast.stmt]]:
-    """Statements that do nothing, unlike any that were there before."""
+    """New statements that do nothing."""
     words = [*vocabulary, *chance.sample(sorted(vocabulary), chance.randint(0, len(vocabulary)))]
     chance.shuffle(words)
     count = chance.randint(1, _MOST)
@@ -119,7 +119,7 @@ def _idle(vocabulary: Collection[str], chance: random.Random) -> Iterator[list[a
 
 
 def vocabulary_of(sources: Iterable[str]) -> set[str]:
-    """The names that the code of these programs speaks of: attributes and globals."""
+    """The names that these programs use: attributes and globals."""
     found: set[str] = set()
     pending = [compile(source, "<given>", "exec") for source in sources]
     while pending:

@@ -1,4 +1,4 @@
-"""One stage of a submission as its checks use it: requests out, replies in, all on record."""
+"""One stage of a submission as its checks use it: sends requests, receives replies, records all."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from grader.run.worker.bridge import Caller, ChangedArgument
 from grader.run.worker.wire import Frame, WireError
 from grader.types.course import Stage
 
-_SEEDS = 1 << 31  # from which the first seed of a case's calls is drawn
+_SEEDS = 1 << 31  # number of possible first seeds for a case's calls
 _RECORD_CAP = 32 << 20  # bytes that one stage's record may take
 
 
 class Diverged(BaseException):
-    """The check asks something else than it did before, for the same seed and the same replies."""
+    """The check sends another request than before, for the same seed and the same replies."""
 
 
 @dataclass
 class Usage:
-    """Bytes of memory: the most that a block of calls took at once, what it held at its end."""
+    """Bytes of memory: the most that a block of calls took at once, and what it held at its end."""
 
     peak: int = 0
     held: int = 0
@@ -45,11 +45,11 @@ class Usage:
 
 @dataclass
 class CaseRecord:
-    """What has happened in one case of a check, begun with the seed of its calls.
+    """What has happened in one case of a check; `seed` is the one for its next calls.
 
-    `last_call` and `last_target` are the last call of the learner's code, in words and by name. If
-    it `has_lacked`, an entry point was missing. `before` are method calls that go with the next
-    request, `given` the answers that are there before they are asked for.
+    `last_call` and `last_target` are the last call of the learner's code, in words and by name. It
+    `has_lacked` an entry point if one was missing. `before` holds method calls to send with the
+    next request, `given` the replies that are known before their requests.
     """
 
     seed: int = 0
@@ -61,7 +61,7 @@ class CaseRecord:
     has_answered: bool = False
     before: list[dict[str, Any]] = field(default_factory=list)
     given: deque[tuple[Frame, Frame | AnswerError]] = field(default_factory=deque)
-    block: int = 0  # the number of the block that is being measured, 0 if there is none
+    block: int = 0  # the number of the block being measured, 0 if there is none
     blocks: int = 0
 
     def next_seed(self) -> int:
@@ -71,7 +71,7 @@ class CaseRecord:
 
 
 class StageUnderCheck:
-    """One stage of a submission as its checks use it; `case` is the record of the one that runs."""
+    """One stage of a submission as its checks use it; `case` is the record of the running case."""
 
     def __init__(self, stage: Stage, answers: Answers) -> None:
         self.stage = stage
@@ -79,25 +79,25 @@ class StageUnderCheck:
         self._recorded = 0
         self._trials: dict[str, Trial] = {}
         self.case = CaseRecord()
-        # Which arguments a call may change here as it did there; all, where no check compares them.
+        # Which arguments to change here when a call changed them there; all if no check compares.
         self.is_watched: Callable[[Any], bool] = lambda array: True
 
     def begin(self, seed: int) -> None:
-        """Start a case: nothing is left of the one before, and every call's seed follows `seed`."""
-        # The worker is sent it, and must not find out what the check draws its inputs with.
+        """Start a case: forget the previous one, and derive every call's seed from `seed`."""
+        # The worker gets this seed, and must not learn the one that the check's inputs come from.
         drawn = hashlib.sha256(f"call:{seed}".encode()).digest()
         self.case = CaseRecord(int.from_bytes(drawn, "big") % _SEEDS)
         self._answers.begin()
 
     def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
-        """The fact on the case that was begun, if it is known for the answers that come.
+        """The fact on the current case, if it is known for the answers that come; None otherwise.
 
-        If not, the check that runs next is given those answers before it asks for more.
+        If it is not, the check that runs next first gets these answers.
         """
         try:
             fact = transcripts.follow(key, self._put)
         except AnswerError:
-            return None  # the check that meets it is told
+            return None  # the check will meet the same error
         if fact is not None:
             self.case.given.clear()
         return fact
@@ -115,20 +115,20 @@ class StageUnderCheck:
         return reply
 
     def end(self) -> tuple[Exchange, ...]:
-        """End a case: what passed between the check and the learner's code.
+        """End a case; returns the requests and replies.
 
-        Nothing once a stage has passed more than the record may hold.
+        Returns none once the stage's record is full.
         """
         return tuple(self.case.exchanges) if self._recorded <= _RECORD_CAP else ()
 
     @property
     def over(self) -> str:
-        """Why no other case may begin, "" if one may."""
+        """Why no other case may start, "" if one may."""
         return self._answers.over
 
     @property
     def forbidden(self) -> tuple[ForbiddenCall, ...]:
-        """What the learner's code was seen to call although the stage forbids it."""
+        """The calls of forbidden functions that were noticed in the learner's code."""
         return self._answers.forbidden
 
     def close(self) -> str:
@@ -138,10 +138,10 @@ class StageUnderCheck:
     def call(
         self, caller: Caller, name: str, args: Any, kwargs: Any, *, code: str, **target: Any
     ) -> Any:
-        """One call by a check, with the next seed; `name` stands for it in messages.
+        """One call by a check, with the next seed; messages call it `name`.
 
-        `code` is the function or "Class.method" whose code answers, "" if it is not the learner's:
-        then no message speaks of the call.
+        `code` is the function or "Class.method" of the learner's that answers. If it is "", the
+        code is not theirs, and no message mentions the call.
         """
         if code:
             self.case.last_target = code
@@ -156,15 +156,15 @@ class StageUnderCheck:
             raise WrongReturn(f"{name}(...) gave an answer that makes no sense: {error}") from None
 
     def need(self, name: str) -> None:
-        """Have the entry point at hand. Raises AnswerError."""
+        """Make sure that the entry point exists. Raises AnswerError."""
         self.case.has_lacked = True
         self._answers.need(name)
         self.case.has_lacked = False
 
     def before_the_next(self, target: dict[str, Any], *args: Any) -> None:
-        """Have a method called before the next request is answered, which saves a round trip.
+        """Send a method call together with the next request, which saves a round trip.
 
-        Nobody wants its result; its exception becomes the next request's.
+        Its result is not needed; its exception becomes the next request's.
         """
         self.case.before.append({"target": target, "args": list(args)})
 
@@ -195,7 +195,7 @@ class StageUnderCheck:
 
     @contextmanager
     def measured(self) -> Iterator[Usage]:
-        """Have the calls in the block answered by a process of their own, whose memory is told."""
+        """Measure the memory of the calls in the block, which a separate process answers."""
         usage = Usage()
         self.case.blocks += 1
         self.case.block = self.case.blocks
@@ -205,16 +205,18 @@ class StageUnderCheck:
         finally:
             self.case.block = 0
         if not isinstance(said, dict) or not all(type(n) is int for n in said.values()):
-            raise WrongReturn(f"What the calls have taken cannot be told: {described(said)}")
+            raise WrongReturn(
+                f"The memory of these calls is unknown: the worker reported {described(said)}"
+            )
         usage.peak, usage.held = said.get("peak", 0), said.get("held", 0)
 
     def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
-        """How the learner's tests do with what `name` stands for in each of the sources.
+        """How the learner's tests judge what `name` is in each of the sources.
 
-        Each has a process of its own, a seed that nobody knows, a random place in the order and
-        other looks, so that nothing but what it does tells one from another. For a stage each is
-        tried once, in the first call that asks for it, whatever becomes of the others: a call with
-        fewer of them would tell what they are. Raises AnswerError.
+        Each source has a process of its own, a secret seed, a random place in the order and a
+        disguise, so that only its behaviour tells it from the others. Each is tried once for a
+        stage, in the first call that asks for it, whatever the results of the others: a call with
+        fewer sources would reveal what they are. Raises AnswerError.
         """
         self.need(fixture)
         chance = random.SystemRandom()
@@ -233,7 +235,7 @@ class StageUnderCheck:
         self.case.has_answered = True
         for source in sources:
             trial = self._trials[source]
-            # Tests that do not come to their end are not like those that nobody runs.
+            # Tests that time out are recorded differently from those that were never run.
             reply = Frame({"value": "ended" if trial.ended else trial.verdict})
             request = self._request(fixture, source, name, seed_of_call)
             self.case.exchanges.append(Exchange(request, reply))
@@ -249,7 +251,7 @@ class StageUnderCheck:
         except (Crash, Timeout) as error:
             return Trial(ended=str(error))
         except WireError as error:
-            return Trial(ended=f"Your code's process answered with something else: {error}")
+            return Trial(ended=f"Your code's process sent an invalid answer: {error}")
 
     def fail(self, error: dict[str, Any]) -> Exception:
         """The exception that an error reply describes."""

@@ -1,4 +1,4 @@
-"""Values, and calls with them, in the words of a message to the learner."""
+"""Describes values, and calls with them, in messages to the learner."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from grader.run.worker.wire import Handle, Opaque
 from grader.types.text import safe
 
-_FEW = 8  # numbers: a tensor of so many short ones is shown by its values
-_SHORT = 5  # letters of a number
+_FEW = 8  # a tensor of at most this many short numbers is shown by its values
+_SHORT = 5  # characters of a number
 
 
 class RemoteObject:
-    """Something of the worker that may be an argument; `made` says in messages what it is."""
+    """An object in the worker that may be an argument; `made` names it in messages."""
 
     def __init__(self, handle: Handle, made: str) -> None:
         self.handle = handle
@@ -22,7 +22,7 @@ class RemoteObject:
 
 
 def described(value: Any) -> str:
-    """What a value is, in a few words."""
+    """A value in a few words."""
     if value is None:
         return "None"
     if isinstance(value, Opaque):
@@ -42,7 +42,7 @@ def described(value: Any) -> str:
 
 
 def arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
-    """The arguments of a call as a learner may read them: tensors by their axes."""
+    """The arguments of a call, readable for a learner: tensors by their axes."""
     positional = [_argument(value) for value in args]
     return ", ".join(positional + [f"{name}={_argument(value)}" for name, value in kwargs.items()])
 
@@ -67,7 +67,7 @@ def _argument(value: Any) -> str:
 
 
 def _literal(array: Any) -> str:
-    """The values of an array as nested lists, "" if they are no short numbers."""
+    """The values of an array as nested lists, "" if they are not short numbers."""
 
     def told(value: Any) -> str:
         if isinstance(value, list):

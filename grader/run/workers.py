@@ -1,4 +1,4 @@
-"""The only place that starts processes: the isolated interpreter and the workers it forks."""
+"""Starts the isolated interpreter and the workers that it forks; no other module starts them."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from grader.types.errors import KitError
 if sys.platform == "linux":
     import resource
 
-_START_SECONDS = 120.0  # a cold disk may take that long to import torch
+_START_SECONDS = 120.0  # importing torch from a cold disk may take this long
 _CONTROL_SECONDS = 30.0
-# In the order in which they import each other.
+# In the order of their imports.
 _SOURCES = (
     *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "names"),
     *("sameness", "reading", "scratch", "server"),
 )
-# Forking a process with torch in it is known to be safe on Linux alone.
+# Only on Linux is it known to be safe to fork a process that has imported torch.
 _CAN_FORK = sys.platform == "linux"
-# A worker's wait status, None where there is none to be had, or what it was stopped for.
+# A worker's wait status, None if there is none, or the reason why it was stopped.
 End = int | str | None
 _TOO_MUCH = {"files": "it wrote more files than it may", "threads": "it started too many threads"}
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The most bytes of address space that a process ever had, and those that it has now."""
+    """The most bytes of address space that a process has had, and the bytes that it has now."""
 
     peak: int
     size: int
@@ -65,23 +65,23 @@ class Worker:
         self.channel = channel
         self._pid = pid
         self.scratch = scratch
-        self.is_used = False  # a submission may have left something in it
+        self.is_used = False  # a submission may have left something in the process
         self._interpreter = interpreter
 
     @property
     def is_there(self) -> bool:
-        """Whether nobody has ended it."""
+        """Whether it has not been ended yet."""
         return self in self._interpreter.workers
 
     def processor_seconds(self) -> float:
-        """The processor time that the process has used so far; 0 where only its end tells."""
+        """The CPU time used so far; 0 if the system reports it only at the end."""
         if sys.platform == "linux" and _CAN_FORK:
             with suppress(OSError):  # it has ended
                 return time.clock_gettime(~self._pid << 3 | 2)  # clock_getcpuclockid(3)
         return 0.0
 
     def waited_seconds(self) -> float:
-        """How long the process was ready to run and had no processor; 0 where nobody counts it."""
+        """How long the process was ready to run but had no CPU core; 0 if nobody counts it."""
         try:
             with open(f"/proc/{self._pid}/schedstat", encoding="ascii") as file:
                 return int(file.read().split()[1]) / 1e9
@@ -89,7 +89,7 @@ class Worker:
             return 0.0
 
     def allow(self, seconds: float) -> None:
-        """End the process when it has used so much processor time more, on Linux."""
+        """Stop the process after it has used this much more CPU time, on Linux."""
         if sys.platform == "linux" and _CAN_FORK and seconds != math.inf:
             most = int(self.processor_seconds() + seconds) + 1
             with suppress(OSError):  # it has ended
@@ -98,7 +98,7 @@ class Worker:
                     resource.prlimit(self._pid, resource.RLIMIT_CPU, (most, most + 1))
 
     def memory(self) -> Memory | None:
-        """What the kernel says about the process's memory, None where it says nothing."""
+        """The process's memory as the kernel reports it, None if it does not."""
         try:
             with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
                 said = dict(line.split(":", 1) for line in file)
@@ -108,7 +108,7 @@ class Worker:
         return Memory(peak, size)
 
     def release(self) -> None:
-        """Have done with the worker; where starting one is slow it is kept for the next stage."""
+        """End the worker; if starting one is slow, keep it for the next stage instead."""
         if _CAN_FORK:
             self.end()
         else:
@@ -130,15 +130,15 @@ class Worker:
 class Interpreter:
     """A fresh isolated interpreter that shares nothing with this process but one socket.
 
-    Its environment is empty, its standard streams are /dev/null, its session is its own (Ctrl-C in
-    the terminal does not reach it), and it ends when this process does. Without `gpu` this process
-    sees no NVIDIA GPU either, if it has not looked for one yet.
+    Its environment is empty, its standard streams are /dev/null, it has its own session (Ctrl-C in
+    the terminal does not reach it), and it ends when this process ends. Without `gpu`, this process
+    sees no NVIDIA GPU either, unless it has already looked for one.
     """
 
     def __init__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> None:
         if not gpu:
-            # A check would ask a worker for a GPU that it may not open, and once gradients were
-            # taken where torch sees one, no process that is forked off can take any.
+            # Otherwise a check would ask a worker for a GPU that it may not open. And once torch
+            # has computed gradients where it sees a GPU, no forked process can compute any.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         self._preload, self._limits, self._gpu = preload, limits, gpu
         self._beside: Interpreter | None = None
@@ -162,21 +162,21 @@ class Interpreter:
         self._seconds_of_ended = 0.0
         try:
             self._process, self._control = _launch(self._setup)
-            sweep()  # while the other one imports
-        except BaseException:  # Ctrl-C, for one: nobody else knows of the folder yet
+            sweep()  # while the interpreter imports
+        except BaseException:  # Ctrl-C, for example: no other code knows the folder yet
             self._scratch_root.remove()
             raise
 
     @property
     def forks(self) -> bool:
-        """Whether it can have several workers at a time."""
+        """Whether it can have several workers at once."""
         return _CAN_FORK
 
     @property
     def beside(self) -> Interpreter:
-        """One whose worker can run beside this one's: itself where it has several, or another.
+        """An interpreter whose worker can run beside this one's: itself, or a second one.
 
-        The other one ends with this one.
+        It is itself if it forks. The second one ends with this one.
         """
         if self.forks:
             return self
@@ -186,7 +186,7 @@ class Interpreter:
 
     @property
     def missing_layers(self) -> tuple[str, ...]:
-        """What this machine does not lock, found out before any submission is run.
+        """The protections that this machine lacks, found before any submission runs.
 
         Raises KitError if the interpreter cannot import the course's libraries.
         """
@@ -194,13 +194,13 @@ class Interpreter:
         return self._missing_layers
 
     def processor_seconds(self) -> float:
-        """The processor time that all workers have used so far, where they are forked."""
+        """The CPU time that all forked workers have used so far."""
         return self._seconds_of_ended + sum(each.processor_seconds() for each in self.workers)
 
     def copy(self) -> Interpreter:
-        """Another one, forked off this one: as warm, with workers of its own.
+        """A second interpreter, forked from this one: just as warm, with workers of its own.
 
-        It ends when it is closed, or its user ends. Only where workers are forked.
+        It ends when it is closed or its user ends. Only on systems that fork workers.
         """
         self._wait_until_ready(Channel(self._control))
         ours, theirs = socket.socketpair()
@@ -212,7 +212,7 @@ class Interpreter:
         return other
 
     def close(self) -> None:
-        """End a copy, and with it its workers."""
+        """End a copy and its workers."""
         self._control.close()
         for worker in self.workers:
             worker.channel.close()
@@ -228,16 +228,15 @@ class Interpreter:
     ) -> None:
         if self._beside is not None:
             self._beside.__exit__(kind, error, traceback)
-        _kill(self._process)  # it may be importing still
-        self.close()  # not before: it would clean up at the same time as we do
+        _kill(self._process)  # it may still be importing
+        self.close()  # not before: both would clean up at the same time
         self._scratch_root.remove()
 
     def start(self, *, tests: bool = False, measured: bool = False) -> Worker:
-        """A new worker, one that runs `tests` with pytest loaded before it is forked.
+        """Start a new worker; one that runs `tests` is forked with pytest loaded.
 
-        If it is to be `measured`, its size tells what it uses: it keeps no freed memory.
-
-        Raises KitError if the interpreter cannot import the course's libraries.
+        A worker to be `measured` keeps no freed memory, so its size shows what it uses. Raises
+        KitError if the interpreter cannot import the course's libraries.
         """
         if self.idle is not None and not measured:
             worker, self.idle = self.idle, None
@@ -269,13 +268,13 @@ class Interpreter:
         return worker
 
     def prepare(self) -> None:
-        """Start the worker that the next submission needs, now that nobody waits for it."""
+        """Start the next submission's worker early, while nothing else waits for it."""
         self.drop_used()
         if self.idle is None:
             self.idle = self.start()
 
     def drop_used(self) -> None:
-        """End a worker that was kept for the next stage: no other submission may meet it."""
+        """End a worker kept for the next stage, so that no other submission gets it."""
         if self.idle is not None and self.idle.is_used:
             worker, self.idle = self.idle, None
             worker.end()
@@ -316,7 +315,7 @@ class Interpreter:
 
 
 def how_it_ended(status: End) -> str:
-    """A worker's end in words for the learner."""
+    """How a worker ended, in words for the learner."""
     if isinstance(status, str):
         return f"Your code's process was stopped: {_TOO_MUCH[status]}"
     if status is None:
@@ -336,7 +335,7 @@ def how_it_ended(status: End) -> str:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> int:
-    """End an interpreter with all that is in its session's first group: its workers are."""
+    """Kill an interpreter and its process group, which includes its workers."""
     if os.name == "posix" and process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -379,7 +378,7 @@ def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socke
 
 
 def _environment_path() -> list[str]:
-    """The entries of sys.path that belong to the Python environment: no project, no current folder.
+    """The entries of sys.path of the Python environment: no project, no current folder.
 
     An editable install adds the kit's own folder to sys.path; the worker must not have it.
     """
@@ -406,7 +405,7 @@ def _is_within(path: str, root: str) -> bool:
 
 
 def _own_entries() -> set[str]:
-    """The names in site-packages that belong to the kit, which a worker must not read."""
+    """The names in site-packages that belong to the kit; a worker must not read these."""
     names = {"grader"}
     try:
         files = metadata.files(DISTRIBUTION) or []

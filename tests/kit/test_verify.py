@@ -221,7 +221,7 @@ FAULTS = {
     ),
     "a solution that hangs when it is imported": (
         lambda c: append(c, SOLUTION, "\n\nwhile True:\n    pass\n"),
-        [": Stopped: has not come to an end in 0.9 s"],  # in one of two lines
+        [": Stopped: did not end within 0.9 s"],  # in one of two lines
     ),
     "a misconception that hangs": (
         lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
@@ -229,15 +229,15 @@ FAULTS = {
     ),
     "a file of misconceptions that hangs when it is imported": (
         lambda c: append(c, MISTAKES, "while True: pass\n"),
-        [f"{MISTAKES}:38: Stopped: has not come to an end in 0.9 s"],
+        [f"{MISTAKES}:38: Stopped: did not end within 0.9 s"],
     ),
     "a check that hangs": (
         lambda c: change(c, CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
-        [f"{CHECKS}:24: Stopped: has not come to an end in 3 s"],
+        [f"{CHECKS}:24: Stopped: did not end within 3 s"],
     ),
     "a file of checks that hangs when it is imported": (
         lambda c: append(c, CHECKS, "while True: pass\n"),
-        [f"{CHECKS}:25: Stopped: has not come to an end in 0.9 s"],
+        [f"{CHECKS}:25: Stopped: did not end within 0.9 s"],
     ),
     "a marker that is forgotten": (
         lambda c: change(c, SOLUTION, "    ### END SOLUTION\n", ""),

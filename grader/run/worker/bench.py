@@ -21,7 +21,7 @@ from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, t
 
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12
-_LINE_CAP = 200  # letters of a line of code
+_LINE_CAP = 200  # characters of a line of code
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class _Call:
 class Bench:
     """The objects and calls of one check.
 
-    `find` gives the function or class of an entry point's name, for a fixture's the module or class
-    that has the tests; `line` gives the text of a line of the learner's own files, or None for
-    files that are not theirs.
+    `find` returns the function or class of an entry point's name, and for a fixture the module or
+    class with the tests; `line` returns the text of a line of the learner's own files, or None for
+    other files.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class Bench:
         self._meter = None
 
     def held(self, number: int) -> Any:
-        """The object of a handle's number, None if there is none."""
+        """The object with a handle's number, None if there is none."""
         return self._objects.get(number)
 
     def answer(self, request: Frame) -> Frame:
         """The reply to one request; an exception of the called code becomes an error reply."""
         torch = sys.modules.get("torch")
         try:
-            # The asker may be in this very process, in the middle of an autograd function.
+            # The caller may be in this process too, in the middle of an autograd function.
             with contextlib.nullcontext() if torch is None else torch.enable_grad():
                 for earlier in request.header.get("before", ()):
                     function, _ = self._target(earlier["target"])
@@ -95,7 +95,7 @@ class Bench:
         else:
             with torch.set_grad_enabled(header["differentiate"]), self._metered(header):
                 if getattr(type(function), "forward", None) is torch.nn.Module.forward:
-                    args, kwargs = (), {}  # torch then tells what is missing, not what is too much
+                    args, kwargs = (), {}  # torch then reports the missing one
                 result = function(*args, **kwargs)
         packer = Packer(self._handle)
         value = packer.pack(result)
@@ -107,20 +107,20 @@ class Bench:
             for array, entry in zip(unpacker.arrays, header.get("arrays", []), strict=True)
             if entry.get("grad")
         ]
-        # What needs no gradient would only be kept alive.
+        # Other results would only be kept alive.
         kept = [output if getattr(output, "requires_grad", False) else None for output in outputs]
         self._calls[call] = _Call(kept, leaves, owner, header["parameters"])
         return packer.frame({"value": value, "changed": changed, "call": call})
 
     def _metered(self, header: dict[str, Any]) -> AbstractContextManager[Any]:
-        """A block whose tensors are counted, if the check measures."""
+        """A block that counts tensors if the check measures memory."""
         if not header.get("measured"):
             return contextlib.nullcontext()
         self._meter = self._meter or meter()
         return self._meter  # type: ignore[no-any-return]
 
     def _usage(self) -> Frame:
-        """What the calls that were measured took and still hold, as counted here."""
+        """The memory that the measured calls took and still hold, as counted here."""
         gc.collect()
         counted, self._meter = self._meter, None
         usage = {"peak": counted.peak, "held": counted.held} if counted else {}
@@ -141,7 +141,7 @@ class Bench:
         wanted = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
         found: Sequence[Any] = []
         if pairs and wanted:
-            # A weighted sum in place of grad_outputs, for which torch imports its symbolic shapes.
+            # A weighted sum, because torch imports its symbolic shapes for grad_outputs.
             weighted = [(output * gradient.to(output.device)).sum() for output, gradient in pairs]
             found = torch.autograd.grad(weighted, wanted, allow_unused=True, retain_graph=True)
         by_id = {id(tensor): gradient for tensor, gradient in zip(wanted, found, strict=False)}
@@ -149,9 +149,9 @@ class Bench:
         return packer.frame({"value": packer.pack([by_id.get(id(tensor)) for tensor in inputs])})
 
     def _tried(self, header: dict[str, Any]) -> Frame:
-        """What the tests that `find` gives for a fixture's name say of what was given.
+        """How the tests that `find` returns for a fixture's name judge an implementation.
 
-        Nothing of the request is left for those who look at the frames above them.
+        The request is deleted, so that code that examines the frames above it finds nothing.
         """
         fixture = header["target"]["function"]
         given = defined(header.pop("given"), header.pop("name"))
@@ -161,7 +161,7 @@ class Bench:
         )
 
     def _target(self, target: dict[str, Any]) -> tuple[Callable[..., Any], Any]:
-        """The callable that a request names and the object it belongs to."""
+        """The callable that a request names, and the object that it belongs to."""
         if "function" in target:
             return self._find(target["function"]), None
         if "given" in target:
@@ -175,7 +175,7 @@ class Bench:
         return (owner if method is None else getattr(owner, method)), owner
 
     def _handle(self, value: Any) -> Handle | None:
-        """The handle of a module, or of what a check has given; nothing else has one."""
+        """The handle of a module, or of an object that a check made; other objects have none."""
         for number, known in self._objects.items():
             if known is value:
                 return Handle(number, type(value).__name__)
@@ -195,8 +195,8 @@ def describe(
 ) -> dict[str, Any]:
     """An exception as data: its type, message and the frames that are the learner's own.
 
-    `stub` is true when the exception is the NotImplementedError of an untouched stub: raised in the
-    very function that was called, by the learner's file and not by a library underneath.
+    `stub` is true if the exception is the NotImplementedError of an unchanged stub: raised in the
+    very function that was called, by the learner's file and not by a library below it.
     """
     bases = type(error).__mro__
     names = [base.__name__ for base in bases if getattr(builtins, base.__name__, None) is base]
@@ -244,7 +244,7 @@ def describe(
 
 
 def _caret(traceback: TracebackType, text: str) -> dict[str, list[int]]:
-    """Where in a line the expression is that raised, if Python knows it and it is not the line."""
+    """The part of a line that raised; empty if Python does not know it or it is the whole line."""
     positions = getattr(traceback.tb_frame.f_code, "co_positions", None)
     if positions is None:  # before Python 3.11
         return {}
@@ -257,14 +257,14 @@ def _caret(traceback: TracebackType, text: str) -> dict[str, list[int]]:
 
 
 def _within(text: str, begin: int, end: int) -> dict[str, list[int]]:
-    """A place in a line as its first letter and how many, in the line without its indentation."""
+    """A part of a line as its first character and its length, in the line without indentation."""
     indent = len(text) - len(text.lstrip())
     first, last = begin - indent, min(end - indent, len(text.strip()))
     return {"caret": [first, max(1, last - first)]} if 0 <= first < _LINE_CAP else {}
 
 
 def _suggestion(error: BaseException) -> str:
-    """The name that was meant, for one that is not there: as Python itself suggests it."""
+    """The name that was probably meant instead of a missing one, as Python itself suggests it."""
     name = getattr(error, "name", None)
     if not isinstance(name, str) or not isinstance(error, (NameError, AttributeError)):
         return ""
@@ -287,7 +287,7 @@ def _suggestion(error: BaseException) -> str:
 
 
 def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
-    """The arguments whose values or shapes are no longer those that came, with their new values."""
+    """The arguments whose values or shapes have changed, with their new values."""
     changed = []
     entries = unpacker.frame.header.get("arrays", [])
     for index, (array, sent) in enumerate(zip(unpacker.arrays, unpacker.buffers, strict=True)):
@@ -298,7 +298,7 @@ def _changed(unpacker: Unpacker) -> list[tuple[int, Any]]:
 
 
 def seed_all(seed: int | None) -> None:
-    """Seed what the learner's code may draw from, so that a run can be repeated."""
+    """Seed the generators that the learner's code may use, so that a run can be repeated."""
     if seed is None:
         return
     if not isinstance(seed, int):
@@ -306,7 +306,7 @@ def seed_all(seed: int | None) -> None:
     random.seed(seed)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None:
-        # torch.manual_seed would format a stack trace at each call, for a GPU not yet in use.
+        # torch.manual_seed would format a stack trace at each call while no GPU is in use.
         torch.default_generator.manual_seed(seed)
         if torch.cuda.is_initialized():
             torch.cuda.manual_seed_all(seed)

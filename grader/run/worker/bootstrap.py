@@ -1,4 +1,4 @@
-"""The first lines of the isolated interpreter, given to it with -c; it has one socket, as stdin.
+"""The first lines of the isolated interpreter, passed to it with -c; its stdin is its only socket.
 
 The worker's own modules arrive as text, so that no path of the kit is on the command line, in a
 module or in a traceback of that process.
@@ -20,7 +20,7 @@ else:
 
 
 def read(count: int) -> bytes:
-    """Exactly `count` bytes of the control socket."""
+    """Read exactly `count` bytes from the control socket."""
     data = b""
     while len(data) < count:
         part = control.recv(count - len(data))

@@ -1,4 +1,4 @@
-"""Calls across the wire that feel like calls: real tensors, and gradients that flow through."""
+"""Calls across the wire that behave like local ones: real tensors, and gradients flow through."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Transport = Callable[[Frame], Frame]
 
 
 class ChangedArgument(WireError):
-    """An argument was changed in place in a way that cannot be done to it here; says how."""
+    """An argument was changed in place in a way that cannot be repeated here; says how."""
 
 
 class Caller:
-    """Calls functions and objects that live on the other side of `transport`.
+    """Calls functions and objects on the other side of `transport`.
 
-    `transport` sends one request and returns its reply. `fail` makes the exception to raise from
-    the error that a reply describes. `handle_of` tells which arguments are objects of the other
-    side, `object_of` makes the local stand-in for one that comes back.
+    `transport` sends one request and returns its reply. `fail` makes the exception to raise from an
+    error reply. `handle_of` recognizes arguments that are objects of the other side; `object_of`
+    makes the local stand-in for an object that is returned.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Caller:
     ) -> Any:
         """The result of calling `target` with the arguments.
 
-        `parameters` are local leaf tensors that stand for the target's own: with them, a backward
-        pass through the result also fills their gradients. An argument that the callee changed in
-        place is changed here too if it `is_watched`. One that takes gradients never is: torch does
-        not allow it, so whoever did it went behind torch's back.
+        `parameters` are local leaf tensors that represent the target's own: a backward pass through
+        the result also fills their gradients. If the callee changed an argument in place, it is
+        changed here too if it `is_watched`. An argument that requires gradients never is: torch
+        forbids such a change, so the learner's code must have bypassed torch.
         """
         packer = Packer(self._handle_of)
         header = {
@@ -107,7 +107,7 @@ class Caller:
             return tensors, constant
 
         def backward(gradients: Sequence[Any]) -> list[Any]:
-            # What this holds, the results hold: with them in it none of it would ever be freed.
+            # The results hold this object: if it held them too, neither would ever be freed.
             given = [
                 (index, gradient)
                 for index, gradient in zip(indices, gradients, strict=True)
@@ -152,7 +152,7 @@ class Caller:
         arrays: Sequence[Any] = (),
         is_watched: Callable[[Any], bool] = lambda array: False,
     ) -> Any:
-        """Write changed arguments back, those that are watched, and return the value."""
+        """Write changed arguments back if they are watched, and return the value."""
         header = reply.frame.header
         changed = reply.unpack(header.get("changed"))
         if not isinstance(changed, (list, type(None))):
@@ -170,7 +170,7 @@ class Caller:
 
 
 def _expect_fit(old: Any, new: Any) -> None:
-    """Raises WireError if an argument cannot become here what it is said to be."""
+    """Raise WireError if an argument cannot be changed here as the reply describes."""
     is_tensor = hasattr(old, "data_ptr")
     if not hasattr(new, "dtype") or hasattr(new, "data_ptr") != is_tensor:
         raise WireError("a changed argument is not of its kind any more")
@@ -196,7 +196,7 @@ def _write_back(old: Any, new: Any) -> None:
     target.copy_(new)
 
 
-@functools.cache  # torch takes its time to make such a class
+@functools.cache  # made on first use: torch is slow to make such a class
 def _bridge(torch: Any) -> Any:
     """The autograd function whose forward and backward are the two halves of one remote call."""
 

@@ -1,12 +1,13 @@
 """Notices calls of what a stage forbids, while the learner's code answers a check.
 
-What is forbidden keeps working. A Python function gets other code in place, so that it is noticed
-by whatever way somebody came by it: getattr, importlib, sys.modules or a name of its own; a class
-is noticed by its methods. Something written in C is replaced where it is found by name, and an
-operation of torch that is made of others, or is named torch.ops.aten.NAME, in torch's dispatcher.
+A forbidden name still works. A Python function gets new code in place, so that its calls are
+noticed however the learner's code found it: getattr, importlib, sys.modules or a name of its own; a
+class is watched through its methods. A function written in C is replaced wherever it is found by
+name. An operation of torch that is made of others, or is named torch.ops.aten.NAME, is replaced in
+torch's dispatcher.
 
-This is no boundary: who takes this module apart in its own process can call what is forbidden
-unnoticed, and so can who brings a copy of its source.
+This is no security boundary: code that takes this module apart in its own process, or brings a copy
+of the source, can make forbidden calls unnoticed.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _OPS = "torch.ops.aten."
 _DEVICES = ("CPU", "CUDA", "MPS")
 
 
-class Watch:
-    """Watches over calls by name; `line` gives the text of a line of the learner's own files.
+class CallWatch:
+    """Notices calls by name; `line` returns the text of a line of the learner's own files.
 
-    Calls are noticed while `noticing`, those of the names that `begin` was given, once each.
+    It notices them inside `noticing`, once for each name that `begin` was given.
     """
 
     def __init__(self, line: Callable[[str, int], str | None]) -> None:
         self._line = line
         self._watched: set[str] = set()
-        self._places: dict[str, list[tuple[str, str]]] = {}  # by file: a name and a qualified one
-        self._libraries: list[Any] = []  # torch forgets the operations of one that is gone
+        self._places: dict[str, list[tuple[str, str]]] = {}  # by file: dotted and qualified names
+        self._libraries: list[Any] = []  # torch forgets a library's operations when it is freed
         self._stays = False
         self._is_on = False
         self._inside = threading.local()
@@ -44,7 +45,7 @@ class Watch:
         self._told: list[dict[str, Any]] = []
 
     def over(self, names: Iterable[str]) -> None:
-        """Be ready to notice these dotted names too. What is not there cannot be called."""
+        """Prepare to notice these dotted names too. A name that does not exist cannot be called."""
         for name in names:
             if name not in self._watched:
                 self._watched.add(name)
@@ -52,13 +53,13 @@ class Watch:
                     self._watch(name, *_found(name))
 
     def begin(self, names: Iterable[str]) -> None:
-        """A case begins: notice these names from now on, each once."""
+        """Start a case: notice these names from now on, each once."""
         self._wanted = set(names)
         self._seen.clear()
 
     @contextmanager
     def noticing(self) -> Iterator[None]:
-        """The learner's code answers a check meanwhile."""
+        """The block in which the learner's code answers a check."""
         self._is_on = True
         try:
             yield
@@ -84,7 +85,7 @@ class Watch:
                 self._replace(name, owner, last, value, everywhere=operation is None)
 
     def _watch_function(self, name: str, function: types.FunctionType) -> None:
-        """Give the function code that tells of the call and then calls what it was."""
+        """Replace the function's code by code that reports the call and then makes it."""
         if any(isinstance(constant, _Noticing) for constant in function.__code__.co_consts):
             return
         code = function.__code__
@@ -97,7 +98,7 @@ class Watch:
         function.__code__ = _code_like(code, _Noticing(self, name, original))
 
     def _watch_class(self, name: str, kind: type) -> None:
-        """Watch over a class's own methods, its constructor first of all."""
+        """Watch a class's own methods, and above all its constructor."""
         for own in list(vars(kind).values()):
             function = own.__func__ if isinstance(own, (staticmethod, classmethod)) else own
             if isinstance(function, types.FunctionType):
@@ -113,7 +114,7 @@ class Watch:
                 self._watch_function(name, __init__)  # type: ignore[arg-type]
 
     def _watch_derived(self, name: str, kind: Any) -> None:
-        """Watch over the classes that derive from one, now or later."""
+        """Watch the classes that derive from this one, now or later."""
         pending = type.__subclasses__(kind)
         for derived in pending:
             self._watch_class(name, derived)
@@ -129,7 +130,7 @@ class Watch:
             kind.__init_subclass__ = classmethod(__init_subclass__)
 
     def _watch_operation(self, name: str, operation: Any) -> None:
-        """Have torch's dispatcher tell of the operation, whatever it is called through."""
+        """Replace the operation in torch's dispatcher, to notice it however it is called."""
         import torch
         from torch.library import Library
 
@@ -137,7 +138,7 @@ class Watch:
         self._libraries.append(library)
         has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a kernel is overridden
+            warnings.simplefilter("ignore")  # the warning that a kernel is overridden
             for overload in operation.overloads():
                 op = getattr(operation, overload)
                 if has_kernel(op.name(), _COMPOSITE):
@@ -153,7 +154,7 @@ class Watch:
                             library.impl(op, _plain(call), device, with_keyset=True)
 
     def _replace(self, name: str, owner: Any, last: str, value: Any, *, everywhere: bool) -> None:
-        """Put something else in its place, in all modules of its library if `everywhere`."""
+        """Replace the object, in all modules of its library if `everywhere`."""
         instead = _plain(_Noticing(self, name, value))
         instead.__name__ = last
         instead.__doc__ = getattr(value, "__doc__", None)
@@ -169,7 +170,7 @@ class Watch:
                         setattr(module, key, instead)
 
     def _stay(self) -> None:
-        """Watch again what a file redefines, so that a reload cannot end the watch."""
+        """Watch a module again after a reload, so that a reload cannot end the watch."""
         if self._stays:
             return
         self._stays = True
@@ -193,7 +194,7 @@ class Watch:
             self._watch_function(name, value)
 
     def call(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call the function, and tell of it unless it is a part of another forbidden call."""
+        """Call the function, and report it unless it is part of another forbidden call."""
         if not self._is_on or name not in self._wanted or getattr(self._inside, "call", False):
             return function(*args, **kwargs)
         if name not in self._seen:
@@ -219,9 +220,9 @@ class Watch:
 
 
 class _Noticing:
-    """A forbidden function as its callers get it."""
+    """A forbidden function as its callers see it."""
 
-    def __init__(self, watch: Watch, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, watch: CallWatch, name: str, function: Callable[..., Any]) -> None:
         self._watch = watch
         self._name = name
         self._function = function
@@ -231,7 +232,7 @@ class _Noticing:
 
 
 def _found(name: str) -> tuple[Any, str, Any]:
-    """What holds a dotted name's last part, that part and its value.
+    """The owner of a dotted name's last part, that part, and its value.
 
     Raises ImportError or AttributeError.
     """
@@ -248,9 +249,9 @@ def _found(name: str) -> tuple[Any, str, Any]:
 
 
 def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:
-    """Code that hands all arguments to `noticing`, and fits a function whose code is `code`."""
+    """Code that passes all arguments to `noticing`, and fits a function whose code is `code`."""
     cells = [f"cell_{number}" for number in range(len(code.co_freevars))]
-    # The cells are named where nothing reads them: what matters is that there are as many.
+    # The code names the cells but never reads them: only their number has to match.
     source = (
         f"def outer({', '.join(cells)}):\n"
         "    def inner(*args, **kwargs):\n"
@@ -276,10 +277,10 @@ def _code_in(code: types.CodeType) -> types.CodeType:
 
 
 def _operation(name: str) -> Any:
-    """The operation of torch's that a name of something written in C stands for, if one is meant.
+    """The operation of torch that a name of something written in C stands for, if there is one.
 
-    Operations that are made of others are called by whoever wants them. Others may be a part of
-    what is allowed, as torch.bmm is of `@`: these count only where they are asked for themselves.
+    Operations that are made of others count whoever calls them. Any other operation may be part of
+    an allowed one, as torch.bmm is of `@`, so it counts only if it was named directly.
     """
     torch = sys.modules.get("torch")
     if torch is None or not name.startswith("torch."):
@@ -296,13 +297,13 @@ _COMPOSITE = "CompositeImplicitAutograd"
 
 
 def _composite(op: Any, torch: Any) -> Callable[..., Any]:
-    """The operation, as it is made of others."""
+    """The operation, computed from the others that it is made of."""
     key = getattr(torch._C.DispatchKey, _COMPOSITE)
     return lambda *args, **kwargs: op._op_dk(key, *args, **kwargs)
 
 
 def _plain(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same as a function: an object's `__call__` is none to torch, nor a method to a class."""
+    """The same as a plain function, because torch and classes accept no other callable here."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return call(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Imports a submission from bytes: the worker never opens a file of the learner's."""
+"""Imports a submission from bytes: the worker never opens one of the learner's files."""
 
 from __future__ import annotations
 import __future__
@@ -19,11 +19,11 @@ from typing import Any
 from grader.run.worker.bench import describe
 
 Patch = Callable[[ModuleType], None]
-_SCRIPT = "submission"  # the module of a submission that is one file or one notebook
+_SCRIPT = "submission"  # the module name of a submission that is one file or one notebook
 
 
 class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The modules of a submission, from their sources.
+    """The modules of a submission, made from their sources.
 
     `patches` change a module right after it ran, before another one imports from it; a module with
     a patch may even fail to run.
@@ -35,7 +35,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._lines: dict[str, list[str]] = {}
 
     def install(self) -> None:
-        """Let `import` find the submission's modules first."""
+        """Put the submission's modules first in the search order of `import`."""
         sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
@@ -75,7 +75,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         patch = self._patches.get(module.__name__)
         try:
             exec(self._compile(file, self._files[file]), module.__dict__)
-        except BaseException:  # sys.exit too: the patch stands for what the module failed to do
+        except BaseException:  # sys.exit too: the patch replaces what the module failed to define
             if patch is None:
                 raise
         if patch is not None:
@@ -91,10 +91,10 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> tuple[ModuleType, list[dict[str, Any]]]:
         """Run one file, or a notebook's cells one after another, as a module.
 
-        As in Jupyter a cell that fails does not keep the next ones from running. Nor does it keep
-        from being what it defines below the line that fails, where no other cell has defined that:
-        that line may want what its author has and a locked process has not. With `only_definitions`
-        nothing else is run. Returns the module and the errors, each with the cell's source.
+        As in Jupyter, later cells run even if a cell fails. Definitions below a failing line are
+        still made, unless another cell has made them: the line may need something that the author
+        has and a locked process lacks. With `only_definitions`, nothing else is run. Returns the
+        module and the errors, each with the cell's source.
         """
         module = ModuleType(_SCRIPT)
         module.__loader__ = self
@@ -107,7 +107,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         else:
             names = module.__dict__
             names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
-            future = 0  # in Jupyter what a cell imports from __future__ holds for the next ones too
+            future = 0  # in Jupyter a cell's imports from __future__ also affect the next cells
             for number, cell in enumerate(cells, start=1):
                 name, text = f"cell {number}", without_magics(cell)
                 try:
@@ -137,7 +137,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if line and names.keys() & set(_bound(statement)):
                 continue
             module = ast.Module([statement], [])
-            with suppress(BaseException):  # what it needs may be what there is not
+            with suppress(BaseException):  # it may need something that is missing
                 _run(compile(module, name, "exec", dont_inherit=True), names)
 
     def _compile(self, file: str, source: bytes | str, flags: int = 0) -> Any:
@@ -145,7 +145,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             text = source if isinstance(source, str) else importlib.util.decode_source(source)
         except (SyntaxError, UnicodeDecodeError):
             text = bytes(source).decode("latin-1") if isinstance(source, bytes) else source
-        self._lines[file] = text.split("\n")  # not splitlines: a form feed ends no line
+        self._lines[file] = text.split("\n")  # not splitlines: it would split at a form feed
         linecache.cache[file] = (len(text), None, [line + "\n" for line in self._lines[file]], file)
         return compile(source, file, "exec", flags, dont_inherit=True)
 
@@ -157,7 +157,7 @@ _DEFINING = (
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a definition gives a meaning."""
+    """The names that a definition binds."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -169,8 +169,8 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _run(code: CodeType, names: dict[str, Any]) -> None:
-    """Run a cell's code, which may await at its top level, as in Jupyter."""
-    waiting = eval(code, names)  # noqa: S307 - the learner's, in a process of its own
+    """Run a cell's code, which may use await at its top level, as in Jupyter."""
+    waiting = eval(code, names)  # noqa: S307 - the learner's code, in a process of its own
     if not code.co_flags & inspect.CO_COROUTINE:
         return
     with suppress(StopIteration):
@@ -179,7 +179,7 @@ def _run(code: CodeType, names: dict[str, Any]) -> None:
 
 
 def _last_line(error: BaseException, file: str) -> int | None:
-    """The line of a file's top level at which it was ended; None if it has not begun."""
+    """The line of a file's top level where it ended; None if it has not started."""
     traceback = error.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -190,11 +190,11 @@ def _last_line(error: BaseException, file: str) -> int | None:
 
 
 def without_magics(cell: str) -> str:
-    """A notebook cell as plain Python: `%magic`, `!shell` and `?help` lines give way to nothing.
+    """A notebook cell as plain Python: `%magic`, `!shell` and `?help` lines become empty or `pass`.
 
-    Only lines at which Python itself stops are taken for magics, so that a `%` that goes on an
-    expression from the line before is left alone. A cell magic's body stays when it is Python. As
-    in Jupyter what all lines are indented by is taken away, and so are the prompts of Python.
+    Only a line at which Python itself stops counts as a magic, so a `%` that continues an
+    expression from the line before stays. The body of a cell magic stays if it is Python. As in
+    Jupyter, common indentation and the prompts of Python are removed.
     """
     cell = _without_prompts(cell)
     first = cell.lstrip().split("\n", 1)
@@ -231,7 +231,7 @@ def without_magics(cell: str) -> str:
 
 
 def _without_prompts(cell: str) -> str:
-    """The cell without what stands before its first line and, if it is there, before others."""
+    """The cell without the prompt of its first line and, if other lines have one too, of those."""
     first = next((line for line in cell.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip(" \t"))]
     if indent:
@@ -242,18 +242,18 @@ def _without_prompts(cell: str) -> str:
 
 
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
-# No two parts of a pattern match the same letters: a line may be long.
+# No two parts of a pattern match the same characters, because a line may be long.
 _MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
-_TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as it does in Jupyter
+_TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as in Jupyter
 _ASSIGNED_MAGIC = re.compile(r"(\s*\w[\w, ]*)=\s*[%!]")
 
 
 def _ignore(*args: Any, **kwargs: Any) -> None:
-    """What `display` is where there is no Jupyter."""
+    """Stands in for `display` outside Jupyter."""
 
 
 class _Nothing:
-    """What `get_ipython` gives where there is no Jupyter: something that does nothing."""
+    """Stands in for the result of `get_ipython` outside Jupyter: does nothing."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return _ignore

@@ -1,19 +1,19 @@
-"""Locks a freshly forked worker on Linux, so that code nobody has read can run in it.
+"""Locks a freshly forked worker on Linux, so that it can safely run unknown code.
 
-What is left to the process afterwards: the descriptors it was told to keep, its scratch folder,
-reading the Python environment, memory, threads, time and randomness. Four things see to that:
+A locked process can still use the descriptors that it was told to keep, its scratch folder, the
+files of the Python environment, memory, threads, time and randomness. Four layers enforce that:
 
     Landlock      which files it may open, from Linux 5.13 on (linux/landlock.h)
     seccomp       which system calls it may make: a list of allowed ones (linux/seccomp.h)
     privileges    no capability, no new one, not traceable, ends with its parent (prctl(2))
-    limits        address space, processor time, file size, open files (setrlimit(2))
+    limits        address space, CPU time, file size, open files (setrlimit(2))
 
-Own code rather than a package: landlockpy and seccompy (pure Python) take several times as long in
-a forked child, which would open every path again and compile the filter that names its own pid;
-pyseccomp needs a system library, and sandlock wants Linux 6.12 and gives a running process
-Landlock alone. The module needs the standard library only and stands alone, because it reaches
-the worker as text. It imports anywhere; off Linux a lock sets the limits there are and says what
-is missing.
+The code is our own because no package fits: landlockpy and seccompy (pure Python) take several
+times as long in a forked child, which would open every path again and compile the filter that names
+its own pid; pyseccomp needs a system library; sandlock needs Linux 6.12 and gives a running process
+only Landlock. The module needs only the standard library and imports none of the kit, because it
+reaches the worker as text. It can be imported on any system; outside Linux, a lock sets the limits
+that exist and names what is missing.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 try:
     import resource
-except ImportError:  # Windows has none
+except ImportError:  # Windows has no resource module
     resource = None  # type: ignore[assignment]
 
 _LINUX = sys.platform == "linux"
@@ -61,8 +61,8 @@ class Policy:
 def python_environment() -> tuple[str, ...]:
     """The folders and files that this interpreter may still need: its library and the loader's.
 
-    Of sys.path only the standard library and site-packages folders count, so that the folder of a
-    project installed in place (pip install -e) stays out.
+    Of sys.path it takes only the standard library and the site-packages folders, which excludes the
+    folder of a project installed in place (pip install -e).
     """
     wanted = {os.path.dirname(os.__file__)}
     for entry in sys.path:
@@ -80,17 +80,17 @@ _SYSTEM = (
     *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/etc/ld.so.cache"),
     *("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"),
     *("/etc/localtime", "/usr/share/zoneinfo", "/usr/share/locale"),
-    *("/proc/cpuinfo", "/sys/devices/system/cpu"),  # torch picks its kernels by them
+    *("/proc/cpuinfo", "/sys/devices/system/cpu"),  # torch chooses its kernels by them
 )
 
 
 def prepare(policy: Policy) -> "Lock":
-    """Do once, in the server, what every worker's lock has in common."""
+    """Prepare, once in the server, what all workers' locks share."""
     return Lock(policy)
 
 
 class Lock:
-    """A policy ready to be applied in forked children. Holds a few descriptors for them."""
+    """A policy ready to apply in forked children. Holds a few descriptors for that."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -106,15 +106,15 @@ class Lock:
             self._calls = _Filter.compiled(platform.machine(), gpu=policy.gpu)
 
     def adopt(self) -> None:
-        """This process, a copy of the server, is the one that workers end with from now on."""
+        """Make this process, a copy of the server, the one whose end also ends the workers."""
         self._server = os.getpid()
 
     def apply(self, scratch: str, keep: Collection[int] = (0, 1, 2)) -> tuple[str, ...]:
         """Lock this process for good; return the names of what could not be applied.
 
-        To be called in a child of one thread. Every descriptor but those in `keep` is closed here,
-        because the lock's own ones must not be closed before. Names: landlock, seccomp,
-        privileges, and of the limits: memory, processor time, file size, open files, core dumps.
+        Call it in a child with a single thread. It closes every descriptor that is not in `keep`,
+        because it needs its own descriptors until then. Names: landlock, seccomp, privileges, and
+        of the limits: memory, processor time, file size, open files, core dumps.
         """
         missing: list[str] = []
         no_new_privileges = _LINUX and self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -145,7 +145,7 @@ class Lock:
             else:
                 memory = self._size + policy.memory_bytes
                 limits.append(("memory", "RLIMIT_AS", memory, memory))
-        if not _LINUX:  # there it counts threads as well, and seccomp refuses children anyway
+        if not _LINUX:  # on Linux it counts threads as well, and seccomp refuses children anyway
             limits.append(("processes", "RLIMIT_NPROC", 0, 0))
         for name, kind, soft, hard in limits:
             if not _set_limit(kind, soft, hard):
@@ -154,8 +154,9 @@ class Lock:
     def _drop_privileges(self) -> bool:
         """Give up every capability, hide from ptrace and /proc, end with the server.
 
-        No new privileges keeps an execve from giving them back, so the bounding set may stay. The
-        user stays the same too: another one could not read an interpreter in a private home.
+        With no_new_privs an execve cannot restore capabilities, so the bounding set may stay. The
+        user stays the same too: another user could not read an interpreter in a private home
+        folder.
         """
         # struct __user_cap_header_struct, and two of __user_cap_data_struct with no bit set
         done: bool = self._libc.capset(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), bytes(24)) == 0
@@ -163,7 +164,7 @@ class Lock:
             done &= self._prctl(_PR_SET_DUMPABLE, 0)
         done &= self._prctl(_PR_SET_PDEATHSIG, _SIGKILL)
         if self._server not in (os.getpid(), os.getppid()):
-            os._exit(1)  # it ended before the signal was asked for
+            os._exit(1)  # the parent ended before the signal was set
         return done
 
     def _prctl(self, option: int, argument: int) -> bool:
@@ -178,7 +179,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 
 def _address_space() -> int | None:
-    """The present size of this process's address space."""
+    """The current size of this process's address space."""
     try:
         descriptor = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:
@@ -189,7 +190,7 @@ def _address_space() -> int | None:
 
 
 def _set_limit(name: str, soft: int, hard: int) -> bool:
-    """Set a resource limit, or the present ceiling where that is lower; whether one is set."""
+    """Set a resource limit, at most the current hard limit; returns whether it is set."""
     try:
         kind = getattr(resource, name)
         try:
@@ -220,13 +221,13 @@ def _below(path: str, root: str) -> bool:
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _VERSION_FLAG = 1
 _RULE_PATH_BENEATH = 1
-_LOG_SAME_EXEC_OFF = 1  # refusals are expected here: keep them out of the host's audit log
+_LOG_SAME_EXEC_OFF = 1  # refusals are normal here: keep them out of the host's audit log
 
 _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(1, 6))
 _MAKE_DIR, _MAKE_REG, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in (7, 8, 13, 14, 15))
-_READ = _READ_FILE | _READ_DIR  # not EXECUTE: mapping a library needs none, execve would
+_READ = _READ_FILE | _READ_DIR  # not EXECUTE: execve would need it, mapping a library does not
 _DEVICE = _READ | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-_SCRATCH = (  # no links, pipes or sockets: others walk this folder later
+_SCRATCH = (  # no links, pipes or sockets: the checker reads it later
     _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _REFER | _TRUNCATE
 )
 _OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # a file's rule may hold only these
@@ -241,17 +242,17 @@ _NVIDIA_FILES = (
 class _Files:
     """The Landlock layers of a policy.
 
-    A worker is under two rulesets and may do what both allow. The first is the server's, made once
-    and shared: it opens the environment entry by entry, the hidden ones left out, which may be
-    hundreds of rules, and the scratch folders of all. The second is made in the child, because a
-    rule added to a shared ruleset would stay for the next worker: it opens few, whole folders, and
-    of the scratch folders one. When nothing is hidden the second is enough.
+    A worker is under two rulesets and may do only what both allow. The server makes the first one
+    once, for all workers: it opens the environment entry by entry without the hidden ones, which
+    may take hundreds of rules, and all workers' scratch folders. The child makes the second one,
+    because a rule added to a shared ruleset would also hold for the next worker: it opens a few
+    whole folders, and only its own scratch folder. If nothing is hidden, the second one is enough.
     """
 
     def __init__(self, libc: ctypes.CDLL, version: int) -> None:
         self._call = libc.syscall
         self._version = version
-        # Every right on files that this kernel knows: what no rule grants is refused.
+        # All rights on files that this kernel knows: it refuses those that no rule grants.
         self._handled = (1 << 13 + (version >= 2) + (version >= 3) + (version >= 5)) - 1
         self._rules: list[bytes] = []
         self._own: dict[str, int] = {}
@@ -259,7 +260,7 @@ class _Files:
 
     @classmethod
     def prepared(cls, libc: ctypes.CDLL, policy: Policy) -> "_Files | None":
-        """The layers, or None where the kernel has no Landlock."""
+        """The layers, or None if the kernel has no Landlock."""
         version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)
         if version < 1:
             return None
@@ -275,9 +276,9 @@ class _Files:
         if hidden:
             shown = {path: _READ_FILE for root in rights for path in _visible(root, hidden)}
             if policy.gpu:
-                shown["/proc"] = _READ_FILE  # the child's own part of it has no path yet
+                shown["/proc"] = _READ_FILE  # the child's own part of /proc has no path yet
             shown[policy.scratch_root] = _READ_FILE | _REFER
-            # A ruleset that does not handle REFER refuses it: files could not move within scratch.
+            # Without REFER in the ruleset, files could not move within scratch.
             handled = self._handled & (_READ_FILE | _REFER)
             self._shared = self._ruleset(handled, self._used_up(self._rules_for(shown, handled)))
         return self
@@ -298,12 +299,12 @@ class _Files:
             try:
                 descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
             except OSError:
-                continue  # gone, or not ours to look at: no rule, so closed
+                continue  # gone, or not readable for us: no rule, so the worker cannot open it
             right &= handled if os.path.isdir(path) else handled & _OF_FILES
             yield struct.pack("=Qi", right, descriptor)
 
     def _used_up(self, rules: Iterable[bytes]) -> Iterator[bytes]:
-        """The rules, each of whose descriptors is closed once it was added: there may be many."""
+        """The rules; each one's descriptor is closed after use, because there may be many."""
         for rule in rules:
             yield rule
             os.close(struct.unpack("=Qi", rule)[1])
@@ -311,7 +312,7 @@ class _Files:
     def _ruleset(self, handled: int, rules: Iterable[bytes]) -> int:
         """The descriptor of a new ruleset, -1 if there is none."""
         # struct landlock_ruleset_attr: files, TCP (bind, connect), scopes (sockets, signals).
-        # Older kernels take the longer struct as long as what they do not know is zero.
+        # Older kernels accept the longer struct if the fields that they do not know are zero.
         network, scopes = 3 * (self._version >= 4), 3 * (self._version >= 6)
         attributes = struct.pack("=QQQ", handled, network, scopes)
         ruleset: int = self._call(_CREATE_RULESET, attributes, ctypes.c_size_t(24), 0)
@@ -329,7 +330,7 @@ def _hidden(roots: Iterable[str], names: Collection[str]) -> set[str]:
             folders += [os.path.join(root, name), os.path.join(root, "python*", name)]
         for folder in folders:
             matches = [p for name in names for p in glob.glob(os.path.join(folder, name))]
-            if matches:  # then what names other projects' folders is nobody's business either
+            if matches:  # then also hide the files that name other projects' folders
                 matches += [p for name in _POINTERS for p in glob.glob(os.path.join(folder, name))]
             found.update(matches)
     return found
@@ -339,7 +340,7 @@ _POINTERS = ("*.pth", "*.egg-link", "__editable__*", "__pycache__")
 
 
 def _visible(path: str, hidden: Collection[str]) -> Iterator[str]:
-    """The path, or instead what lies in it one by one where a hidden one is below."""
+    """The path itself or, if a hidden one is below it, its entries one by one."""
     if path in hidden:
         return
     if not any(_below(one, path) for one in hidden):
@@ -350,14 +351,14 @@ def _visible(path: str, hidden: Collection[str]) -> Iterator[str]:
     except PermissionError:
         return
     for entry in entries:
-        if not entry.is_symlink():  # where it leads to is opened there, or not at all
+        if not entry.is_symlink():  # its target is opened at its own place, or not at all
             yield from _visible(entry.path, hidden)
 
 
 # --- seccomp: https://docs.kernel.org/userspace-api/seccomp_filter.html ---------------------------
 
 # name, number on x86_64, number on aarch64 (asm/unistd_64.h and asm-generic/unistd.h).
-# What is in no list gets ENOSYS, as on an older kernel: glibc then falls back (clone3 -> clone).
+# Calls in no list get ENOSYS, as on an older kernel: glibc then falls back (clone3 -> clone).
 _ALLOWED = """
 read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68,
 preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, sendfile 40 71,
@@ -388,7 +389,7 @@ getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 
 getresgid 120 150, getgroups 115 158, getpriority 140 141, capget 125 90, uname 63 160,
 sysinfo 99 179, getrusage 98 165, getrlimit 97 163, wait4 61 260, waitid 247 95
 """
-# Refused with EPERM, which Python turns into a PermissionError: what programs do in the open.
+# Calls that ordinary programs make get EPERM, which Python turns into a PermissionError.
 _REFUSED = """
 socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202,
 accept4 288 242, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269, setsockopt 54 208,
@@ -406,7 +407,7 @@ umount2 166 39, unshare 272 97, setns 308 268, memfd_create 319 279, inotify_ini
 shmget 29 194, shmat 30 196, semget 64 190, msgget 68 186, mq_open 240 180, keyctl 250 219,
 add_key 248 217, bpf 321 280, perf_event_open 298 241, io_uring_setup 425 425, userfaultfd 323 282
 """
-# Allowed with some arguments only: see _Filter.compiled.
+# Allowed only with some arguments: see _Filter.compiled.
 _CHECKED = """
 open 2 -, openat 257 56, ioctl 16 29, fcntl 72 25, prctl 157 167, clone 56 220, kill 62 129,
 tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206
@@ -425,13 +426,13 @@ _EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 _ALLOW: _Instruction = (_RETURN, 0, 0, 0x7FFF0000)
 _REFUSE: _Instruction = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
-_UNKNOWN: _Instruction = (_RETURN, 0, 0, 0x00050000 | 38)  # ENOSYS, which Windows numbers otherwise
+_UNKNOWN: _Instruction = (_RETURN, 0, 0, 0x00050000 | 38)  # ENOSYS; Windows has another number
 _KILL: _Instruction = (_RETURN, 0, 0, 0x80000000)
 _OWN_PID = -1  # an operand filled in by the child
 
 
 def _argument(index: int) -> _Instruction:
-    """Load the low half of an argument; the kernel takes those that are checked as 32 bits."""
+    """Load the low half of an argument; the kernel reads the checked arguments as 32 bits."""
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 
@@ -449,8 +450,8 @@ def _masked(index: int, mask: int, value: int) -> _Code:
 def _opens_to_write_if_truncating(index: int) -> _Code:
     """Allow these open flags: O_TRUNC only with O_WRONLY or O_RDWR.
 
-    Landlock asks for the right to write then. With O_RDONLY it knows no truncation before its
-    third version.
+    Landlock then requires the right to write. Before its third version, it does not notice
+    truncation with O_RDONLY.
     """
     truncates = (_ANY_BIT, 0, 4, 0o1000)
     writes = ((_AND, 0, 0, 3), (_EQUAL, 2, 0, 1), (_EQUAL, 1, 0, 2))
@@ -471,7 +472,7 @@ _CHECKS: dict[str, _Code] = {
     # TCGETS, TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
     "ioctl": _one_of(1, 0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
     # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, locks of open files, F_DUPFD_CLOEXEC;
-    # not F_SETOWN, by which the kernel would signal any process for us
+    # not F_SETOWN, with which the kernel would signal any process for us
     "fcntl": _one_of(1, 0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030),
     # PR_SET_NAME, PR_GET_NAME, PR_SVE_GET_VL, PR_SME_GET_VL, PR_SET_VMA (names memory)
     "prctl": _one_of(0, 15, 16, 51, 64, 0x53564D41),
@@ -485,7 +486,7 @@ _CHECKS: dict[str, _Code] = {
 
 
 class _Filter:
-    """A seccomp program and the places in it where the child writes its own pid."""
+    """A seccomp program, and where in it the child writes its own pid."""
 
     def __init__(self, program: list[_Instruction]) -> None:
         self._places = [8 * at + 4 for at, one in enumerate(program) if one[3] == _OWN_PID]
@@ -499,7 +500,7 @@ class _Filter:
 
     @classmethod
     def compiled(cls, machine: str, *, gpu: bool) -> "_Filter | None":
-        """The program for a machine, or None for one whose numbers are not known here."""
+        """The program for a machine, or None if its call numbers are not known here."""
         if machine not in _MACHINES:
             return None
         column, architecture = _MACHINES[machine]
@@ -540,7 +541,7 @@ def _search(ranges: list[tuple[int, _Code]]) -> list[_Instruction]:
         return list(ranges[0][1])
     middle = len(ranges) // 2
     below, above = _search(ranges[:middle]), _search(ranges[middle:])
-    if len(below) < 256:  # a conditional jump reaches no farther
+    if len(below) < 256:  # the farthest that a conditional jump reaches
         return [(_AT_LEAST, len(below), 0, ranges[middle][0]), *below, *above]
     far = (_JUMP, 0, 0, len(below))
     return [(_AT_LEAST, 0, 1, ranges[middle][0]), far, *below, *above]

@@ -1,4 +1,4 @@
-"""The global names of a stranger's source, which is read and not run."""
+"""The global names in a stranger's source, found without running it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from grader.run.worker.loader import without_magics
 
-LARGEST = 1 << 18  # characters of a file or a cell that are looked through
+LARGEST = 1 << 18  # characters of a file or cell; a longer one is not examined
 _COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
-ANY = "*"  # stands for names that nobody can tell
+ANY = "*"  # stands for names that cannot be determined
 _DEFINERS = frozenset({"exec", "eval", "globals", "locals", "vars"})
 _DEFINE_HERE = frozenset({"setattr", "__name__"})
 _STAR = re.compile(r"\bfrom\b[^\n;#]*\bimport[ \t\\\n]*\*")
@@ -18,10 +18,10 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:
-    """The global names that a cell defines, those it imports, and those it needs of others.
+    """The global names that a cell defines, those it imports, and those it needs from others.
 
-    What is not Python has none. ANY stands among them where a cell defines or imports names that
-    its text does not tell: by exec() and its like, and by `from module import *`.
+    A source that is not Python has none. They include ANY if a cell defines or imports names that
+    its text does not show: by exec() and the like, or by `from module import *`.
     """
     text = without_magics(cell)
     try:
@@ -34,9 +34,9 @@ def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def read_names(source: str) -> tuple[set[str], set[str], set[str]]:
-    """The same of Python; what is both defined and imported is in both.
+    """The same for valid Python; a name that is both defined and imported is in both.
 
-    Raises whatever Python's own reading does.
+    Raises whatever Python's parser raises.
     """
     top = symtable.symtable(source, "cell", "exec")
     symbols = top.get_symbols()
@@ -52,7 +52,7 @@ def read_names(source: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _named_on_the_way(top: symtable.SymbolTable) -> Iterator[str]:
-    """The global names that `:=` gives in comprehensions outside of functions."""
+    """The global names that `:=` binds in comprehensions outside functions."""
     pending = [top]
     for table in pending:
         pending += [inner for inner in table.get_children() if inner.get_name() in _COMPREHENSIONS]

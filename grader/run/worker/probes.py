@@ -1,4 +1,4 @@
-"""What a check may have done where the learner's code runs, beside calling it."""
+"""What a check may request in the learner's process besides calls."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 
 def defined(source: str, name: str) -> Any:
-    """What `name` stands for in this source, which is run as a module: pickle looks for it."""
+    """What `name` is in this source, which is run as a module so that pickle can find it."""
     module = sys.modules["given"] = ModuleType("given")
     exec(compile(source, "<given>", "exec", dont_inherit=True), vars(module))
     return vars(module)[name]
 
 
 def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`name(*args, **kwargs)` if `name` is a class of this source, else what `name` stands for."""
+    """`name(*args, **kwargs)` if `name` is a class of this source, else the object `name`."""
     found = defined(source, name)
     return found(*args, **kwargs) if isinstance(found, type) else found
 
@@ -28,13 +28,12 @@ def made(source: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any])
 def held_shapes(root: Any) -> list[tuple[int, ...]]:
     """The different shapes, sorted, of all tensors and arrays that `root` keeps alive.
 
-    Through attributes, its own and those of its class, containers, closures, hooks and gradients;
-    not through other classes or the globals of a module, and not through the graph of an autograd
-    function.
+    It follows attributes, its own and those of its class, containers, closures, hooks and
+    gradients, but not other classes, the globals of a module or the graph of an autograd function.
     """
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     shapes: set[tuple[int, ...]] = set()
-    seen: dict[int, Any] = {}  # which holds them, so that no other gets the same id
+    seen: dict[int, Any] = {}  # keeps them alive, so that no other object gets the same id
     pending = [root]
     for owner in type(root).__mro__:
         if owner.__module__.partition(".")[0] not in ("torch", "builtins"):
@@ -63,16 +62,16 @@ def held_shapes(root: Any) -> list[tuple[int, ...]]:
 def meter() -> AbstractContextManager[Any]:
     """A block that notes, as its `peak`, the most bytes that its tensors took at once.
 
-    `held` are those that they take now. The block may be entered again and goes on counting.
-    Counted is the storage of every tensor that an operation in the block makes, for as long as it
-    is alive; what an operation takes inside for a moment is not seen. So it is the same on every
+    `held` are the bytes that they take now. The block may be entered again and continues counting.
+    It counts the storage of every tensor that an operation in the block makes, for as long as the
+    storage lives, but not what an operation uses internally. So the count is the same on every
     machine.
     """
     meter: AbstractContextManager[Any] = _meter()()
     return meter
 
 
-@cache  # torch is imported by those who need it
+@cache  # only callers that need torch import it
 def _meter() -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -86,7 +85,7 @@ def _meter() -> Any:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            return False  # or the first operation imports torch's compiler: 1.4 s
+            return False  # otherwise the first operation imports torch's compiler: 1.4 s
 
         def __torch_dispatch__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None

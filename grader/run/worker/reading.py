@@ -1,6 +1,6 @@
-"""Looks through source that a stranger wrote, without running any of it.
+"""Examines source that a stranger wrote, without running any of it.
 
-That is done in a worker, for only there is it bounded: Python's own parser takes minutes and many
+A worker does that, because only there it is bounded: Python's own parser takes minutes and many
 gigabytes for some files of a few hundred kilobytes.
 """
 
@@ -19,13 +19,13 @@ from grader.run.worker.sameness import same_of
 
 _LINES_SHOWN = 8
 _LONGEST_LINE = 200
-_PARTS_CAP = 20  # of a dotted name
+_PARTS_CAP = 20  # of a dotted name, at most
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def look(about: dict[str, Any]) -> Any:
-    """What a request wants to know, as JSON data."""
+    """The answer to a request about sources, as JSON data."""
     if about["what"] == "names":
         return [names_of(source) for source in about["cells"]]
     if about["what"] == "place":
@@ -63,8 +63,8 @@ def edits_of(about: dict[str, Any]) -> Any:
 def place_of(sources: Iterable[tuple[str, str]], target: str) -> str:
     """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
 
-    The first of the sources, names and texts, that defines it counts. A body of a few lines is
-    quoted, of a longer one the lines that return.
+    The first source (a name and a text) that defines it counts. A body of a few lines is quoted; of
+    a longer one, the lines that return.
     """
     for name, text in sources:
         tree = _parsed(text)
@@ -84,7 +84,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> _Definition | None:
-    """The innermost of the definitions `names` that is there: a class without the method, say."""
+    """The innermost existing definition in the path `names`: the class if its method is missing."""
     for node in reversed(tree.body):
         if isinstance(node, _Definition) and node.name == names[0]:
             if isinstance(node, ast.ClassDef) and names[1:]:
@@ -108,7 +108,7 @@ def _words(source: str, text: str, definition: _Definition) -> str:
         for number in range(first, last + 1)
         if lines[number - 1].strip() and not lines[number - 1].lstrip().startswith("#")
     ]
-    if len(code) > _LINES_SHOWN:  # then only where its answers leave it
+    if len(code) > _LINES_SHOWN:  # a long body: only where it returns
         code = [
             node.lineno
             for statement in body
@@ -133,12 +133,12 @@ def forbidden_calls(
     forbidden: Sequence[str],
     is_notebook: bool,
 ) -> list[dict[str, Any]]:
-    """The calls of what is forbidden that the functions and classes `own` may reach, by name.
+    """The forbidden calls that the functions and classes `own` may reach, by name.
 
-    The first of each name, with its line. What only tries things out, as a cell does or an
-    `if __name__ == "__main__":`, is not reached, nor is a name in a comment, a string or an
-    annotation a call. Not gone into are the functions `others`, of other stages. What is called in
-    a roundabout way is not found here: who watches while it runs sees it.
+    It returns the first call of each name, with its line. Code that only tries things out, as a
+    cell or an `if __name__ == "__main__":` does, is not reached, and a name in a comment, a string
+    or an annotation is not a call. It does not enter the functions `others`, which belong to other
+    stages. It misses indirect calls; the watch at run time notices those.
     """
     texts = [
         (source, without_magics(text) if is_notebook and len(text) <= LARGEST else text)
@@ -157,7 +157,7 @@ def forbidden_calls(
 
 
 def _names_one(text: str, names: set[str]) -> bool:
-    """Whether one of the names is there, not only in a comment or a string."""
+    """Whether one of the names appears outside comments and strings."""
     tree = _parsed(text) if any(name in text for name in names) else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Attribute) and node.attr in names:
@@ -170,7 +170,7 @@ def _names_one(text: str, names: set[str]) -> bool:
 
 
 class _Meanings:
-    """Which forbidden name a dotted one stands for: two names may be of one thing."""
+    """The forbidden name that a dotted name stands for: two names may mean the same object."""
 
     def __init__(self, forbidden: Sequence[str]) -> None:
         self._things = {name: _thing(name) for name in forbidden}
@@ -185,7 +185,7 @@ class _Meanings:
 
 
 def _thing(dotted: str) -> object:
-    """What a dotted name stands for in this process; nothing is imported for it."""
+    """The object that a dotted name means in this process; nothing is imported for it."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
         thing: object = sys.modules.get(".".join(parts[:count]))
@@ -198,9 +198,9 @@ def _thing(dotted: str) -> object:
 
 @dataclass
 class _Names:
-    """What the names of a module mean, as far as its imports and aliases tell.
+    """What the names of a module mean, as far as its imports and aliases show.
 
-    `files` are the submission's, by the names that they are imported by.
+    `files` are the submission's, by the names under which they are imported.
     """
 
     files: frozenset[str] = frozenset()
@@ -209,7 +209,7 @@ class _Names:
     defined: set[str] = field(default_factory=set)
 
     def read(self, tree: ast.Module) -> None:
-        """Take down imports and definitions, wherever they are, and then what is another's name."""
+        """Collect all imports and definitions, and then the aliases."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -232,7 +232,7 @@ class _Names:
                             self.imported.setdefault(target.id, name)
 
     def is_in_a_file(self, node: ast.Attribute) -> bool:
-        """Whether it is an attribute of what one of the submission's files defines, or of it."""
+        """Whether it is an attribute of one of the submission's files, or of its definitions."""
         owner = node.value
         while isinstance(owner, ast.Attribute):
             owner = owner.value
@@ -240,7 +240,7 @@ class _Names:
         return name.partition(".")[0] in self.files
 
     def dotted(self, node: ast.expr) -> list[str]:
-        """What a name, or names joined by dots, may be in full; nothing where nobody knows."""
+        """The full names that a name, or names joined by dots, may mean; none if unknown."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < _PARTS_CAP:
             parts.append(node.attr)
@@ -257,7 +257,8 @@ class _Names:
 class _Unit:
     """A function, a method, the rest of a class, or a statement, and the names that it defines.
 
-    What is defined `within` a class has a dot before its name, by which alone nobody speaks of it.
+    A definition `within` a class has a dot before its name, because other code reaches it only as
+    an attribute.
     """
 
     source: str
@@ -270,7 +271,7 @@ class _Unit:
     within: str = ""
 
     def calls(self, meanings: _Meanings) -> Iterator[tuple[str, ast.expr]]:
-        """The forbidden calls in it; who derives from a class makes objects of it."""
+        """The forbidden calls in it; deriving from a class counts as a call of it."""
         targets = list(self.bases)
         for node in self._walk():
             if isinstance(node, ast.Call):
@@ -287,9 +288,9 @@ class _Unit:
                     name = name.rpartition(".")[0]  # a method of a class
 
     def mentions(self) -> set[str]:
-        """The names of others that it may reach: no variables of its own.
+        """The names of other units that it may reach, without its own variables.
 
-        An attribute may be a method, or what another of the submission's files defines.
+        An attribute may be a method, or a name in another of the submission's files.
         """
         attributes = [node for node in self._walk() if isinstance(node, ast.Attribute)]
         read = {f".{node.attr}" for node in attributes}
@@ -308,7 +309,7 @@ class _Unit:
         return read | own | named | {name.rpartition(".")[2] for name in imported}
 
     def frame(self, node: ast.expr) -> dict[str, Any]:
-        """Where the node is, as the frames of a traceback are told."""
+        """The place of the node, in the form of a traceback's frame."""
         text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else ""
         place = {"file": self.source, "line": node.lineno}
         return {**place, "function": self.function, "text": text[:_LONGEST_LINE]}
@@ -318,7 +319,7 @@ class _Unit:
 
 
 def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Unit]:
-    """The units of the files, or of the cells of a notebook, whose names are the same."""
+    """The units of the files, or of the cells of a notebook, which share their names."""
     trees = []
     texts = list(texts)
     files = frozenset(source.partition("/")[0].removesuffix(".py") for source, _ in texts)
@@ -331,7 +332,7 @@ def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Uni
             trees.append((source, text.split("\n"), names, tree))
     for source, lines, names, tree in trees:
         pending: list[ast.stmt] = list(tree.body)
-        for node in pending:  # what stands in a block comes after the rest
+        for node in pending:  # the contents of a block come after the rest
             if isinstance(node, _FUNCTIONS):
                 own = frozenset([node.name])
                 yield _Unit(source, lines, names, own, (node,), (), node.name)
@@ -350,7 +351,7 @@ _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 
 def _asks_whether_it_is_run(node: ast.stmt) -> bool:
-    """Whether it is `if __name__ == "__main__":`, which it never is here."""
+    """Whether it is `if __name__ == "__main__":`, which is never true here."""
     test = ast.walk(node.test) if isinstance(node, ast.If) else ()
     return any(isinstance(each, ast.Name) and each.id == "__name__" for each in test)
 
@@ -364,7 +365,7 @@ def _stored(node: ast.stmt) -> Iterator[str]:
 def _units_of_class(
     source: str, lines: list[str], names: _Names, node: ast.ClassDef
 ) -> Iterator[_Unit]:
-    """The class without its methods, and the methods: those that nobody names belong to it."""
+    """The class, with `forward` and special methods, and each of its other methods."""
     rest: list[ast.AST] = [*node.decorator_list, *node.keywords]
     own = frozenset([node.name])
     for part in node.body:
@@ -379,7 +380,7 @@ def _units_of_class(
 
 
 def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterator[_Unit]:
-    """The units that the names `own` may lead to, not through those of `others`."""
+    """The units that the names `own` may lead to, without passing through `others`."""
     definers: dict[str, list[_Unit]] = {}
     for unit in units:
         is_others = unit.within in others or unit.defines & others

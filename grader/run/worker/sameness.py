@@ -1,11 +1,11 @@
-"""Which answers are the same code: a stage's code by a digest, where nothing else can have a say.
+"""Finds answers that are the same code: a digest of a stage's code that nothing else can affect.
 
-Two submissions whose digests of a stage agree do the same in that stage's checks. So a digest is
-given only where that can be read off the source: where no part of the submission, run or called,
-can reach beyond its own values, to another module's or to Python's own. In a notebook, where other
-cells run in the same process, a stage's own cells must keep no state either, and the other cells
-may only call what these define. Whatever is out of the ordinary has no digest, and neither has what
-cannot be read: a failure to read code says nothing of what it does.
+Two submissions with the same digest of a stage behave the same in that stage's checks. So code gets
+a digest only if its source shows that no part of the submission, when imported or called, can reach
+beyond its own values: into another module or Python itself. In a notebook, where other cells run in
+the same process, a stage's own cells must also keep no state, and the other cells may only call
+what these define. Unusual code gets no digest, and neither does code that cannot be parsed: a parse
+error says nothing about what the code does.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 from grader.run.worker.loader import without_magics
 from grader.run.worker.names import LARGEST, read_names
 
-_KNOWN = 1000  # sources that are remembered
-_SHORT = 1 << 14  # characters of one that is
-_PARTS_CAP = 200  # files or cells of a submission
-# Modules that keep no state which one answer could leave to another.
+_KNOWN = 1000  # sources to remember
+_SHORT = 1 << 14  # characters of a source to remember
+_PARTS_CAP = 200  # files or cells of a submission, at most
+# Modules that keep no state by which one answer could affect another.
 _PLAIN_MODULES = frozenset(
     {
         *("__future__", "collections", "copy", "dataclasses", "functools", "itertools", "math"),
@@ -43,8 +43,8 @@ _PLAIN_BUILTINS = frozenset(
         *("Ellipsis", "NotImplemented", "__name__", "display", "grade_here"),
     }
 )
-# Attributes of libraries by which something is changed for everybody, by which text becomes code,
-# or that lead out of them.
+# Attributes of libraries that change something for all code, that run text as code,
+# or that give access to other modules.
 _WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
 _WIDE = frozenset(
     {
@@ -60,14 +60,16 @@ _WIDE = frozenset(
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _UNUSUAL = (ast.Global, ast.Await, ast.AsyncFor, ast.AsyncFunctionDef, ast.AsyncWith)
 _YIELDS = (ast.Yield, ast.YieldFrom)
-_OWN_DUNDERS = frozenset({"__all__", "__slots__"})  # the special names that code may bind
-_OF_CLASSES = frozenset({"__class_getitem__", "__init_subclass__", "__new__"})  # have a class first
-_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # of nothing but `self`
+_OWN_DUNDERS = frozenset({"__all__", "__slots__"})  # special names that code may bind
+_OF_CLASSES = frozenset(
+    {"__class_getitem__", "__init_subclass__", "__new__"}
+)  # their first argument is a class
+_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # only with `self` as the first argument
 _DECORATORS = frozenset({"classmethod", "dataclass", "property", "staticmethod"})
 _HARMLESS_CALLS = frozenset(
     {*("complex", "display", "float", "grade_here", "int", "namedtuple", "partial", "print")}
 )
-# What these two lists speak of where it is imported; nobody may give their names another meaning.
+# What the names in these two lists must mean if imported; code may not give them another meaning.
 _MEANT = {
     "dataclass": "dataclasses:dataclass",
     "namedtuple": "collections:namedtuple",
@@ -84,10 +86,10 @@ _WORD = re.compile(r"[^\W\d]\w*")
 def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
     """The digest of a stage's code and the sources that hold it, for the stages that have one.
 
-    `sources` are names and texts of the files or cells, `kind` says what they are: "cells", "files"
-    of a folder or one that is a "script". `stages` has for each slug the names that it asks for,
-    the file that they are in, if it is no notebook, and the names that are forbidden. `modules` are
-    those that the course's answers are written with.
+    `sources` are names and texts of the files or cells; `kind` is "cells", "files" of a folder or a
+    "script". `stages` holds for each slug the names that it asks for, the file that they are in
+    (unless it is a notebook), and the forbidden names. `modules` are those that the course's
+    solutions import.
     """
     kind, sources = about["kind"], about["sources"]
     is_notebook = kind == "cells"
@@ -108,7 +110,7 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
         forbidden = {name.rpartition(".")[2] for name in stage["forbidden"]}
         needed = whole.needed(stage["names"], stage["file"])
         if needed and not any(part.mentions & forbidden for part in parts.values()):
-            # A file is called by its name, and does not run as a cell does.
+            # A file is imported by its name; a cell is not.
             named = [(parts[name].dump, "" if is_notebook else name) for name in needed[1:]]
             found[slug] = _digest(repr([kind, parts[needed[0]].dump, *named])), needed
     return found
@@ -116,17 +118,15 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
 
 @dataclass(frozen=True)
 class _Part:
-    """A file or a cell: the global names that it binds itself, imports, and needs of others.
+    """A file or a cell: the global names that it binds itself, imports, and needs from others.
 
-    `hinted` are those that its annotations speak of, be it in a text.
-
-    `imported` says what an imported name stands for, `modules` are all names that are imported, in
-    full, and `mentions` all names that its code speaks of. `fills` are the names whose items are
-    assigned to, `pries` those whose private attributes are read, and `uses` those that are spoken
-    of in any other way than by calling them. `stores` are the methods that change their `self`, and
-    `asks` the attributes that are asked of anything but a `self`. It `is_plain` if nothing else in
-    it is out of the ordinary, and `is_still` if running it does no more than define what keeps no
-    state. Its `dump` is its syntax tree as text.
+    `hinted` are the names in its annotations, even those in strings. `imported` says what an
+    imported name means, `modules` are the full names of all imports, and `mentions` all names in
+    its code. `fills` are the names whose items are assigned to, `pries` those whose private
+    attributes are read, and `uses` those that are used in any other way than by calling them.
+    `stores` are the methods that change their `self`, and `asks` the attributes read from anything
+    but a `self`. It `is_plain` if nothing else in it is unusual, and `is_still` if running it only
+    defines things that keep no state. Its `dump` is its syntax tree as text.
     """
 
     dump: str
@@ -146,12 +146,12 @@ class _Part:
 
 
 def _part(text: str, is_notebook: bool) -> _Part | None:
-    """What a source is; of a short one it is remembered."""
+    """The facts about a source; those of a short one are cached."""
     return (_known_part if len(text) <= _SHORT else _read_part)(text, is_notebook)
 
 
 def _read_part(text: str, is_notebook: bool) -> _Part | None:
-    """What a source is; None where it cannot be read, for whatever reason."""
+    """The facts about a source; None if it cannot be parsed for whatever reason."""
     if is_notebook:
         text = without_magics(text)
     try:
@@ -165,7 +165,7 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
             dump=ast.dump(tree),
             is_plain=finder.is_plain
             and not (own & imported or any(map(_is_magic, own)))
-            # What one cell imports from __future__ holds for the cells after it.
+            # A cell's imports from __future__ also affect the cells after it.
             and not (is_notebook and "__future__" in finder.mentions),
             is_still=all(map(_is_still_statement, tree.body)),
             own=frozenset(own),
@@ -180,16 +180,16 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
             stores=frozenset(finder.stores),
             asks=frozenset(finder.asks),
         )
-    except Exception:  # noqa: BLE001 - Python's own reading fails in many ways
+    except Exception:  # noqa: BLE001 - Python's parser fails in many ways
         return None
 
 
-# Many hand in the same, beginning with what they were given.
+# Many submissions share sources, above all the unchanged stubs.
 _known_part = lru_cache(maxsize=_KNOWN)(_read_part)
 
 
 def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
-    """Whether nothing in the parts, which share their names, reaches what is not their own."""
+    """Whether these parts, which share their names, reach nothing but their own values."""
     imported = {name for part in parts for name in part.imported}
     own = {name for part in parts for name in part.own}
     bound = own | imported
@@ -208,7 +208,7 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
 
 
 def _digest(text: str) -> str:
-    """A whole digest: two answers that share 64 bits of one can be made in minutes."""
+    """The whole SHA-256: two answers that share 64 bits of one can be made in minutes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -230,7 +230,7 @@ def _stored_outside(tree: ast.Module) -> set[str]:
 
 
 def _meanings(tree: ast.Module) -> dict[str, str]:
-    """What each imported name stands for. Raises ValueError for one that has two meanings."""
+    """What each imported name means. Raises ValueError if a name has two meanings."""
     meanings: dict[str, list[str]] = {}
     for node in _outside(tree):
         if isinstance(node, ast.Import):
@@ -259,7 +259,7 @@ class _Notebook:
         self.is_plain = _are_plain(list(parts.values()), modules)
 
     def needed(self, names: Sequence[str], file: str) -> list[str]:
-        """The cells that bind the names, and what these need; none where two disagree on a name."""
+        """The cells that bind the names, and what these need; none if two cells bind one name."""
         wanted = list(names)
         asked: set[str] = set()
         taken: set[str] = set()
@@ -270,7 +270,7 @@ class _Notebook:
             binding = self._binding.get(name, [])
             meanings = {self._parts[cell].imported.get(name) for cell in binding}
             if len(binding) > 1 and (None in meanings or len(meanings) > 1):
-                return []  # which one counts depends on when it is asked for
+                return []  # which one counts depends on the order of running
             if name in names and None not in meanings:
                 return []
             if binding and not taken & set(binding):
@@ -278,11 +278,11 @@ class _Notebook:
                 part = self._parts[binding[0]]
                 wanted += sorted({*part.own, *part.imported, *part.needed, *part.hinted})
         if not all(self._parts[cell].is_still for cell in taken):
-            return []  # what it keeps may change when another cell calls it
+            return []  # its state may change when another cell calls it
         own = {name for cell in taken for name in self._parts[cell].own}
         others = (part for cell, part in self._parts.items() if cell not in taken)
         if any(part.uses & own for part in others):
-            return []  # it may change what they stand for
+            return []  # it may change what the names mean
         return [cell for cell in self._parts if cell in taken]
 
 
@@ -297,13 +297,13 @@ class _Files:
         self.is_plain = (
             all(_are_plain([part], known) for part in parts.values())
             and not any(part.asks & stores for part in parts.values())
-            # Of a package, or of a name that a library has too, who knows which one is imported?
+            # With packages, or with a library's name, it is unclear which file an import finds.
             and not any("/" in file for file in parts)
             and (modules | sys.stdlib_module_names).isdisjoint(stems)
         )
 
     def needed(self, names: Sequence[str], file: str) -> list[str]:
-        """The file, and those that it imports."""
+        """The file, and those that it imports, directly or not."""
         if file not in self._parts or not self._parts[file].own.issuperset(names):
             return []
         files = [file]
@@ -313,11 +313,11 @@ class _Files:
         return files
 
 
-# --- what reaches no further than its own values -------------------------------------------------
+# --- code that reaches only its own values -------------------------------------------------------
 
 
 class _Finder:
-    """Finds in a source what is out of the ordinary."""
+    """Finds whatever is unusual in a source."""
 
     def __init__(self) -> None:
         self.is_plain = True
@@ -330,7 +330,7 @@ class _Finder:
         self.asks: set[str] = set()
 
     def look_through(self, tree: ast.Module) -> None:
-        """Find it all."""
+        """Collect everything."""
         outside = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
         every = list(ast.walk(tree))
         on_self = {
@@ -344,9 +344,9 @@ class _Finder:
         withs = any(isinstance(node, ast.With) for node in every)
         self.is_plain = _has_only_usual_self(every) and not (
             any(isinstance(node, _UNUSUAL) for node in every)
-            # What a generator has entered stays so as long as nobody asks it to go on.
+            # A block that a generator has entered stays open until the generator goes on.
             or (withs and any(isinstance(node, _YIELDS) for node in every))
-            # A loop in a cell may never come to its end.
+            # A loop in a cell may never end.
             or any(isinstance(node, ast.While) for each in outside for node in ast.walk(each))
         )
         for node in every:
@@ -359,7 +359,7 @@ class _Finder:
             elif isinstance(node, ast.Attribute):
                 self._attribute(node)
             if "dataclass" in (getattr(node, "id", ""), getattr(node, "attr", "")):
-                self.is_plain &= id(node) in decorators  # it changes the class that it is given
+                self.is_plain &= id(node) in decorators  # it changes the class that it decorates
             if isinstance(node, ast.MatchClass):
                 for name in node.kwd_attrs:
                     self._attribute(ast.Attribute(node.cls, name, ast.Load()))
@@ -381,7 +381,7 @@ class _Finder:
 
     def _name(self, node: ast.Name, *, is_harmless: bool) -> None:
         self.mentions.add(node.id)
-        self.asks.add(node.id)  # in its class a method is a function like any other
+        self.asks.add(node.id)  # inside its class a method is a plain name
         if not isinstance(node.ctx, ast.Load):
             self.is_plain &= not _is_magic(node.id)
         elif not is_harmless:
@@ -393,14 +393,14 @@ class _Finder:
         self.mentions.add(node.attr)
         if not (_is_self(owner) or is_super):
             self.asks.add(node.attr)
-        # Of anything but `self` nobody knows whose it is.
+        # Only the attributes of `self` certainly belong to the code itself.
         self.is_plain &= isinstance(node.ctx, ast.Load) or _root(node) == "self"
         if not node.attr.startswith("_"):
             self.is_plain &= not _is_wide(node.attr) and not _may_format(node)
         elif isinstance(owner, ast.Name) and not node.attr.startswith("__"):
             if owner.id not in ("self", "cls"):
                 self.pries.add(owner.id)
-        else:  # but `super().__init__`
+        else:  # only `super().__init__` is allowed
             self.is_plain &= is_super and node.attr == "__init__"
 
     def _class(self, node: ast.ClassDef) -> None:
@@ -419,7 +419,7 @@ def _called(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _decorators(node: ast.AST) -> Iterator[ast.expr]:
-    """What decorates a new function or class, with no more said than by keywords."""
+    """What decorates a new function or class, plain or with keywords only."""
     for each in getattr(node, "decorator_list", ()):
         if not isinstance(each, ast.Call):
             yield each
@@ -437,13 +437,13 @@ def _stores(node: ast.AST) -> bool:
 
 
 def _may_format(node: ast.Attribute) -> bool:
-    """Whether it is a text's `format` that may ask for attributes by the text."""
+    """Whether it may be a string's `format`, which reads attributes named in the string."""
     text = node.value.value if isinstance(node.value, ast.Constant) else "__"
     return node.attr in ("format", "format_map") and "__" in str(text)
 
 
 def _in_annotations(tree: ast.Module) -> Iterator[str]:
-    """The names in annotations, be they texts: a dataclass looks some of them up."""
+    """The names in annotations, also in strings, because a dataclass looks some of them up."""
     for node in ast.walk(tree):
         for told in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             for each in ast.walk(told) if told is not None else ():
@@ -463,12 +463,12 @@ def _is_wide(name: str) -> bool:
 
 
 def _is_magic(name: str) -> bool:
-    """Whether to bind a name may change what Python itself does, or to what class it belongs."""
+    """Whether binding the name may change what Python does, or an object's class."""
     return name.startswith("__") and name not in _OWN_DUNDERS
 
 
 def _is_plain_builtin(name: str) -> bool:
-    """Whether a name that nobody binds is harmless; one that is not there is."""
+    """Whether an unbound name is harmless; so is one that does not exist."""
     known = getattr(builtins, name, None)
     is_error = isinstance(known, type) and issubclass(known, Exception)
     is_there = known is not None or name.startswith("__")
@@ -484,7 +484,7 @@ def _is_name(node: ast.AST, name: str) -> bool:
 
 
 def _usual_methods(nodes: Sequence[ast.AST]) -> Iterator[ast.FunctionDef]:
-    """The methods that Python calls with an object of their class, and nobody with a class."""
+    """The methods that Python calls with an object of their class, and no code with a class."""
     for node in nodes:
         for method in node.body if isinstance(node, ast.ClassDef) else ():
             if not isinstance(method, ast.FunctionDef) or method.name in _OF_CLASSES:
@@ -504,7 +504,7 @@ def _usual_supers(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
 
 
 def _has_only_usual_self(nodes: Sequence[ast.AST]) -> bool:
-    """Whether `self` is nothing but the first argument of methods, and no class."""
+    """Whether `self` is always the first argument of methods, and never a class."""
     usual = {id(arg) for method in _usual_methods(nodes) for arg in method.args.args[:1]}
     return not any(
         (isinstance(node, ast.arg) and node.arg == "self" and id(node) not in usual)
@@ -515,17 +515,17 @@ def _has_only_usual_self(nodes: Sequence[ast.AST]) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """The name that attributes and items are of."""
+    """The name that attributes and items belong to."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-# --- what keeps no state -------------------------------------------------------------------------
+# --- code that keeps no state --------------------------------------------------------------------
 
 
 def _is_still_statement(node: ast.stmt) -> bool:
-    """Whether running it does no more than define what keeps no state."""
+    """Whether running it only defines things that keep no state."""
     if isinstance(node, (*_IMPORTS, ast.Pass)):
         return True
     if isinstance(node, ast.FunctionDef):
@@ -534,7 +534,7 @@ def _is_still_statement(node: ast.stmt) -> bool:
         inside = all(map(_is_still_statement, node.body)) and all(map(_is_still, node.bases))
         return inside and _has_still_decorators(node)
     if isinstance(node, ast.If) and not node.orelse:
-        return ast.dump(node.test) == _MAIN  # a submission's module has another name
+        return ast.dump(node.test) == _MAIN  # a submission's module is never called __main__
     if isinstance(node, ast.Assign):
         are_names = all(isinstance(target, ast.Name) for target in node.targets)
         return are_names and _is_still(node.value)
@@ -544,7 +544,7 @@ def _is_still_statement(node: ast.stmt) -> bool:
 
 
 def _has_still_decorators(node: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Whether it is decorated by nothing, or by what keeps nothing of it."""
+    """Whether it has no decorators, or only some that keep nothing."""
     for each in node.decorator_list:
         call = each if isinstance(each, ast.Call) else ast.Call(each, [], [])
         if not (isinstance(call.func, ast.Name) and call.func.id in _DECORATORS):
@@ -559,7 +559,7 @@ def _has_still_defaults(arguments: ast.arguments) -> bool:
 
 
 def _is_still(node: ast.AST) -> bool:
-    """Whether it is a value that nobody can change; what is called makes no other."""
+    """Whether it is an unchangeable value, or a call that makes one."""
     if isinstance(node, ast.Call):
         is_harmless = isinstance(node.func, ast.Name) and node.func.id in _HARMLESS_CALLS
         return is_harmless and all(map(_is_still, [*node.args, *node.keywords]))

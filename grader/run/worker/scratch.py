@@ -1,4 +1,4 @@
-"""A worker's scratch folder: whether it has grown too large, and how it is removed."""
+"""A worker's scratch folder: whether it has grown too large, and how to remove it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-OWNER = ".grade-scratch-owner"  # a file that a run keeps locked, in the folder of its workers'
-_ENTRIES_CAP = 5000  # files and folders in one scratch folder
-_PATH_CAP = 500  # characters below it: looking into deep folders takes long
+OWNER = ".grade-scratch-owner"  # the file that a run keeps locked in its folder
+_ENTRIES_CAP = 5000  # files and folders in one scratch folder, at most
+_PATH_CAP = 500  # characters of a path below it: reading deep folders is slow
 
 
 def is_overfull(root: str, size: int) -> bool:
-    """Whether what lies in the folder takes more than `size` bytes, or is too much to look at.
+    """Whether the folder's contents take more than `size` bytes, or are too many to count.
 
-    Strangers fill it meanwhile. A folder that closes itself is opened; one that stays closed is too
-    much.
+    Strangers' code may fill it meanwhile. A folder without permissions is opened; one that stays
+    closed counts as too much.
     """
     left, entries, longest = size, 0, len(root) + _PATH_CAP
     pending = [root]
@@ -40,23 +40,23 @@ def is_overfull(root: str, size: int) -> bool:
 
 
 def _taken(entry: os.DirEntry[str]) -> int:
-    """The bytes that a file takes on the disk: of one with holes only what was written."""
+    """The bytes that a file takes on the disk; holes in it take none."""
     return 512 * entry.stat(follow_symlinks=False).st_blocks
 
 
 def open_up(folder: str) -> None:
-    """Let this user list and change a folder of theirs, whatever mode strangers have given it."""
+    """Give this user access to a folder of theirs, whatever mode the code has set."""
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         with suppress(OSError):
             os.chmod(folder, 0o700)
 
 
 def remove_tree(root: str, last: str | None = None) -> OSError | None:
-    """Remove a folder that strangers have filled, however deep, and all of it that can be removed.
+    """Remove a folder that strangers' code has filled, however deep, as far as possible.
 
-    Returns the first refusal if something is left. The file `last` in it is removed after all else,
-    and stays with what is left. A folder found inside is first moved up into the root, under a name
-    that nobody could foresee: no path grows long and nothing recurses.
+    Returns the first refusal if something is left. The file `last` is removed after everything
+    else, and stays if something is left. A folder found inside is first moved up into the root,
+    under an unpredictable name, so that no path grows long and nothing recurses.
     """
     refusals: list[OSError] = []
     unforeseen = os.urandom(8).hex()
@@ -70,12 +70,12 @@ def remove_tree(root: str, last: str | None = None) -> OSError | None:
                 if not entry.is_dir(follow_symlinks=False):
                     os.unlink(entry.path)
                     continue
-                open_up(entry.path)  # whoever moves a folder must be allowed to write in it
+                open_up(entry.path)  # moving a folder requires the right to write in it
                 moved = os.path.join(root, f"{unforeseen}.{len(pending)}")
                 try:
                     os.rename(entry.path, moved)
                 except OSError:
-                    moved = entry.path  # it is emptied where it is
+                    moved = entry.path  # it could not be moved: empty it in its place
                 pending.append(moved)
     for folder in reversed(pending[1:]):
         with _noting(refusals):
@@ -95,7 +95,7 @@ def _listed(folder: str, refusals: list[OSError]) -> list[os.DirEntry[str]]:
 
 @contextmanager
 def _noting(refusals: list[OSError]) -> Iterator[None]:
-    """Go on after a refusal and take a note of it; what is gone already is none."""
+    """Continue after a refusal and note it; a missing file is no refusal."""
     try:
         yield
     except FileNotFoundError:

@@ -1,15 +1,16 @@
-"""The isolated interpreter: imports the course's libraries once, then forks one worker a stage.
+"""The isolated interpreter: imports the course's libraries once, then forks one worker per stage.
 
-It never runs a line of the learner's: only the forked (or, where there is no fork, the handed-over)
-worker does, after the lock. Requests on the control socket:
+It never runs a line of the learner's code: only a worker does, after the lock. A worker is a forked
+process or, on systems without fork, this process once it has stopped being the server. Requests on
+the control socket:
 
     {"op": "start", "tests": bool, "measured": bool, ...}  with a socket attached: fork a worker
-        that serves on it, with pytest at hand if it is to run tests, and keeping no freed memory
+        that serves on it, with pytest loaded if it is to run tests, and keeping no freed memory
         if it is to be measured -> {"pid": int}
     {"op": "end", "pid": int, "grace": seconds}: end that worker
-        -> {"status": wait status or null, "why": what it was stopped for, "files" or "threads",
-            "seconds": the processor time that it used}
-    {"op": "copy"}  with a socket attached: fork another interpreter, which answers that one
+        -> {"status": wait status or null, "why": the reason why it was stopped, "files" or
+            "threads", "seconds": the CPU time that it used}
+    {"op": "copy"}  with a socket attached: fork another interpreter, which answers on that socket
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
 from grader.run.worker.bridge import Caller
-from grader.run.worker.forbidden import Watch
+from grader.run.worker.forbidden import CallWatch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, prepare, python_environment
 from grader.run.worker.reading import look
@@ -40,11 +41,11 @@ from grader.run.worker.scratch import OWNER, is_overfull, remove_tree
 from grader.run.worker.trying import tried
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame, WireError
 
-_LOOK_SECONDS = 0.02  # between two looks at what the workers take
-_LATER_SECONDS = 0.1  # and when the last one has been there for a while
+_LOOK_SECONDS = 0.02  # seconds between two looks at what the workers use
+_LATER_SECONDS = 0.1  # the same, when the last worker is no longer new
 _A_WHILE = 5.0
-_THREADS_CAP = 1000  # of one worker; those of usual stacks find no memory long before
-_PRINT_CAP = 20_000  # characters that a worker keeps of what the learner's code prints
+_THREADS_CAP = 1000  # of one worker; with usual stacks the memory runs out long before
+_PRINT_CAP = 20_000  # characters of the learner's output to keep
 
 
 class Tap(io.TextIOBase):
@@ -56,11 +57,11 @@ class Tap(io.TextIOBase):
         self._dropped = 0
 
     def writable(self) -> bool:
-        """Always: print needs it."""
+        """Always true, because print needs it."""
         return True
 
     def write(self, text: str) -> int:
-        """Keep as much of `text` as there is room for."""
+        """Keep as much of `text` as fits."""
         kept = text[: self._room]
         if kept:
             self._parts.append(kept)
@@ -69,7 +70,7 @@ class Tap(io.TextIOBase):
         return len(text)
 
     def drain(self) -> str:
-        """What came since the last call."""
+        """The text since the last call."""
         text = "".join(self._parts)
         self._parts.clear()
         if self._dropped:
@@ -78,7 +79,7 @@ class Tap(io.TextIOBase):
         return text
 
 
-class Worker:
+class StageServer:
     """Serves one stage of one submission on a channel."""
 
     def __init__(self, channel: Channel) -> None:
@@ -87,7 +88,7 @@ class Worker:
         self._namespace: Callable[[str], Any] = self._unknown
         self._loader: Loader | None = None
         self._bench = Bench(self._find, self._line)
-        self._watch = Watch(self._line)
+        self._watch = CallWatch(self._line)
 
     def serve(self) -> None:
         """Answer requests until the other side closes."""
@@ -104,7 +105,7 @@ class Worker:
                 reply.aside = {**reply.aside, "printed": printed}
             try:
                 self._channel.send(reply)
-            except WireError as error:  # too many values: nothing was sent yet
+            except WireError as error:  # too many values: nothing has been sent yet
                 self._channel.send(Frame({"error": describe(error)}))
 
     def _warning(
@@ -115,7 +116,7 @@ class Worker:
         lineno: int,
         line: str | None = None,
     ) -> str:
-        """A warning as the learner sees it: the place is told where it is a line of theirs."""
+        """A warning as the learner sees it: with the place if it is a line of theirs."""
         text = self._line(filename, lineno)
         place = "" if text is None else f"{filename}, line {lineno}: "
         return f"{place}{category.__name__}: {message}\n"
@@ -137,7 +138,7 @@ class Worker:
         return reply
 
     def _load(self, header: dict[str, Any]) -> Frame:
-        """Import the learner's code for one stage; reply with what is defined and what is not."""
+        """Import the learner's code for one stage; reply which names are defined and missing."""
         if self._loader is not None:
             self._loader.remove()
         self._bench.reset()
@@ -158,7 +159,7 @@ class Worker:
                     header["aliases"],
                     only_definitions=header["only_definitions"],
                 )
-        except BaseException as error:  # noqa: BLE001 - sys.exit while importing is an answer too
+        except BaseException as error:  # noqa: BLE001 - sys.exit during the import is an answer too
             return Frame({"error": describe(error, loader.line)})
         fixture = header.get("fixture")
         self._namespace = lambda name: module if name == fixture else getattr(module, name)
@@ -206,7 +207,7 @@ class Worker:
 
 
 def _builtin_error(error: dict[str, Any]) -> Exception:
-    """The exception to raise in the learner's code from an answered function's error."""
+    """The exception to raise in the learner's code for an error of an answered function."""
     known = {kind.__name__: kind for kind in (ValueError, TypeError, RuntimeError, IndexError)}
     for base in error.get("bases", []):
         if base in known:
@@ -215,24 +216,24 @@ def _builtin_error(error: dict[str, Any]) -> Exception:
 
 
 def serve(control: socket.socket, setup: dict[str, Any]) -> None:
-    """Import what the course needs and answer the control socket until it closes.
+    """Import the course's libraries and answer the control socket until it closes.
 
-    Without fork, the first start request turns this very process into the worker, and the control
-    socket into its channel. What this machine does not lock is said with "ready", before any
-    submission is there.
+    Without fork, the first start request turns this process into the worker, and the control socket
+    into its channel. The "ready" message names what this machine does not lock, before any
+    submission arrives.
     """
     channel = Channel(control)
     sys.path[:] = setup["path"]
-    gc.disable()  # a tenth of the time that torch takes to import goes to looking for garbage
+    gc.disable()  # garbage collection would take a tenth of the time of importing torch
     try:
         for name in setup["preload"]:
             importlib.import_module(name)
         if "torch" in sys.modules:
             _warm_torch()
-        seed_all(0)  # numpy loads its generators when they are first asked for
+        seed_all(0)  # numpy loads its generators on first use
         lock = prepare(_policy(setup))
         missing = _missing_layers(lock, setup, control)
-    except Exception as error:  # noqa: BLE001 - whatever an import may raise, the checker tells
+    except Exception as error:  # noqa: BLE001 - the checker reports whatever an import raises
         channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
         return
     server = _Server(control, setup, lock, missing)
@@ -259,10 +260,10 @@ def _policy(setup: dict[str, Any]) -> Policy:
 
 
 def _missing_layers(lock: Lock, setup: dict[str, Any], control: socket.socket) -> tuple[str, ...]:
-    """What a lock cannot apply here: a child that never runs a submission tries it.
+    """What a lock cannot apply on this machine, tried in a child that never runs a submission.
 
-    Without fork this process locks itself, and nobody watches it. Raises OSError if the child does
-    not say how it went.
+    Without fork this process is the one that locks itself, and no server watches it. Raises OSError
+    if the child does not report.
     """
     scratch = setup["scratch_root"]
     if not setup["fork"]:
@@ -285,7 +286,7 @@ def _missing_layers(lock: Lock, setup: dict[str, Any], control: socket.socket) -
 
 
 class _Server:
-    """Forks the workers, stops those that take too much, and cleans up when nobody is left to."""
+    """Forks the workers, stops those that use too much, and cleans up if the parent is gone."""
 
     def __init__(
         self, control: socket.socket, setup: dict[str, Any], lock: Lock, missing: tuple[str, ...]
@@ -296,7 +297,7 @@ class _Server:
         self._lock = lock
         self._missing = missing
         self._is_copy = False
-        self._scratch: dict[int, str] = {}  # of the workers that there are, by pid
+        self._scratch: dict[int, str] = {}  # of the live workers, by pid
         self._stopped: dict[int, str] = {}  # and why
         self._started = 0.0
         self._has_pytest = False
@@ -318,9 +319,9 @@ class _Server:
                 self._start(header["scratch"], tests=header["tests"], measured=header["measured"])
 
     def clean_up(self) -> None:
-        """Leave nothing behind: whoever would have told us to has been killed.
+        """Leave nothing behind: the process that would have asked for it has been killed.
 
-        Where we have become the worker there is nothing to be done: `_work` does not come back.
+        If this process has become the worker there is nothing to do: `_work` never returns.
         """
         for pid in self._scratch:
             _end(pid, 0.0)
@@ -329,7 +330,7 @@ class _Server:
             remove_tree(root, last=os.path.join(root, OWNER))
 
     def _watch(self) -> None:
-        """Until there is a request: stop workers that no limit of their own keeps in bounds."""
+        """Until a request arrives: stop workers that use too much of what no own limit bounds."""
         while self._scratch:
             is_new = time.monotonic() < self._started + _A_WHILE
             seconds = _LOOK_SECONDS if is_new else _LATER_SECONDS
@@ -340,21 +341,21 @@ class _Server:
                     why = _too_much(pid, scratch, self._setup["scratch_bytes"])
                     if why is not None:
                         self._stopped[pid] = why
-                        os.kill(pid, signal.SIGKILL)  # nobody else reaps it, so it is there
+                        os.kill(pid, signal.SIGKILL)  # only this process reaps it, so it exists
 
     def _start(self, scratch: str, *, tests: bool, measured: bool) -> None:
         if tests and not self._has_pytest:
-            tempfile.tempdir = scratch  # for this user the system's own may be read-only
+            tempfile.tempdir = scratch  # the system's own may be read-only for this user
             _warm_pytest()
             tempfile.tempdir = None
             self._has_pytest = True
         if not self._setup["fork"]:
             self._channel.send(Frame({"pid": os.getpid()}))
-            _work(self._control, scratch, lambda: True)  # it is locked already
+            _work(self._control, scratch, lambda: True)  # it has a lock already
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         pid = os.fork()
         if pid == 0:
-            self._forget()  # this frame is there for the learner's code to look at
+            self._forget()  # the learner's code can examine this frame
             if measured:
                 _give_back_at_once()
             keep = (0, 1, 2, descriptor)
@@ -371,25 +372,25 @@ class _Server:
     def _copy(self) -> None:
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         if os.fork() == 0:
-            os.dup2(descriptor, self._control.fileno())  # from here on it answers that one
+            os.dup2(descriptor, self._control.fileno())  # from now on it answers that socket
             self._lock.adopt()
             self._is_copy = True
             self._forget()
         os.close(descriptor)
 
     def _forget(self) -> None:
-        """What another process's workers are up to is no business of this one."""
+        """Drop the state of another process's workers."""
         self._scratch.clear()
         self._stopped.clear()
         self._started = 0.0
 
 
 def _too_much(pid: int, scratch: str, size: int) -> str | None:
-    """What a worker has too much of: "files", "threads" or nothing."""
+    """What a worker has too much of: "files", "threads" or ""."""
     if is_overfull(scratch, size):
         return "files"
     try:
-        # A folder has a link for each one in it, and two of its own.
+        # A folder has one link for each folder in it, and two of its own.
         threads = os.stat(f"/proc/{pid}/task").st_nlink - 2
     except OSError:
         return None
@@ -399,9 +400,9 @@ def _too_much(pid: int, scratch: str, size: int) -> str | None:
 def _give_back_at_once() -> None:
     """Have the C library return freed memory of a page or more to the system at once.
 
-    Otherwise it keeps much of it, and the size of the process says little about what is in use.
+    Otherwise it keeps most of it, and the size of the process says little about what is in use.
     """
-    with suppress(AttributeError):  # not every C library has it
+    with suppress(AttributeError):  # some C libraries lack it
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _PAGE)
 
 
@@ -409,16 +410,16 @@ _M_MMAP_THRESHOLD, _PAGE = -3, 4096
 
 
 def _work(connection: socket.socket, scratch: str, lock: Callable[[], bool]) -> NoReturn:
-    """Become the worker: lock the process, serve, and end with no clean-up.
+    """Become the worker: lock the process, serve, and end without clean-up.
 
-    Nothing is served unless `lock` says that the process is locked as the checker was told.
+    It serves only if the result of `lock` is what the checker was told.
     """
     try:
         os.chdir(scratch)
         os.environ["TMPDIR"] = tempfile.tempdir = scratch
         if lock():
             channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
-            Worker(channel).serve()
+            StageServer(channel).serve()
     finally:
         os._exit(0)
 
@@ -426,7 +427,7 @@ def _work(connection: socket.socket, scratch: str, lock: Callable[[], bool]) -> 
 def _end(pid: int, grace: float) -> tuple[int | None, float]:
     """Reap a worker, killing it unless it ends by itself within `grace` seconds.
 
-    Returns its wait status, None if it was reaped already, and its seconds of processor time.
+    Returns its wait status, None if it was reaped before, and its seconds of CPU time.
     """
     end = time.monotonic() + grace
     try:
@@ -443,9 +444,9 @@ def _end(pid: int, grace: float) -> tuple[int | None, float]:
 
 
 class _Unasked(set[str]):
-    """The modules that torch imports when they are looked for, without those of its compiler.
+    """The modules that torch imports when code asks for them, except those of its compiler.
 
-    That one must be imported by name: then it looks for itself.
+    The compiler must be imported by name: then it searches for itself.
     """
 
     def __contains__(self, name: object) -> bool:
@@ -456,14 +457,14 @@ class _Unasked(set[str]):
 def _warm_torch() -> None:
     """Load what torch loads on first use, so that a locked worker needs no file for it.
 
-    One thread: after a tensor operation in a process of several threads a forked child would hang.
-    No gradient: where there is a GPU torch starts a thread for it then, and refuses one to all that
-    are forked later.
+    It uses one thread: after a tensor operation in a process with several threads, a forked child
+    would hang. It computes no gradient: where there is a GPU, torch would then start a thread, and
+    refuse one to all processes forked later.
     """
     import torch
 
     torch.set_num_threads(1)
-    # Somebody's own mode and torch's profiler would import its compiler when they are first used,
+    # A learner's own mode and torch's profiler would import torch's compiler on first use,
     # only to keep out of its way: 1 to 3 s.
     mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
     mode._should_skip_dynamo = classmethod(lambda cls: False)
@@ -472,17 +473,17 @@ def _warm_torch() -> None:
     torch.compile = _uncompiled(torch.compile)
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
-    heads = torch.randn(2, 3, 4, requires_grad=True)  # recorded, but not gone back through
+    heads = torch.randn(2, 3, 4, requires_grad=True)  # recorded, but without a backward pass
     weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
     torch.nn.functional.dropout(weights, 0.5).double().sum()
 
 
-# What torch.func's transforms of one another import: 0.6 s.
+# The imports of nested torch.func transforms: 0.6 s.
 _FOR_TRANSFORMS = ("torch._dynamo", "torch._decomp.decompositions_for_jvp")
 
 
 def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.compile for workers, none of which may start a C++ compiler: code runs as it is."""
+    """Stands in for torch.compile: no worker may start a C++ compiler, so code runs as it is."""
 
     def uncompiled(model: Any = None, *, backend: Any = None, **options: Any) -> Any:
         if backend not in (None, "inductor"):
@@ -493,7 +494,7 @@ def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _warm_pytest() -> None:
-    """Load pytest, and what it and its tests load when they first run."""
+    """Load pytest, and all that it and its tests load on their first run."""
     import pytest
 
     torch = sys.modules.get("torch")

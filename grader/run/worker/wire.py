@@ -1,7 +1,7 @@
 """Frames and values between the checker and a worker: a small JSON header and raw array bytes.
 
-Nothing is ever unpickled. Whoever reads a frame checks it: lengths against a cap before reading,
-array shapes against the bytes that came, one deadline for the whole frame.
+Nothing is ever unpickled. The reader of a frame checks it: lengths against a cap before reading,
+array shapes against the bytes that arrived, one deadline for the whole frame.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _LENGTHS = struct.Struct("<III")
-_CHUNK = 1 << 16  # bytes that are asked for at once where reading ahead is allowed
-_PIECE = 1 << 20  # bytes that are read at once, at most
-HEADER_CAP = 1 << 20  # bytes of JSON in one frame of a worker's
+_CHUNK = 1 << 16  # bytes to request at once if reading ahead is allowed
+_PIECE = 1 << 20  # bytes to read at once, at most
+HEADER_CAP = 1 << 20  # bytes of JSON in one frame from a worker
 ARRAYS_CAP = 128 << 20  # bytes of array data in one frame
-_PER_HEADER_BYTE = 16  # bytes of Python objects that a byte of JSON may become
-_PIECES_CAP = 1 << 17  # values, lists and objects in the JSON of a worker's frame
-_NESTING_CAP = 64  # lists and objects within each other in it; a packed value needs fewer
-_DIGITS_CAP = 310  # of an integer, which `Packer` keeps below 1024 bits
+_PER_HEADER_BYTE = 16  # bytes of Python objects that one byte of JSON may become
+_PIECES_CAP = 1 << 17  # values, lists and objects in the JSON of a worker's frame, at most
+_NESTING_CAP = 64  # nested lists and objects in it, at most; a packed value needs fewer
+_DIGITS_CAP = 310  # digits of an integer, which `Packer` keeps below 1024 bits
 LAZY = "not initialized yet"  # why a parameter does not travel before its module's first call
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
-_OTHER_KEYS_CAP = 256  # keys of one dictionary that are no text: their hashes may be all the same
+_OTHER_KEYS_CAP = 256  # keys of one dictionary that are not strings: all their hashes may be equal
 _TEXT_CAP = 20_000  # characters of one string that the learner's code returns
 
 
@@ -51,11 +51,11 @@ class DeadlineError(Exception):
 
 
 class Frame:
-    """One message: `header` is plain JSON data, `data` the bytes of its arrays in a row.
+    """One message: `header` is plain JSON data, `data` the concatenated bytes of its arrays.
 
-    `aside` goes along and is no part of the message. One that was received has the `digest` of its
-    header and data, in `size` roughly the memory that it takes, and in `left` the seconds that
-    were left until the deadline of its receiver.
+    `aside` travels along but is not part of the message. A received frame has the `digest` of its
+    header and data, in `size` roughly the memory that it takes, and in `left` the seconds that its
+    receiver had left until the deadline.
     """
 
     __slots__ = ("_encoded", "_header", "aside", "data", "digest", "left", "size")
@@ -80,14 +80,14 @@ class Frame:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header, read from what was received when it is first asked for. Raises WireError."""
+        """The header, parsed from the received bytes on first use. Raises WireError."""
         if self._header is None:
             self._header, self._encoded = _object(self._encoded or b"", math.inf), None
         return self._header
 
     @property
     def encoded(self) -> bytes:
-        """The header as it travels. Raises WireError."""
+        """The header as bytes. Raises WireError."""
         if self._encoded is None:
             try:
                 self._encoded = _JSON.encode(self.header).encode()
@@ -110,22 +110,22 @@ class Frame:
 
 
 def _digest(header: bytes, data: bytes) -> bytes:
-    """A digest of 256 bits: replies of one digest share a verdict, so nobody may make two."""
+    """A digest of 256 bits: equal digests share a verdict, so nobody may be able to make two."""
     hashed = hashlib.blake2b(len(header).to_bytes(8, "little"), digest_size=32)
     hashed.update(header)
     hashed.update(data)
     return hashed.digest()
 
 
-# A moment of `time.monotonic()`, or a function that gives one and may move it on.
+# A moment of `time.monotonic()`, or a function that returns one and may move it.
 Deadline = float | Callable[[], float]
 
 
 class Channel:
     """Frames over a connected stream socket.
 
-    `sends` and `receives` cap the bytes of JSON in a frame of each direction. One that reads
-    `ahead` takes from the socket what is there, so nobody else may read from it.
+    `sends` and `receives` cap the bytes of JSON in a frame of each direction. A channel that reads
+    `ahead` takes whatever the socket holds, so no other code may read from it.
     """
 
     def __init__(
@@ -166,10 +166,10 @@ class Channel:
             raise Closed from error
 
     def receive(self, deadline: Deadline | None = None, known: Container[bytes] = ()) -> Frame:
-        """Read one frame; the header of one that is `known` by its digest is left for later.
+        """Read one frame; if its digest is in `known`, its header stays unparsed.
 
         Raises DeadlineError if it is not read and parsed by the deadline, Closed at the end of the
-        stream and WireError for anything that is not a frame or is larger than the caps.
+        stream, and WireError for anything that is not a frame or exceeds the caps.
         """
         lengths = _LENGTHS.unpack(self._read(_LENGTHS.size, deadline))
         header_length, data_length, aside_length = lengths
@@ -182,7 +182,7 @@ class Channel:
         size = _PER_HEADER_BYTE * header_length + aside_length + data_length
         cap = _pieces_cap(self._receives)
         told = _object(aside, cap) if aside else None
-        # What is not known is read now: it may be no header at all.
+        # An unknown header is parsed now, because it may be invalid.
         header = None if digest in known else _object(raw, cap)
         encoded = raw if header is None else None
         frame = Frame(header, data, told, size=size, digest=digest, encoded=encoded)
@@ -197,7 +197,7 @@ class Channel:
         self._socket.close()
 
     def interrupt(self) -> None:
-        """From another thread: end what goes over the socket now; both sides read its end."""
+        """End all transfer; both sides read the end of the stream. Called from another thread."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -235,7 +235,7 @@ class Channel:
 
 
 def _integer(digits: str) -> int:
-    """The integer of its digits, which take the longer to read the more there are."""
+    """The integer of these digits; more digits take disproportionately longer to parse."""
     if len(digits) > _DIGITS_CAP:
         raise ValueError("an integer is too long")
     return int(digits)
@@ -260,22 +260,22 @@ def _object(text: bytes, most: float) -> dict[str, Any]:
 
 
 def _opened(text: bytes) -> int:
-    """How many lists and objects JSON has, at most."""
+    """How many lists and objects the JSON has, at most."""
     return text.count(b"[") + text.count(b"{")
 
 
 def _pieces(text: bytes) -> int:
-    """How many values, lists and objects JSON has, at most."""
+    """How many values, lists and objects the JSON has, at most."""
     return _opened(text) + text.count(b",")
 
 
 def _pieces_cap(header_cap: int) -> float:
-    """The most pieces of a header: the checker's, which carry source code, have no limit."""
+    """The most pieces of a header; there is no limit for the checker's, which carry source code."""
     return _PIECES_CAP if header_cap <= HEADER_CAP else math.inf
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Whether lists and objects are nested deeper than any packed value's."""
+    """Whether lists and objects are nested deeper than in any packed value."""
     level = [value]
     for _ in range(_NESTING_CAP):
         containers = [each for each in level if isinstance(each, (list, dict))]
@@ -303,13 +303,13 @@ def _moment(deadline: Deadline) -> float:
 
 
 def _is_over(deadline: Deadline | None) -> bool:
-    """Whether there is no time left; a deadline may have moved on while a socket was waited for."""
+    """Whether no time is left; the deadline may have moved while a socket was waited for."""
     return deadline is not None and _moment(deadline) <= time.monotonic()
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Something that does not travel: the name of its type, and why when that is not the type."""
+    """A value that cannot travel: the name of its type, and why if the type is not the reason."""
 
     type_name: str
     why: str = ""
@@ -317,7 +317,7 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Handle:
-    """An object that stays where it is; `id` names it there."""
+    """An object that stays in its process; `id` is its number there."""
 
     id: int
     type_name: str
@@ -327,8 +327,8 @@ class Handle:
 class Packer:
     """Turns values into JSON data and array bytes; one packer makes one frame.
 
-    The same array packed twice travels once, so that `query is key` holds on the other side.
-    `arrays` lists the arrays in the order in which they were met.
+    An array that is packed twice travels once, so that `query is key` holds on the other side.
+    `arrays` lists the arrays in the order of first use.
     """
 
     handle: Callable[[Any], Handle | None] = lambda value: None
@@ -384,7 +384,7 @@ class Packer:
         return _opaque(_type_name(value))
 
     def frame(self, header: dict[str, Any]) -> Frame:
-        """The frame of `header`, whose values were packed by this packer."""
+        """The frame of `header`, whose values this packer has packed."""
         return Frame({**header, "arrays": self._entries}, b"".join(self._chunks))
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
@@ -442,8 +442,8 @@ class Packer:
 class Unpacker:
     """Turns one frame's JSON data back into values, in the time that its receiver had left.
 
-    `strided` rebuilds each tensor's strides (for frames from the trusted side) and `leaves` marks
-    the tensors that required gradients there; `handle` gives the object of a handle's id.
+    `strided` rebuilds each tensor's strides (for frames from the trusted side), and `leaves` marks
+    the tensors that required gradients there; `handle` returns the object with a handle's id.
     """
 
     frame: Frame
@@ -464,7 +464,7 @@ class Unpacker:
     def unpack(self, data: Any, depth: int = 0) -> Any:
         """The value of `data`.
 
-        Raises WireError for anything that `Packer.pack` never makes, and when the time is over.
+        Raises WireError for anything that `Packer.pack` never makes, and if the time is over.
         """
         if data is None or isinstance(data, (bool, int, float)):
             return data
@@ -522,7 +522,7 @@ def tensor_bytes(tensor: Any) -> bytes:
     plain = tensor.detach()
     if plain.device.type != "cpu" or plain.is_conj() or plain.is_neg():
         plain = plain.cpu().resolve_conj().resolve_neg()
-    if str(plain.dtype) == "torch.bfloat16":  # which numpy does not have
+    if str(plain.dtype) == "torch.bfloat16":  # numpy has no such dtype
         plain = plain.view(sys.modules["torch"].int16)
     data: bytes = plain.numpy().tobytes()
     return data
@@ -562,7 +562,7 @@ _SIZES = {
 
 
 def _buffers(entries: list[Any], data: bytes) -> Iterator[bytes]:
-    """Each array's bytes; WireError unless shapes, dtypes and lengths fit together exactly."""
+    """Each array's bytes. Raises WireError unless shapes, dtypes and lengths fit exactly."""
     start = 0
     for entry in entries:
         if not isinstance(entry, dict):
@@ -592,7 +592,7 @@ def _is_shape(shape: Any) -> bool:
 
 
 def _torch() -> Any:
-    """The library, where it is in use: no reply may have this process import it, for seconds."""
+    """The library, if it is in use: importing it takes seconds, and no reply may cause that."""
     torch = sys.modules.get("torch")
     if torch is None:
         raise WireError("something of torch's came where torch is not in use")
@@ -638,7 +638,7 @@ def _ndarray(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) 
 
 def _torch_dtype(name: Any) -> Any:
     torch = _torch()
-    # Not getattr: torch imports some of its parts when their names are asked for.
+    # Not getattr: torch imports some of its parts when their names are used.
     dtype = vars(torch).get(name) if isinstance(name, str) else None
     return dtype if isinstance(dtype, torch.dtype) else Opaque("torch.dtype", str(name)[:40])
 

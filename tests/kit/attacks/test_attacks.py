@@ -190,11 +190,11 @@ def concat_heads(x):
     ),
     "a frame of four gigabytes": Attack(
         "def concat_heads(x):\n    os.write(connection(), b'\\xff' * 12)\n    time.sleep(0.3)\n",
-        "answered with something else",
+        "sent an invalid answer",
     ),
     "no protocol at all": Attack(
         "def concat_heads(x):\n    os.write(connection(), b'HTTP/1.1 200 OK\\r\\n\\r\\n' * 9)\n",
-        "answered with something else",
+        "sent an invalid answer",
     ),
     "a reply before the question": Attack(
         f"""
@@ -226,7 +226,7 @@ def concat_heads(x):
     channel().send(wire().Frame({"op": "call", "target": target}, b"", {"ask": True}))
     return channel().receive()
 """,
-        "the worker asks, and nobody is to answer",
+        "the worker sent a question, but nothing answers it",
     ),
     "asks without end": Attack(
         """
@@ -234,7 +234,7 @@ def concat_heads(x):
     while True:
         channel().send(wire().Frame({"op": "end", "pid": GRADER, "grace": 0}, b"", {"ask": True}))
 """,
-        "the worker asks, and nobody is to answer",
+        "the worker sent a question, but nothing answers it",
     ),
     "a skip of pytest's": Attack(
         "def concat_heads(x):\n    import pytest\n    pytest.skip('not today')\n", "Skipped"
@@ -977,7 +977,7 @@ def send(self, frame, deadline=None):
     original(self, frame, deadline)
 Channel.send = send
 for thing in gc.get_objects():
-    if type(thing).__name__ in ("Worker", "_Server"):
+    if type(thing).__name__ in ("StageServer", "_Server"):
         thing._missing = ("landlock", "seccomp")
 {HONEST}""",
         worth=FULL,

@@ -105,7 +105,7 @@ import sys
 frame = sys._getframe()
 while frame:
     for thing in list(frame.f_locals.values()):
-        if type(thing).__name__ in ("Worker", "_Server"):
+        if type(thing).__name__ in ("StageServer", "_Server"):
             thing._missing = ("landlock",)
     frame = frame.f_back
 """

@@ -1,4 +1,4 @@
-"""Code of our own that does not come to an end is stopped; what is not defined is told exactly."""
+"""Code of our own that does not end is stopped; a missing name is reported exactly."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ NONE: Any = None
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
     "a layer": (lambda: torch.nn.Linear(8, 8)(X), "rows of 5 numbers.*nn.Linear"),
-    "a product of matrices": (lambda: X @ X, "rows of 5 numbers, so .* needs 5 .* it has 4"),
+    "a product of matrices": (lambda: X @ X, "rows of 5 numbers, so .* size 5, and it has 4"),
     "two sizes": (lambda: X + X.transpose(1, 2), "along axis 2 one tensor has 4 and the other 3"),
     "a shape": (lambda: X.view(2, 3, 7), "hold 42 numbers, and the tensor has 120"),
     "a shape with -1": (lambda: X.view(2, -1, 7), "has 120 numbers, and 14 does not divide"),
-    "view after transpose": (lambda: X.transpose(1, 2).view(2, 60), "lie in another order"),
+    "view after transpose": (lambda: X.transpose(1, 2).view(2, 60), "not the order in memory"),
     "a root": (lambda: torch.sqrt(NONE or 4), "plain int.*math.sqrt"),
-    "None": (lambda: torch.softmax(NONE, -1), "None: so is .* without a return"),
+    "None": (lambda: torch.softmax(NONE, -1), "None: a function without a return"),
     "a method of None": (lambda: NONE.shape, "None"),
     "a sum with None": (lambda: NONE + X, "None"),
     "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),
@@ -51,7 +51,7 @@ def test_a_tensor_turned_round_with_all_its_axes() -> None:
         turned = X.T
     with pytest.raises(RuntimeError) as raised:
         _ = X @ turned
-    assert ".T turns round all axes" in plain_words(str(raised.value), "return q @ k.T")
+    assert ".T reverses all axes" in plain_words(str(raised.value), "return q @ k.T")
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:

@@ -251,7 +251,7 @@ def test_the_error_of_a_stub_marks_the_case_until_the_next_begins() -> None:
 
 def test_a_name_that_is_no_entry_point_is_the_checks_own_mistake() -> None:
     remote = submission(lambda: 1)
-    with pytest.raises(AttributeError, match="g is no entry point of stage stage") as caught:
+    with pytest.raises(AttributeError, match="g is not an entry point of stage stage") as caught:
         _ = remote.g
     assert not isinstance(caught.value, AnswerError)
 

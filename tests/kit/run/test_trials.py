@@ -189,7 +189,7 @@ def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
 
 
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
-    with pytest.raises(AnswerError, match=r"cannot be imported(.*\n)+  It is not .*: do without"):
+    with pytest.raises(AnswerError, match=r"cannot be imported(.*\n)+  It is neither .* without it"):
         tried(interpreter, "import no_such_bird")
 
 
@@ -206,7 +206,10 @@ def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
 def test_what_the_lock_refuses_is_told(interpreter: Interpreter, code: str) -> None:
     tests = f"import subprocess\nfrom urllib import request\ndef test_legs(hatch): {code}"
     said = tried(interpreter, tests)["right"].said.split("\n")
-    assert said[-1] == "  Graded code reaches no program, network or data file: do without."
+    assert (
+        said[-1]
+        == "  Graded code cannot use programs, the network or data files: write it without them."
+    )
     assert f"    def test_legs(hatch): {code}" in said
 
 
