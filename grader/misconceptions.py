@@ -1,4 +1,4 @@
-"""What an author writes in hints/misconceptions/<slug>.py: wrong answers, and how they look."""
+"""What an author writes in hints/misconceptions/<slug>.py: wrong answers and their symptoms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Judgement = TypeVar("Judgement", bound=Callable[..., bool])
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 MARK = "__misconception__"
-LONGEST = 300  # characters of what is said
+LONGEST = 300  # characters of a sentence
 
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong implementation of one entry point and the sentence for whoever holds it."""
+    """A wrong implementation of one entry point, and the sentence for a learner who wrote it."""
 
     id: str
     replaces: str
@@ -26,7 +26,7 @@ class Misconception:
 
 @dataclass(frozen=True)
 class Symptom:
-    """A relation between a wrong answer of an entry point and the right one, and how to say it."""
+    """A relation between an entry point's wrong answer and the right one, and its sentence."""
 
     id: str
     of: str
@@ -37,7 +37,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class Known:
-    """What the author knows of a stage's mistakes, each in the file's order."""
+    """The misconceptions and symptoms that the author knows for a stage, in the file's order."""
 
     misconceptions: tuple[Misconception, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
@@ -48,7 +48,7 @@ def misconception(
 ) -> Callable[[Implementation], Implementation]:
     """Mark a function or class as the misconception `id` of the entry point `replaces`.
 
-    Raises ValueError for `says` without words, or with more than `LONGEST` characters.
+    Raises ValueError if `says` is empty or has more than `LONGEST` characters.
     """
     _expect_words(id, says)
 
@@ -64,10 +64,10 @@ def symptom(
 ) -> Callable[[Judgement], Judgement]:
     """Mark a function as the symptom `id` of the entry point `of`.
 
-    It is called as `holds(got, expected, **arguments)`: what the learner's code returned, what the
-    solution returns, and the arguments by name. It tells whether the relation that `says` states
-    holds for every number; an exception of its own means no. Raises ValueError for `says` without
-    words, or with more than `LONGEST` characters.
+    The kit calls it as `holds(got, expected, **arguments)`: what the learner's code returned, what
+    the solution returns, and the arguments by name. It returns whether the relation that `says`
+    states holds for every number; an exception means no. Raises ValueError if `says` is empty or
+    has more than `LONGEST` characters.
     """
     _expect_words(id, says)
 

@@ -1,8 +1,8 @@
-"""What nbgrader's configuration names: our grader in the place of `nbgrader autograde`'s kernel.
+"""The classes that nbgrader's configuration names: our grader instead of autograde's kernel.
 
-`AnyNotebook` reads whatever a student handed in, `GradeWithEngine` judges it in the isolated
-process, `SaveVerdict` writes points and comments into the gradebook. No kernel starts, so nothing
-of a student's runs with the rights of whoever grades.
+`AnyNotebook` reads whatever a student submitted, `GradeWithEngine` grades it in the isolated
+process, `SaveVerdict` writes points and comments into the gradebook. No kernel starts, so no
+student's code runs with the rights of the person who grades.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from grader.types.seed import fresh_seed
 
 
 def find_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
-    """Before a submission is looked at: have nbgrader ask for the notebook that it should hold.
+    """Add the notebook that a submission should hold to the list of its notebooks.
 
-    It knows a submission by the names of its files; with one that has another name it would stop.
-    `AnyNotebook` then finds what there is in its place.
+    nbgrader recognizes a submission by its file names, and stops if the notebook has another name.
+    `AnyNotebook` then reads whatever notebook there is.
     """
     wanted = Path(notebooks[0]).with_name(f"{assignment}.ipynb")
     if str(wanted) not in notebooks:
@@ -44,7 +44,7 @@ def find_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
 
 
 class AnyNotebook(NotebookExporter):
-    """Reads what was handed in, however broken it is, and holds the engine that grades it."""
+    """Reads whatever was submitted, however broken it is, and holds the engine that grades it."""
 
     unlocked = Bool(
         False, help="Grade even where this machine cannot lock submissions in completely."
@@ -57,24 +57,24 @@ class AnyNotebook(NotebookExporter):
         self.submitted: Submitted | None = None
         self._engine: _EngineThread | None = None
         converter: Any = self.parent
-        if converter is not None:  # one timestamp.txt that is none would end the run for all
+        if converter is not None:  # one invalid timestamp.txt would end the whole run
             converter.coursedir.get_existing_timestamp = lambda folder: time_of(Path(folder))
 
     def from_filename(
         self, filename: str, resources: Any = None, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The notebook at `filename`, every cell that nbgrader relies on in its place."""
+        """The notebook at `filename`, with every cell that nbgrader relies on in its place."""
         known = resources["nbgrader"]
         path = Path(filename)
         converter: Any = self.parent
-        if not converter._sanitizing:  # it is what we wrote ourselves a moment ago
+        if not converter._sanitizing:  # we have just written it ourselves
             return super().from_filename(filename, resources, **options)
         released = self.released(known)
         ids = [cell.grade_id for cell in released]
         found = read_submitted(path.parent, known["student"], known["notebook"], ids)
         self.submitted = found
         graded = Path(converter._format_dest(known["assignment"], known["student"]))
-        graded.mkdir(parents=True, exist_ok=True)  # not there yet for a notebook alone
+        graded.mkdir(parents=True, exist_ok=True)  # does not exist yet for a notebook alone
         for name, data in companions(path.parent).items():
             (graded / name).unlink(missing_ok=True)
             (graded / name).write_bytes(data)
@@ -86,7 +86,7 @@ class AnyNotebook(NotebookExporter):
         return output
 
     def released(self, known: Mapping[str, str]) -> list[ReleasedCell]:
-        """The cells of the notebook that is being looked at, as the gradebook knows them."""
+        """The cells of the current notebook, as the gradebook knows them."""
         key = known["assignment"], known["notebook"]
         if key not in self._released:
             with Gradebook(known["db_url"]) as gradebook:
@@ -108,7 +108,7 @@ class AnyNotebook(NotebookExporter):
         return self._released[key]
 
     def verdict(self, known: Mapping[str, str]) -> NotebookVerdict:
-        """The verdict on what was read last. Raises KitError."""
+        """The verdict on the notebook that was read last. Raises KitError."""
         assert self.submitted is not None
         if self._engine is None:
             self._engine = _EngineThread(_seed(known), unlocked=self.unlocked)
@@ -117,10 +117,10 @@ class AnyNotebook(NotebookExporter):
 
 
 class GradeWithEngine(NbGraderPreprocessor):  # type: ignore[misc]
-    """Puts each stage's points, and the reasons, where running the notebook would put them."""
+    """Puts each stage's points and their reasons where running the notebook would put them."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Judge the notebook that the exporter, an `AnyNotebook`, has read."""
+        """Grade the notebook that the exporter, an `AnyNotebook`, has read."""
         exporter: Any = self.parent
         verdict = exporter.verdict(resources["nbgrader"])
         put_verdict(nb.cells, verdict, from_dict)
@@ -129,10 +129,10 @@ class GradeWithEngine(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
-    """Writes points and comments into the gradebook, all of a notebook at once."""
+    """Writes all points and comments of a notebook into the gradebook at once."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Save what `GradeWithEngine` has found; cells that are not ours wait for a person."""
+        """Save the verdict of `GradeWithEngine`; other graded cells wait for a person."""
         known = resources["nbgrader"]
         verdict: NotebookVerdict = known.pop("verdict")
         points = {cell.grade_id: cell.points for cell in verdict.cells}
@@ -167,7 +167,7 @@ def _is_known(cell: NotebookNode) -> bool:
 
 
 class _EngineThread:
-    """The engine, warm, in a thread of its own: whoever asks waits for the answer."""
+    """The warm engine, in a thread of its own; callers wait for its answer."""
 
     def __init__(self, seed: int, *, unlocked: bool) -> None:
         self._unlocked = unlocked
@@ -178,7 +178,7 @@ class _EngineThread:
         self._thread.start()
 
     def ask(self, *question: Any) -> NotebookVerdict:
-        """The answer to one question. Raises what went wrong."""
+        """The answer to one question. Raises the exception that grading raised."""
         self._questions.put(question)
         answer = self._answers.get()
         if isinstance(answer, BaseException):
@@ -186,7 +186,7 @@ class _EngineThread:
         return answer
 
     def close(self) -> None:
-        """End the thread and the processes that it has started."""
+        """End the thread and its processes."""
         self._questions.put(None)
         self._thread.join()
 
@@ -201,7 +201,7 @@ class _EngineThread:
                 unlocked=self._unlocked,
                 option="--AnyNotebook.unlocked=True",
             )
-        except BaseException as error:  # noqa: BLE001 - raised where somebody waits for an answer
+        except BaseException as error:  # noqa: BLE001 - `ask` raises it
             while self._questions.get() is not None:
                 self._answers.put(error)
 

@@ -19,9 +19,9 @@ def diagnose(
     solution: Callable[[str], Any],
     replays: Replays | None = None,
 ) -> dict[str, Diagnosis]:
-    """The diagnosis of each failing check of a stage that has one, by the check's id.
+    """The diagnoses of a stage's failing checks, by the check's id; not every check has one.
 
-    `known` are the stage's misconceptions and symptoms. `solution` gives the right implementation
+    `known` are the stage's misconceptions and symptoms. `solution` returns the right implementation
     of an entry point's name.
     """
     record = Record(facts, solution, replays or Replays())
@@ -40,11 +40,11 @@ def _symptom(
     solution: Callable[[str], Any],
     own: Sequence[Symptom],
 ) -> Diagnosis | None:
-    from grader.diagnosis.symptoms import symptom_of  # numpy, for those who need it
+    from grader.diagnosis.symptoms import symptom_of  # imports numpy, which not every course needs
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return symptom_of(cases, solution, own)
-    except Exception:  # noqa: BLE001 - whatever a submission returns, its verdict stands
+    except Exception:  # noqa: BLE001 - a strange answer must not change the verdict
         return None

@@ -1,7 +1,7 @@
-"""The relations between a wrong array and the right one that the kit knows.
+"""The relations that the kit recognizes between a wrong array and the right one.
 
-Each is found only where it could have failed: arrays whose numbers are all alike, or axes of size
-1, prove nothing. Each says a fact about the numbers, never a guess about the code.
+A relation counts only if it could have failed: arrays of equal numbers, or axes of size 1, prove
+nothing. Each one states a fact about the numbers, never a guess about the code.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-_FEWEST = 3  # different numbers that an array must hold, to prove anything
+_FEWEST = 3  # different numbers that an array must hold to prove anything
 _MOST_AXES = 5
-_TELLING = 4  # pairs in which a relation is sought
-_COARSE = 1 << 8  # a result that is right to fewer steps than this is not called rounded
+_TELLING = 4  # pairs in which to look for a relation
+_COARSE = 1 << 8  # steps; a result that is right to fewer is not called rounded
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A wrong array and the right one, both in float64; `what` names it in a sentence.
+    """A wrong array and the right one, both in float64; `what` names the array in a sentence.
 
-    `room` is the relative and absolute tolerance. `axes` are the names of the right one's axes, ()
-    if nobody gave them. `sizes` are whole numbers that a factor may come from, by what they are
-    called; `given` are the arrays among the arguments, by name.
+    `room` is the relative and absolute tolerance. `axes` are the names of the right array's axes,
+    () if unknown. `sizes` are integers that may be the source of a factor, by name; `given` are the
+    arrays among the arguments, by name.
     """
 
     got: Any
@@ -40,7 +40,7 @@ class Pair:
     is_bool: bool = False
 
     def near(self, one: Any, other: Any) -> Any:
-        """At which positions two arrays have the same number."""
+        """The positions where two arrays have the same number."""
         return np.isclose(one, other, *self.room, equal_nan=True)
 
     def same(self, one: Any, other: Any) -> bool:
@@ -48,7 +48,7 @@ class Pair:
         return one.shape == other.shape and bool(self.near(one, other).all())
 
     def axis(self, number: int) -> str:
-        """What an axis of the right array is called."""
+        """The name of an axis of the right array."""
         return self.axes[number] if self.axes else f"axis {number}"
 
 
@@ -62,10 +62,9 @@ class Relation:
 
 
 def relation_of(pairs: Sequence[Pair]) -> Relation | None:
-    """The plainest relation that holds for every value of all pairs, and is telling in one.
+    """The simplest relation that holds for every value of all pairs, and proves something in one.
 
-    Of those of one id the first; where there are several there is more than one way to say it, and
-    neither is told.
+    If several relations share an id, it is unclear which one to state, so all of them are skipped.
     """
     if any(_is_void(pair) for pair in pairs):
         return None
@@ -80,7 +79,7 @@ def relation_of(pairs: Sequence[Pair]) -> Relation | None:
 
 
 def _is_void(pair: Pair) -> bool:
-    """Whether there is nothing to relate: no numbers, or none that is wrong."""
+    """Whether there is nothing to compare: no numbers, or no wrong ones."""
     return not pair.got.size or not pair.want.size or pair.same(pair.got, pair.want)
 
 
@@ -120,7 +119,7 @@ def _argument(pair: Pair) -> Iterator[Relation]:
 
 
 def _axes(pair: Pair) -> Iterator[Relation]:
-    """The right numbers with their axes in another order, two exchanged before any other order."""
+    """The right numbers with their axes in another order; swaps of two axes come first."""
     count = pair.want.ndim
     if not 2 <= count <= _MOST_AXES or pair.got.ndim != count:
         return
@@ -135,8 +134,8 @@ def _axes(pair: Pair) -> Iterator[Relation]:
         names = [pair.axis(number) for number in moved]
         if len(moved) == 2:
             text = (
-                f"{pair.what} holds the right numbers with {_and(names)} exchanged: "
-                "in all other respects it is right."
+                f"{pair.what} holds the right numbers with {_and(names)} swapped: "
+                "everything else is right."
             )
         else:
             given = ", ".join(pair.axis(number) for number in order)
@@ -191,7 +190,7 @@ def _shape(pair: Pair) -> Iterator[Relation]:
 
 
 def _longer(pair: Pair) -> Iterator[Relation]:
-    """Too many or too few positions along one axis, and the others right."""
+    """Too many or too few positions along one axis; the others are right."""
     if pair.got.ndim != pair.want.ndim or not is_telling(pair.want, pair.is_bool):
         return
     axes = [a for a in range(pair.want.ndim) if pair.got.shape[a] != pair.want.shape[a]]
@@ -256,7 +255,7 @@ def _is_shuffled(pair: Pair, axis: int) -> bool:
 
 
 def _repeated(pair: Pair) -> Iterator[Relation]:
-    """The same along an axis along which the right result varies."""
+    """Equal slices along an axis along which the right result varies."""
     if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
@@ -299,7 +298,7 @@ def _turned_round(pair: Pair) -> Iterator[Relation]:
 
 
 def _factor(pair: Pair) -> Iterator[Relation]:
-    """A constant factor, by the name of the size that it comes from where there is just one."""
+    """A constant factor, named after the size that it comes from if there is just one."""
     if not is_telling(abs(pair.want[np.isfinite(pair.want)]), False):
         return
     factor = _ratio(pair)
@@ -320,7 +319,7 @@ def _factor(pair: Pair) -> Iterator[Relation]:
     )
     yield Relation(
         "some-factor",
-        f"{pair.what} is the right one times one and the same number at every position "
+        f"{pair.what} is the right one times the same number at every position "
         f"({factor:.4g} for this input).",
         lambda other: _is_times(other, _ratio(other)),
     )
@@ -343,7 +342,7 @@ def _ratio(pair: Pair) -> float | None:
 
 
 def _named_numbers(sizes: Mapping[str, int]) -> dict[str, float]:
-    """The factors that come from a size, or from two, by what they are called."""
+    """The factors that come from one size, or from two, by name."""
     found: dict[str, float] = {}
     several = {name: size for name, size in sizes.items() if size > 1}
     for name, size in several.items():
@@ -357,14 +356,14 @@ def _named_numbers(sizes: Mapping[str, int]) -> dict[str, float]:
 
 
 def _names_of(factor: float, sizes: Mapping[str, int]) -> list[str]:
-    """What a factor may be called; of sizes that are the same number the first alone."""
+    """The possible names of a factor; among equal sizes, only the first one."""
     distinct = {size: name for name, size in reversed(list(sizes.items()))}
     named = _named_numbers({name: size for size, name in distinct.items()})
     return [name for name, value in named.items() if math.isclose(factor, value, rel_tol=1e-4)]
 
 
 def _offset(pair: Pair) -> Iterator[Relation]:
-    """A constant difference, or one that depends on the last axis alone."""
+    """A constant difference, or one that depends only on the last axis."""
     if pair.is_bool or not is_telling(pair.want, False):
         return
     off = _difference(pair)
@@ -401,7 +400,7 @@ def _is_shifted_by_feature(pair: Pair) -> bool:
 
 
 def _row_factor(pair: Pair) -> Iterator[Relation]:
-    """Each row along the last axis is the right one times a number of its own."""
+    """Each row along the last axis is the right one times a factor of its own."""
     if pair.want.ndim < 2 or pair.want.shape[-1] < _FEWEST or not is_telling(pair.want, False):
         return
     name = pair.axis(pair.want.ndim - 1)
@@ -425,7 +424,7 @@ def _is_scaled_by_row(pair: Pair) -> bool:
 
 
 def _row_power(pair: Pair) -> Iterator[Relation]:
-    """Each row is the right one to a power, scaled to the same sum: a factor before a softmax."""
+    """Each row is a power of the right one, scaled to the same sum: a factor before a softmax."""
     if pair.want.ndim < 2 or pair.want.shape[-1] < _FEWEST or not is_telling(pair.want, False):
         return
     power = _power(pair)
@@ -456,7 +455,7 @@ def _row_power(pair: Pair) -> Iterator[Relation]:
 
 
 def _power(pair: Pair) -> float | None:
-    """The power, from the two numbers of a row that are furthest apart."""
+    """The power, computed from the two numbers of a row that are furthest apart."""
     if not _are_shares(pair) or pair.want.ndim < 2:
         return None
     want = np.where(pair.want > 0, pair.want, np.nan).reshape(-1, pair.want.shape[-1])
@@ -470,7 +469,7 @@ def _power(pair: Pair) -> float | None:
 
 
 def _are_shares(pair: Pair) -> bool:
-    """Whether both hold finite numbers from 0 on, and something in each row of the right one."""
+    """Whether both hold finite numbers from 0 on, and no row of the right one is all zeros."""
     if pair.got.shape != pair.want.shape or not np.isfinite(pair.got + pair.want).all():
         return False
     return bool((pair.got >= 0).all() and (pair.want >= 0).all() and pair.want.any(-1).all())
@@ -528,7 +527,7 @@ def _is_mapped(pair: Pair, function: Callable[[Any], Any]) -> bool:
 
 
 def _sums(pair: Pair) -> Iterator[Relation]:
-    """The right numbers sum to one along some axes, these along others."""
+    """The right numbers sum to one along some axes, the wrong ones along others."""
     if pair.is_bool or pair.got.shape != pair.want.shape or not is_telling(pair.got, False):
         return
     axes = range(pair.want.ndim)
@@ -550,7 +549,7 @@ def _sums(pair: Pair) -> Iterator[Relation]:
 
 
 def _sums_to_one(pair: Pair, array: Any, axes: tuple[int, ...]) -> bool:
-    """Whether every sum is one; where nothing at all is shared out it may be zero."""
+    """Whether every sum is one; a sum of zeros may be zero."""
     if not np.isfinite(array).all():
         return False
     sums = array.sum(axis=axes)
@@ -632,23 +631,23 @@ def _equals(array: Any, number: float) -> Any:
 
 
 def _only(values: Any) -> float | None:
-    """The number that is at every position, if it is one."""
+    """The number at every position, None if the numbers differ."""
     first = float(values.flat[0])
     return first if bool(_equals(values, first).all()) else None
 
 
 def _slices(pair: Pair) -> Iterator[Relation]:
-    """Right, or wrong, at the first or the last position of one axis alone."""
+    """Right, or wrong, only at the first or the last position of one axis."""
     if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
         if size < _FEWEST or (pair.is_bool and axis == pair.want.ndim - 1):
-            continue  # one of two slices may be right by chance, and so may a truth
+            continue  # one of two slices, or a truth value, may be right by chance
         for place, at in (("first", 0), ("last", -1)):
             for kind in ("right", "wrong"):
                 right = pair.want.take(at, axis)
                 if kind == "right" and not pair.is_bool and 2 * len(np.unique(right)) <= right.size:
-                    continue  # zeros or a bias, say, are right whatever the mistake
+                    continue  # zeros or a bias are right whatever the mistake
                 yield Relation(
                     f"only-{place}-{kind}:{axis}",
                     f"{pair.what} is {kind} only at the {place} position of {pair.axis(axis)}; "
@@ -660,7 +659,7 @@ def _slices(pair: Pair) -> Iterator[Relation]:
 
 
 def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
-    """Whether exactly the slice `at` is wrong, or right while every other one is wrong."""
+    """Whether exactly the slice `at` is wrong, or is right while every other one is wrong."""
     if pair.got.shape != pair.want.shape or axis >= pair.want.ndim or pair.want.shape[axis] < 2:
         return False
     right = pair.near(pair.got, pair.want)
@@ -672,7 +671,7 @@ def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
 
 
 def _places(pair: Pair) -> Iterator[Relation]:
-    """The right numbers in other places: those of each row, or of all."""
+    """The right numbers in other places: within each row, or within the whole array."""
     if pair.got.size != pair.want.size or pair.is_bool:
         return
     different = len(np.unique(pair.want))

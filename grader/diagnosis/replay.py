@@ -1,7 +1,7 @@
 """What the solution or a misconception answers to the requests that a check made.
 
-Everything that passed between a check and the learner's code is on record. The same requests are
-put to another implementation, in this process, and its answers are compared with the learner's.
+All requests of a check and the learner's replies are on record. This module sends the same requests
+to another implementation, in this process, and compares its answers with the learner's.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from grader.run.worker.wire import Frame, Handle, Opaque, Unpacker, WireError
 
 _FAILED = (Ending.WRONG, Ending.RAISED)
 _PASSED = (Ending.PASSED, Ending.SKIPPED)
-# Relative and absolute room between two computations of the same numbers, by dtype.
+# Relative and absolute tolerance between two computations of the same numbers, by dtype.
 _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
-_MANY = 4096  # parameters of this many values are compared by their spread
+_MANY = 4096  # parameters with at least this many values are compared by their spread
 _SPREAD_ROOM = 0.05
-_PARAMETERS = ("named_parameters", "state_dict")  # what may be freshly drawn
-_MODERATE = 100  # numbers up to this are ordinary
-_REPLAYS = 1000  # that are kept
-_LARGE = 1 << 16  # bytes of arrays: what has more is not kept
+_PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
+_MODERATE = 100  # numbers up to this size are ordinary
+_REPLAYS = 1000  # replays to keep
+_LARGE = 1 << 16  # bytes of arrays; a larger replay is not kept
 
 
 @dataclass(frozen=True)
 class Read:
-    """A reply, unpacked: an error, or a value, the changed arguments and who requires grad."""
+    """An unpacked reply: an error, or a value, the changed arguments and what requires grad."""
 
     error: dict[str, Any] | None = None
     value: Any = None
@@ -41,26 +41,27 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """One recorded request, what the learner answered and what the solution answers."""
+    """One recorded request, with the learner's answer and the solution's."""
 
     exchange: Exchange
-    entry: str | None  # the entry point that answers, directly or by an object that it made
+    entry: str | None  # the entry point that answers, itself or through an object that it made
     learner: Read
     solution: Read
-    fresh: bool  # the answer holds freshly drawn parameters: their names and spread are compared
-    deviates: bool  # the learner's answer is not the solution's
+    fresh: bool  # the answer holds freshly drawn parameters: compare only names and spread
+    deviates: bool  # the learner's answer differs from the solution's
 
 
 class Replays:
-    """What the solution and the misconceptions answer to recorded requests, and what they need.
+    """The answers of the solution and the misconceptions to recorded requests, computed on demand.
 
-    Kept for the next facts that ask the same: in a class most do, up to where a check stops.
+    They are kept, because in a class most later facts repeat the same requests, up to where a check
+    stops.
     """
 
     def __init__(self) -> None:
-        self.go_on: Callable[[], None] = lambda: None  # raises when there is no time for more
+        self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
         self._known: dict[tuple[str, str, int], _Replay] = {}
-        self._tried: dict[str, dict[str, Frame]] = {}  # by who, and by what the tests were given
+        self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
     def of(
         self,
@@ -70,7 +71,7 @@ class Replays:
         find: Callable[[str], Any],
         seed_shift: int = 0,
     ) -> Iterator[Read]:
-        """The answers to the requests of a case of the implementation `who`, found by `find`."""
+        """The answers of the implementation `who` to a case's requests; `find` returns its code."""
         key = (who, case, seed_shift)
         marks = [_mark(exchange) for exchange in exchanges]
         known = self._known.pop(key, None)
@@ -78,19 +79,19 @@ class Replays:
             tried = self._tried.setdefault(who, {})
             known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift, tried))
         while len(self._known) >= _REPLAYS:
-            del self._known[next(iter(self._known))]  # the one that was not wanted for longest
+            del self._known[next(iter(self._known))]  # the least recently used
         self._known[key] = known
         return known.first(len(marks), self.go_on)
 
 
 class _Replay:
-    """Answers as far as somebody has wanted them; `marks` tell what they depend on."""
+    """Answers, computed as far as they were needed; they depend only on the `marks`."""
 
     def __init__(
         self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
     ) -> None:
         self.marks = marks
-        # They stay, so that the marks of others cannot be theirs.
+        # Kept alive, so that no other request gets the same id.
         self._requests = [exchange.request for exchange in exchanges]
         self._size = sum(len(request.data) for request in self._requests)
         self._answers = answers
@@ -114,7 +115,7 @@ class _Replay:
 
 
 def _mark(exchange: Exchange) -> object:
-    """What a replay takes from an exchange: the request, and a few things of the reply."""
+    """All that a replay uses of an exchange: the request, and a few parts of the reply."""
     reply = exchange.reply.header
     target = exchange.request.header.get("target") or {}
     copied = target.get("method") == "named_parameters"
@@ -134,7 +135,7 @@ def _against_solution(
     answers = replays.of("", case, exchanges, solution)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in _PARAMETERS]
-    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # with another seed no more is asked
+    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # later ones need no second seed
     others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
     entries = _entries(exchanges)
     for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
@@ -146,12 +147,13 @@ def _against_solution(
 
 
 def is_ordinary(step: Step) -> bool:
-    """Whether a request is no edge case: moderate finite numbers in, no error due, no bare row out.
+    """Whether a request is no edge case: moderate numbers, no error expected, no bare row out.
 
-    A row is bare if the solution gives the same number throughout the last axis.
+    All numbers must be finite. A row is bare if the solution returns the same number throughout the
+    last axis.
     """
     header = step.exchange.request.header
-    if step.solution.error is not None or "args" not in header:  # a backward pass has none
+    if step.solution.error is not None or "args" not in header:  # a backward pass has no target
         return False
     unpacker = Unpacker(step.exchange.request)
     given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
@@ -161,7 +163,7 @@ def is_ordinary(step: Step) -> bool:
 
 
 def arrays(value: Any) -> list[Any]:
-    """The tensors and arrays in a value: itself, or in lists, tuples and dictionaries."""
+    """The tensors and arrays in a value: the value itself, or in lists, tuples and dictionaries."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -170,7 +172,7 @@ def arrays(value: Any) -> list[Any]:
 
 
 def wide(array: Any) -> Any:
-    """The numbers as numpy's float64, truth values as 0 and 1."""
+    """The numbers as numpy's float64, with truth values as 0 and 1."""
     import numpy
 
     if hasattr(array, "data_ptr"):
@@ -184,7 +186,7 @@ def _is_moderate(array: Any) -> bool:
     if not name.startswith("float"):
         return name != "bfloat16"
     values = wide(array)
-    return name in _ROOM and bool((abs(values) <= _MODERATE).all())  # which NaN is not
+    return name in _ROOM and bool((abs(values) <= _MODERATE).all())  # False for NaN
 
 
 def _has_bare_row(array: Any) -> bool:
@@ -196,7 +198,7 @@ def _has_bare_row(array: Any) -> bool:
 
 
 class Record:
-    """What the checks of a stage asked and were answered, beside the solution's answers."""
+    """The requests of a stage's checks, with the learner's answers and the solution's."""
 
     def __init__(self, facts: StageFacts, solution: Callable[[str], Any], replays: Replays) -> None:
         self.solution = solution
@@ -225,7 +227,7 @@ class Record:
 
 
 def _entries(exchanges: Sequence[Exchange]) -> Iterator[str | None]:
-    """For each request the entry point that it is about."""
+    """The entry point that each request is about."""
     calls: dict[Any, str | None] = {}
     objects: dict[Any, str | None] = {}
     for exchange in exchanges:
@@ -251,10 +253,10 @@ def _replay(
 ) -> Iterator[Frame]:
     """The answers of the implementation behind `find` to recorded requests.
 
-    Numbers of calls and objects are translated, since an implementation that raises where the
+    The numbers of calls and objects are translated, because an implementation that raises where the
     learner's did not counts differently. Parameters that were read from the learner's module are
-    copied into this one's, so that later answers can be compared. What tests say of a thing is in
-    `tried` from then on: that takes long, and is the same for every seed.
+    copied into this one, so that later answers can be compared. Test results stay in `tried`,
+    because running tests takes long and gives the same for every seed.
     """
     bench = Bench(find)
     calls: dict[Any, Any] = {}
@@ -285,7 +287,7 @@ def _replay(
 
 
 def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
-    """A copy of a request's data in which every object has the number that it has here."""
+    """A copy of a request's data with the local number of each object."""
     if isinstance(data, list):
         return [_translated(item, objects) for item in data]
     if not isinstance(data, dict):
@@ -299,7 +301,7 @@ def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
 
 
 def _is_readable(exchange: Exchange) -> bool:
-    """Whether a reply is built like ours; what only a hostile worker sends fits no suspect."""
+    """Whether a reply has the usual form; only a hostile worker sends any other."""
     header = exchange.reply.header
     numbers = header.get("call"), _handle(header)
     return isinstance(header.get("error"), (dict, type(None))) and all(
@@ -313,7 +315,7 @@ def _handle(header: dict[str, Any]) -> Any:
 
 
 def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
-    """Load what `named_parameters` gave for the learner's module into the replayed one."""
+    """Copy what `named_parameters` returned for the learner's module into the replayed module."""
     import torch
 
     named = _read(reply).value
@@ -334,7 +336,8 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
 def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
     """Whether two answers to the same request are the same.
 
-    Where an error was due, any two errors of one type are; elsewhere their texts must agree too.
+    If an error was expected, any two errors of one type are the same; otherwise their texts must
+    also agree.
     """
     if one.error is not None or other.error is not None:
         if one.error is None or other.error is None:
@@ -349,7 +352,7 @@ def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
 
 
 def _read(reply: Frame) -> Read:
-    """Unpack a reply; one that is not of the protocol is an error like any other."""
+    """Unpack a reply; an invalid one is an error like any other."""
     header = reply.header
     error = header.get("error")
     if error is not None:
@@ -367,7 +370,7 @@ def _read(reply: Frame) -> Read:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal, numbers within the room of their dtype."""
+    """Whether two values are equal, with the tolerance of their dtype for numbers."""
     if isinstance(one, Handle) and isinstance(other, Handle):
         return True
     if isinstance(one, Opaque) and isinstance(other, Opaque):
@@ -423,7 +426,7 @@ def _alike(one: Any, other: Any) -> bool:
         if tensor.numel() >= _MANY:
             spread, other_spread = float(tensor.std()), float(other_tensor.std())
             if not abs(spread - other_spread) <= _SPREAD_ROOM * max(spread, other_spread):
-                return False  # which NaN is too
+                return False  # true for NaN too
     return True
 
 

@@ -1,7 +1,7 @@
-"""What a wrong answer looks like beside the right one: a relation between their numbers.
+"""Symptoms: what a wrong answer has in common with the right one, as a relation of their numbers.
 
-The right answer is the solution's, to the same recorded request. A relation is told only if it
-holds for every value in every failing case of a check.
+The right answer is the solution's, to the same recorded request. A relation counts only if it holds
+for every value in every failing case of a check.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from grader.run.facts import CaseFact
 from grader.run.worker.wire import Unpacker
 from grader.types.report import Diagnosis, Kind, Way
 
-_MOST_VALUES = 1 << 16  # of one answer: a larger one is not looked at
-_GENERAL = {"dtype": "Your result has the right numbers, but in another dtype than is due."}
+_MOST_VALUES = 1 << 16  # numbers of one answer; a larger one is not examined
+_GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
 _ORDINALS = ("first", "second", "third", "fourth")
 
 
@@ -30,7 +30,7 @@ def symptom_of(
 ) -> Diagnosis | None:
     """The symptom of a check, if it has one.
 
-    `cases` are its failing cases, each with its steps. `own` are the stage's symptoms: they come
+    `cases` are its failing cases, each with its steps. `own` are the stage's symptoms, which come
     before the kit's.
     """
     seen = [_Seen(fact, steps, solution) for fact, steps in cases]
@@ -65,21 +65,21 @@ class _Seen:
         self._steps = steps
         self._solution = solution
         self._step = next((step for step in steps if step.deviates), None)
-        # Where the answers are alike for a replay, they may yet be too far apart for the check.
+        # Answers that are equal for a replay may still differ too much for the check.
         self._is_strict = self._step is None and fact.way == Way.VALUES.value and bool(steps)
         if self._is_strict:
             self._step = steps[-1]
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both sides gave an answer, which is not freshly drawn."""
+        """Whether both sides returned an answer that is not freshly drawn."""
         step = self._step
         if step is None or step.fresh:
             return False
         return step.learner.error is None and step.solution.error is None
 
     def has(self, symptom: Symptom) -> bool:
-        """Whether a symptom of the author's holds."""
+        """Whether one of the author's symptoms holds."""
         step = self._step
         if step is None or step.entry != symptom.of or "args" not in step.exchange.request.header:
             return False
@@ -94,7 +94,7 @@ class _Seen:
         return len(got) == len(want) and bool(held)
 
     def beside_the_numbers(self) -> tuple[str, str] | None:
-        """What is wrong where all numbers are right: the gradient, the dtype, an argument."""
+        """What is wrong although all numbers are right: the gradient, the dtype, an argument."""
         step = self._step
         assert step is not None
         learner, right = step.learner, step.solution
@@ -122,11 +122,11 @@ class _Seen:
             return None
         return (
             "dtype",
-            f"Your result has the right numbers, but as {_listed(given)}: {_listed(due)} is due.",
+            f"Your result has the right numbers, but as {_listed(given)}, not as {_listed(due)}.",
         )
 
     def _contained(self, value: Any, right: Any) -> str:
-        """The kind of list or tuple in which the right array came, "" if it did not."""
+        """The kind of list or tuple that holds the right array, "" if there is none."""
         if not isinstance(value, (list, tuple)) or not hasattr(right, "dtype"):
             return ""
         name = type(value).__name__
@@ -144,7 +144,7 @@ class _Seen:
         return f"nested {name}" if numpy.allclose(nested, wide(right), *tolerance) else ""
 
     def pair(self) -> Pair | None:
-        """The first array of the answer that is wrong, beside the right one."""
+        """The first wrong array of the answer, and the right one."""
         step = self._step
         assert step is not None
         got, want = arrays(step.learner.value), arrays(step.solution.value)
@@ -199,7 +199,7 @@ class _Seen:
         return {name: value for name, value in bound.arguments.items() if name != "self"}
 
     def _sizes(self, arguments: Mapping[str, Any], step: Step) -> dict[str, int]:
-        """The whole numbers and sizes at hand, those of the object's making too."""
+        """The known integers and sizes, including those with which the object was made."""
         found = dict(self._numbers(arguments))
         target = step.exchange.request.header.get("target") or {}
         if "object" in target:
@@ -225,7 +225,7 @@ class _Seen:
 
 
 def _is_near(one: Any, other: Any) -> bool:
-    """Whether two arrays have the same numbers, within the room of the coarser dtype."""
+    """Whether two arrays have the same numbers, with the tolerance of the coarser dtype."""
     import numpy
 
     (relative, absolute), (other_relative, other_absolute) = room(one), room(other)

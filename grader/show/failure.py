@@ -58,7 +58,7 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
 def every_failure(page: Page, stage: StageResult) -> list[Text]:
     """All failing checks of a stage with their whole messages, and what its code printed."""
     lines: list[Text] = []
-    said: set[str] = set()  # diagnoses already shown: one sentence need not be read four times
+    said: set[str] = set()  # diagnoses already shown: nobody needs to read one sentence four times
     for cause in stage.causes:
         for group in _same_message(cause):
             lines += [*_whole(page, group, said), Text()]
@@ -68,7 +68,7 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
 
 
 def every_failing_stage(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
-    """All that is known of why a stage fails."""
+    """Everything known about why a stage fails."""
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
@@ -81,7 +81,7 @@ def every_failing_stage(page: Page, report: Report, stage: StageResult) -> Itera
 
 
 def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:
-    """All that a stage's code printed."""
+    """Everything that a stage's code printed."""
     if stage.printed.strip():
         yield from _printed(page, stage, LINES_WITH_ALL)
         yield Text()
@@ -120,7 +120,7 @@ def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
 
 
 def _also(page: Page, cause: Cause) -> Iterator[Text]:
-    """A line for the other checks of a cause, with their titles as far as it reaches."""
+    """A line for the other checks of a cause, with as many of their titles as fit."""
     how = "by this mistake" if cause.show.diagnosis else "in the same way"
     verb = "fails" if len(cause.others) == 1 else "fail"
     lost = cause.lost - (cause.show.max_score - cause.show.score)
@@ -130,7 +130,7 @@ def _also(page: Page, cause: Cause) -> Iterator[Text]:
     yield Text(" " * _BODY).append_text(page.inline(page.word(said, page.width - _BODY)))
 
 
-_PART = re.compile(r"\n(?=  \S)")  # of a message: a labelled value, a frame, a row of a matrix
+_PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
 _FRAME = re.compile(r"  (?!look at )\S.*, line \d+")
 _LOOK_AT = "  look at "
 _CALL = re.compile(r"\n  call {2,}")
@@ -139,10 +139,10 @@ _LOOP = re.compile(r" *\d+ +(while|for) ")
 
 
 def _essence(check: CheckResult) -> str:
-    """A message without the code that is not needed: of the frames the last two are kept.
+    """A message without unnecessary code: only the last two frames stay.
 
-    Of the lines that may hold the mistake, one is: that of a loop if there was no end, else the
-    last, where the answer leaves it. None is where a diagnosis points at the place.
+    Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
+    last one, where the answer is returned. None stays if a diagnosis shows the place.
     """
     parts = _PART.split(check.message.strip("\n"))
     frames = [part for part in parts if _FRAME.match(part)]
@@ -159,7 +159,7 @@ def _essence(check: CheckResult) -> str:
 
 
 def _one_line(place: str, is_endless: bool) -> str:
-    """Of the lines where an answer is made the one to look at first."""
+    """The line to look at first, among those where an answer is made."""
     where, *code = place.split("\n")
     loops = [line for line in code if _LOOP.match(line)] if is_endless else []
     line = _CODE.match((loops or code[-1:] or [""])[0])
@@ -170,7 +170,7 @@ def _one_line(place: str, is_endless: bool) -> str:
 
 
 def _rest(page: Page, stage: StageResult, causes: Sequence[Cause], limit: int) -> Iterator[Text]:
-    """A line for each further cause, as far as the lines reach."""
+    """A line for each further cause, as many as fit."""
     shown = causes if len(causes) <= limit else causes[: max(0, limit - 1)]
     for cause in shown:
         more = f" (and {len(cause.others)} more)" if cause.others else ""
@@ -212,7 +212,7 @@ def _title(
 
 
 def _same_message(cause: Cause) -> list[list[CheckResult]]:
-    """The checks of a cause, those with the very same message together."""
+    """The checks of a cause in groups with the same message."""
     groups: dict[str, list[CheckResult]] = {}
     for check in cause.checks:
         groups.setdefault(check.message.strip(), []).append(check)
@@ -220,7 +220,7 @@ def _same_message(cause: Cause) -> list[list[CheckResult]]:
 
 
 def _whole(page: Page, group: Sequence[CheckResult], said: set[str]) -> Iterator[Text]:
-    """The checks that have one message, and all of it."""
+    """The checks that share a message, and all of the message."""
     for check in group:
         yield from _title(page, check.outcome, check.title, check.max_score - check.score)
     check = group[0]
@@ -294,7 +294,7 @@ def _fix_earlier(page: Page, report: Report, stage: StageResult, cause: str) -> 
 
 
 def _perhaps(page: Page, stage: StageResult) -> Iterator[Text]:
-    """The earlier stage to fix first, where it cannot be known that it is the cause."""
+    """The earlier stage to fix first, if it is uncertain whether it is the cause."""
     if stage.perhaps is not None:
         earlier = page.word(stage.perhaps)
         line = Text("It uses ").append(earlier, "bold").append(", which does not pass yet: ")
@@ -311,7 +311,7 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
 
 
 def _next(page: Page, stage: StageResult) -> Iterator[Text]:
-    """What to type next."""
+    """The next command to type."""
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
     first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
     if first is not None and stage.caused_by is None:

@@ -192,7 +192,7 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
 
 
 def _cause(cause: Cause) -> str:
-    """The checks that one mistake fails, and what one of them says."""
+    """The checks that fail because of one mistake, and the message of one of them."""
     parts = []
     for check in cause.checks:
         lost = check.max_score - check.score

@@ -1,4 +1,4 @@
-"""The scoreboard: a line a stage, the total, and the quiet facts about the run. Pure."""
+"""The scoreboard: one line per stage, the total, and footnotes about the run. Pure."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 
 @screen
 def scoreboard(page: Page, report: Report) -> Iterator[Text]:
-    """One line a stage (mark, title, slug, bar, points, status) and the total."""
+    """One line per stage (mark, title, slug, bar, points, status) and the total."""
     if page.plain:
         yield from _plain_scoreboard(page, report)
         return
     columns = _columns(page, report)
     core = [stage for stage in report.stages if not stage.bonus]
     bonus = [stage for stage in report.stages if stage.bonus]
-    is_one = len(report.stages) == 1  # then the reason of its failure is to fit beside it
+    is_one = len(report.stages) == 1  # then the reason of its failure must fit on the same screen
     yield Text()
     if not is_one:
         yield _heading(page, report)
@@ -46,7 +46,7 @@ def scoreboard(page: Page, report: Report) -> Iterator[Text]:
 
 @screen
 def footnotes(page: Page, report: Report) -> Iterator[Text]:
-    """The quiet facts about the run: skipped checks and the report's notes. May be empty."""
+    """Facts about the run: skipped checks and the report's notes. May be empty."""
     skipped: dict[str, int] = {}
     for stage in report.stages:
         for check in stage.checks:
@@ -67,19 +67,19 @@ def footnotes(page: Page, report: Report) -> Iterator[Text]:
 
 
 def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
-    """The word for where a stage stands; `is_partial` if visible checks alone have said so."""
+    """The word for a stage's status; `is_partial` if only visible checks have run."""
     if is_partial and of is Status.PASSED:
         return _VISIBLE.word
     return _look(of).word
 
 
 def unjudged(known: StageProgress) -> str:
-    """The words for a stage of which there is no verdict on the present text."""
+    """The words for a stage without a verdict on its present text."""
     return CHANGED if known.is_changed else "not judged yet"
 
 
 def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
-    """What it means that nothing visible is wrong with these stages of a student's copy."""
+    """A note on the stages of a student's copy whose visible checks all pass."""
     results = list(stages)
     unchecked = [page.word(result.slug) for result in results if not result.checks]
     if len(unchecked) < len(results):
@@ -92,7 +92,7 @@ def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
 
 
 def mark(page: Page, of: Status | StageResult) -> Text:
-    """The sign for where a stage stands."""
+    """The sign for a stage's status."""
     look = _look(of)
     style = look.colour if look.quiet else f"bold {look.colour}"
     return Text(getattr(page.glyphs, look.glyph), style)
@@ -100,7 +100,7 @@ def mark(page: Page, of: Status | StageResult) -> Text:
 
 @dataclass(frozen=True)
 class _Look:
-    """How the standing of a stage is drawn: its glyph, its word, and the colours of a line."""
+    """How a stage's status is drawn: its glyph, its word, and the colours of a line."""
 
     glyph: str
     word: str
@@ -116,7 +116,7 @@ _LOOKS = {
     Status.ERROR: _Look("error", "error", "magenta", "magenta"),
 }
 _WAITING = _Look("waiting", "waiting", "yellow", "yellow")
-# Of a student's copy: more checks than the visible ones decide, or all of them.
+# For a student's copy: other checks than the visible ones decide, some or all.
 _VISIBLE = _Look("passed", "visible ok", "green", "green")
 _UNCHECKED = _Look("passed", "unchecked", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
@@ -154,7 +154,7 @@ class _Columns:
 
 
 def _columns(page: Page, report: Report) -> _Columns:
-    """The roomiest columns that fit: first the bar shrinks, then titles are cut, then left out."""
+    """The widest columns that fit: first the bar shrinks, then titles are cut, then left out."""
     scores = [(stage.score, stage.max_score) for stage in report.stages]
     scores.append((report.score, report.max_score))
     fixed = {
@@ -176,7 +176,7 @@ _BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
 
 
 def _plain_scoreboard(page: Page, report: Report) -> Iterator[Text]:
-    """One fact a line, in words."""
+    """One fact per line, in words."""
     yield from page.sentence(Text(f"{page.word(report.course)}."))
     yield from page.sentence(Text(page.word(f"Graded: {report.submission}, on {report.device}.")))
     for stage in report.stages:

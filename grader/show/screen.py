@@ -1,8 +1,8 @@
-"""The medium of every text screen: its width, its alphabet, wrapping and simple markdown.
+"""What every text screen is drawn on: its width, its alphabet, wrapping and simple markdown.
 
-A renderer is a function from a `Page` to lines. The decorator `screen` makes of it a function that
-returns a `Screen`, which rich can print: width and encoding are those of the console it is printed
-on, known only at that moment.
+A renderer is a function from a `Page` to lines. The decorator `screen` turns it into a function
+that returns a `Screen`, which rich can print: the width and the encoding are those of the console
+that prints it, and known only then.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 _Args = ParamSpec("_Args")
 
-WIDEST = 88  # wider lines are harder to read than to wrap
+WIDEST = 88  # longer lines are harder to read
 MARGIN = 2
 GAP = 2  # between columns
-SHORTEST_TITLE = 14  # a title that would be cut to less is left out
-COMMAND = "bold cyan"  # the colour of what a reader may type
+SHORTEST_TITLE = 14  # a title cut shorter than this is left out
+COMMAND = "bold cyan"  # the colour of commands to type
 _TAB = 4
 
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The signs of one alphabet; each has a width of one cell but `more`."""
+    """The signs of one alphabet; each is one cell wide except `more`."""
 
     passed: str
     failed: str
@@ -51,7 +51,7 @@ class Glyphs:
 UNICODE = Glyphs("✓", "✗", "·", "!", "↑", "━", "·", "│", "•", "…")
 ASCII = Glyphs("+", "x", ".", "!", "^", "#", ".", "|", "-", "...")
 
-# What authors like to write and an old Windows console cannot; anything else becomes an escape.
+# Signs that authors like and an old Windows console lacks; other signs become escapes.
 _SPELLED_OUT = str.maketrans(
     {
         "→": "->", "←": "<-", "≠": "!=", "≤": "<=", "≥": ">=", "≈": "~=", "×": "x", "·": "*",
@@ -63,7 +63,7 @@ _SPELLED_OUT = str.maketrans(
 
 @dataclass(frozen=True)
 class Page:
-    """What a renderer may know of the console it draws on."""
+    """What a renderer knows about the console that it draws on."""
 
     console: Console
     width: int
@@ -73,7 +73,7 @@ class Page:
     plain: bool = False
 
     def clean(self, text: str) -> str:
-        """`text` without anything hidden, in letters that this console has."""
+        """`text` with hidden characters as escapes, in characters that this console has."""
         text = safe(text).expandtabs(_TAB)
         if self.glyphs is UNICODE:
             return text
@@ -99,7 +99,7 @@ class Page:
         return set_cell_size(self.word(text, width), width)
 
     def wrap(self, text: Text, indent: int, head: Text | None = None) -> Iterator[Text]:
-        """The lines of `text`, `indent` from the left and all of them to the right of `head`."""
+        """The lines of `text`, with an indentation of `indent`, all to the right of `head`."""
         head = head or Text()
         width = max(8, self.width - indent - head.cell_len)
         for number, line in enumerate(text.wrap(self.console, width, overflow="fold")):
@@ -109,9 +109,9 @@ class Page:
     def verbatim(
         self, text: str, indent: int, style: str = "", *, gutter: bool = False, limit: int
     ) -> tuple[list[Text], int]:
-        """The lines of `text` as they are, wrapped, at most `limit`.
+        """The lines of `text` unchanged, wrapped, at most `limit`.
 
-        Also how many of its own lines are not shown, or not to their end.
+        Also returns how many of its own lines are missing or cut.
         """
         lines: list[Text] = []
         raw = self.clean(text).rstrip().split("\n")
@@ -125,7 +125,7 @@ class Page:
             label = head.group() if head is not None else ""
             label = label if cell_len(label) <= width // 2 else ""
             body = line[len(label) :]
-            # A line of a megabyte must not be wrapped whole.
+            # Wrapping a whole line of a megabyte would take too long.
             piece = Text(body[: room * width], style)
             parts = piece.wrap(self.console, width - cell_len(label), overflow="fold")
             for at, part in enumerate(parts[:room] or [Text()]):
@@ -140,7 +140,7 @@ class Page:
         yield from self.wrap(text, MARGIN)
 
     def offer(self, words: str, command: str) -> Iterator[Text]:
-        """A line that ends in something to type; it is never broken in the middle of that."""
+        """A line that ends in something to type; that part is never broken."""
         line = Text(words)
         if MARGIN + cell_len(words) + 2 + cell_len(command) <= self.width:
             line.append("  ").append(self.word(command), COMMAND)
@@ -150,7 +150,7 @@ class Page:
             yield Text(" " * (MARGIN + 2)).append(self.word(command), COMMAND)
 
     def inline(self, text: str, style: str = "") -> Text:
-        """One paragraph of an author's text: `code` and **bold** are styled, nothing else is."""
+        """One paragraph of an author's text: only `code` and **bold** are styled."""
         drawn = Text(style=style)
         for part in INLINE.split(self.clean(text)):
             if _CODE.fullmatch(part):
@@ -162,7 +162,7 @@ class Page:
         return drawn
 
     def markdown(self, text: str, indent: int) -> Iterator[Text]:
-        """Simple markdown: headings, paragraphs, lists and code; everything else as it is."""
+        """Simple markdown: headings, paragraphs, lists and code; everything else unchanged."""
         paragraph: list[str] = []
         lead, sign, fence = 0, "", ""
 
@@ -203,7 +203,7 @@ class Page:
 
 
 _INDENT = re.compile(r" +")
-_LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  ", whose value stays to its right
+_LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  "; the value stays to the right of it
 # The simple markdown of an author's text.
 INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")
@@ -234,7 +234,7 @@ class Screen:
             plain=plain,
         )
         for line in self.draw(page):
-            line.truncate(options.max_width, overflow="crop")  # only on a console of a few letters
+            line.truncate(options.max_width, overflow="crop")  # only on a console of a few columns
             line.rstrip()
             line.no_wrap = True
             line.overflow = "ignore"

@@ -1,4 +1,4 @@
-"""What is below the scoreboard: why a stage fails, or the next small step. Pure."""
+"""What comes below the scoreboard: why a stage fails, or the next small step. Pure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
 
 
 def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
-    """Something passes and nothing fails: only untouched stages are left."""
+    """Some stages pass and none fails: only stages that are not started are left."""
     core = [stage for stage in report.stages if not stage.bonus] or list(report.stages)
     done = sum(stage.status is Status.PASSED for stage in core)
     coming = next(stage for stage in core if stage.status is Status.NOT_STARTED)

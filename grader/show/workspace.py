@@ -11,7 +11,7 @@ from grader.show.screen import MARGIN, Page, count, screen
 
 @screen
 def made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
-    """A new workspace with so many files to work in, and what to type next.
+    """A new workspace with `files` files to work in, and what to type next.
 
     `name` is the folder's, "" for the working folder.
     """
@@ -26,11 +26,11 @@ def made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) ->
 def restored(
     page: Page, name: str, files: Sequence[str], steps: Sequence[tuple[str, str]]
 ) -> Iterator[Text]:
-    """A workspace that was there before: the files that were missing, and what to type next."""
+    """An existing workspace: the missing files that were restored, and what to type next."""
     yield Text()
-    done = "What was missing is there again:" if files else "Nothing is missing."
+    done = "Restored the missing files:" if files else "Nothing is missing."
     where = page.word(name) or "This folder"
-    yield from page.sentence(Text(f"{where} is a workspace already. {done}"))
+    yield from page.sentence(Text(f"{where} is already a workspace. {done}"))
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
     yield from _steps(page, steps)
@@ -44,7 +44,7 @@ def handed_out(
     copies: Sequence[str],
     steps: Sequence[tuple[str, str]],
 ) -> Iterator[Text]:
-    """Files written for others, the copies kept of what was there, and what to type next.
+    """Files written for others, the copies of replaced files, and what to type next.
 
     `name` is the folder's, "" for the working folder.
     """
@@ -55,7 +55,7 @@ def handed_out(
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
     if copies:
-        yield from page.sentence(Text("What was there is kept:"))
+        yield from page.sentence(Text("Copies of the replaced files:"))
     for copy in copies:
         yield from page.wrap(Text(page.word(copy)), MARGIN + 2)
     yield from _steps(page, steps)

@@ -1,9 +1,9 @@
-"""Runs the checks as ordinary pytest tests on code that is trusted, in this very process.
+"""Runs the checks as ordinary pytest tests on trusted code, in this process.
 
     python -m pytest tests/checks --submission solutions
 
 For authors who debug a check, and for the benchmark. The grader itself never reads this file: it
-puts the same fixtures in its place, with the submission in a process of its own.
+has the same fixtures, with the submission in a process of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.run.worker.probes import held_shapes, made, meter
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--submission", default="solutions", help="a folder with a file a stage")
+    parser.addoption("--submission", default="solutions", help="a folder with one file per stage")
 
 
 def pytest_configure(config: pytest.Config) -> None:

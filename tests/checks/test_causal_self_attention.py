@@ -131,7 +131,7 @@ def mask_buffer(attention: Any, context_size: int) -> str:
 
 
 @pytest.mark.points(1, hint=1)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(
     ("B", "T", "d_in", "d_out", "C", "H"), [(2, 5, 7, 12, 9, 3), (3, 6, 10, 8, 7, 4)]
 )
@@ -185,7 +185,7 @@ def test_full_length(
         state[name] = state[name] * spread
     x = rand(B=B, T=T, d_in=d_in)
     expected = reference(state, H, x)
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     when = " for large scores" if spread > 1 else ""
     expect_output(
@@ -344,8 +344,8 @@ def test_dtypes(
     with expect_unchanged(x=x):
         output = attention(x)
     expect_dtype(output, dtype)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step (right answers are off by
-    # up to 0.014), and a softmax in float32 is no mistake, not even in float64 (2.9e-7).
+    # Loose, because only the dtype matters here: bfloat16 rounds at every step (right answers are
+    # off by up to 0.014), and a softmax in float32 is not a mistake, not even in float64 (2.9e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     expect_output(output, reference(rounded, H, x), f" in {dtype}", tolerance, tolerance)
 
@@ -415,7 +415,7 @@ def test_state_dict(submission: Submission, rand: Rand) -> None:
     states = [draw_state(rand, shapes(d_in, d_out)) for _ in range(2)]
     one, other = (module(submission, state, C, H) for state in states)
     expected = reference(states[0], H, x)
-    other(x)  # whatever it may remember of its old state must go
+    other(x)  # anything that it remembers of its old state must go
     # Not strict: replayed on a module whose mask is not saved, the load must not fail.
     other.load_state_dict({name: t.clone() for name, t in one.state_dict().items()}, strict=False)
     expect_output(other(x), expected, " with the saved state")

@@ -28,13 +28,13 @@ def reference(x: Tensor) -> Tensor:
 
 
 def expect_concatenated(submission: Submission, x: Tensor) -> None:
-    """Nothing is computed here, so the values must be equal to the last bit."""
+    """Expect values that are equal to the last bit, because the stage computes nothing."""
     expected = reference(x)
     expect_close(submission.concat_heads(x), expected, axes="B T D", rtol=0.0, atol=0.0)
 
 
 @pytest.mark.points(1, hint=4)
-@pytest.mark.pays("zeros", "ones", because="the shape alone is looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, H, T, d_k", SIZES)
 def test_shape(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """The result has the shape [B, T, D] with D = H * d_k"""

@@ -56,7 +56,7 @@ def reference(
         if causal:
             powers = powers * (torch.arange(k.shape[2]) <= i)
         total = powers.sum(-1, keepdim=True)
-        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        weights = powers / (total + (total == 0))  # a row of zeros stays zero
         rows.append((weights.unsqueeze(-1) * v).sum(2))
     return torch.stack(rows, dim=2)
 
@@ -93,7 +93,7 @@ def some_rows_blocked(rand: Rand, Tq: int = TQ, Tk: int = TK) -> Tensor:
 
 
 @pytest.mark.points(1, hint=2)
-@pytest.mark.pays("zeros", "ones", "input", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", "input", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(
     ("B", "H", "Tq", "Tk", "d_k"), [(1, 1, 1, 1, 1), (2, 3, 5, 7, 4), (3, 2, 6, 4, 5)]
 )
@@ -131,11 +131,11 @@ def test_values(
 @pytest.mark.parametrize("shift", [0.0, 30.0, -30.0])
 def test_large(submission: Submission, rand: Rand, shift: float) -> None:
     """Scores of several hundred, positive or negative, give no NaN"""
-    # Where keys are taken in blocks, the first may tell nothing of the last.
+    # If an answer takes keys in blocks, the first block says nothing about the last one.
     for Tk, late in ((9, 0), (700, 640)):
         q, k, v = inputs(rand, Tk=Tk)
         q = (q * 8).round() / 2
-        k = (k * 8).round() / 2  # halves: every right answer has the same scores, exactly
+        k = (k * 8).round() / 2  # halves, so that every right answer has exactly the same scores
         k[:, :, late:] += shift
         expect_close(submission.flash_attention(q, k, v), reference(q, k, v), axes=AXES)
 
@@ -175,7 +175,7 @@ def test_masks(
     expected = reference(q, k, v, mask)
     with expect_unchanged(q=q, k=k, v=v, mask=mask):
         out = submission.flash_attention(q, k, v, mask)
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if scale > 1 else None
     expect_close(out, expected, axes=AXES, rtol=tolerance, atol=tolerance)
 
@@ -282,8 +282,8 @@ def test_dtypes(
     """The result has the dtype of the inputs, with and without a mask"""
     skip_unless_supported(dtype, device)
     q, k, v = inputs(rand, Tk=TQ, dtype=dtype)
-    # What is asked is the dtype. Computed in half precision throughout, right answers are off by
-    # up to 0.002 (float16) and 0.023 (bfloat16); a softmax in float32 is no mistake for float64.
+    # Only the dtype matters here. Computed in half precision throughout, right answers are off by
+    # up to 0.002 (float16) and 0.023 (bfloat16); a softmax in float32 is not a mistake for float64.
     tolerance = {torch.float64: 1e-5, torch.float16: 0.01, torch.bfloat16: 0.08}[dtype]
     for mask in (None, scattered(rand, seed, B, 1, TQ, TQ)):
         for causal in (False, True):
@@ -329,7 +329,7 @@ def peak(submission: Submission, rand: Rand, T: int, causal: bool) -> int:
 @torch.no_grad()
 def test_memory(submission: Submission, rand: Rand, causal: bool) -> None:
     """Twice as many tokens take about twice the memory, not four times"""
-    more = int(100 * rand(tokens=1).abs().item())  # no number of tokens tells what is asked
+    more = int(100 * rand(tokens=1).abs().item())  # so that T does not reveal the purpose
     T = SHORT + more
     if peak(submission, rand, T, causal) < PAIR * T * T / 8:
         return

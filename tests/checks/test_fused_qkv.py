@@ -81,7 +81,7 @@ def reference(
         scores = q @ k.transpose(1, 2) / d_k**0.5
         powers = (scores - scores.detach().amax(-1, keepdim=True)).exp() * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
-        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        weights = powers / (total + (total == 0))  # a row of zeros stays zero
         own = slice(head * d_k, (head + 1) * d_k)
         output = output + weights @ v @ exact["w_o.weight"][:, own].T
         maps.append(weights)
@@ -155,7 +155,7 @@ def expect_gradients(actual: Tensor, expected: Tensor, inputs: State) -> None:
 
 
 @pytest.mark.points(1, hint=4)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
 def test_shapes(
@@ -246,7 +246,7 @@ def test_masks(
     for kind in ("weight", "bias"):  # the queries' third
         third = state[f"w_qkv.{kind}"].chunk(3)[0]
         state[f"w_qkv.{kind}"] = torch.cat([third * spread, state[f"w_qkv.{kind}"][12:]])
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     x = rand(B=sizes["B"], T=sizes["T"], D=12)
     shape = {f"axis_{place}": sizes[axis] for place, axis in enumerate(axes.split())}
@@ -258,7 +258,7 @@ def test_masks(
             results = fused(tokens, mask=mask)
         when = f" for a mask [{', '.join(axes.split())}]"
         expect_both(results, expected, when, tolerance)
-        fused.train()  # in which nothing is dropped either
+        fused.train()  # where nothing is dropped either
 
 
 @pytest.mark.points(1)
@@ -408,7 +408,7 @@ def test_fuse_values(
     for mask in (None, causal(5, device)):
         fused.eval()
         expect_both(fused(x, mask), reference(state, H, x, mask), " of the fused module")
-        fused.train()  # in which nothing is dropped either
+        fused.train()  # where nothing is dropped either
         results = fused(x, mask)
         expect_both(results, reference(state, H, x, mask), " of the fused module in training")
 

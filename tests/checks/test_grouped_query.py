@@ -71,7 +71,7 @@ def reference(
         scores = queries[head] @ keys[shared].transpose(1, 2) * (D / H) ** -0.5
         powers = (scores - scores.detach().amax(-1, keepdim=True)).exp() * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
-        maps.append(powers / (total + (total == 0)))  # a row of zeros stays one
+        maps.append(powers / (total + (total == 0)))  # a row of zeros stays zero
         found.append(maps[-1] @ values[shared])
     output = torch.cat(found, dim=-1) @ exact["w_o.weight"].T + exact.get("w_o.bias", none)
     return output, torch.stack(maps, dim=1)
@@ -80,7 +80,7 @@ def reference(
 def builtin(
     state: State, sizes: Sizes, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """What nn.MultiheadAttention gives when every query head has its group's rows for its own."""
+    """The result of nn.MultiheadAttention when every query head has a copy of its group's rows."""
     D, H, Hkv = sizes
     d_k = D // H
 
@@ -158,7 +158,7 @@ def expect_both(
 
 
 @pytest.mark.points(1, hint=6)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(
     ("B", "Tq", "Tk", "D", "H", "Hkv"), [(2, 3, 5, 8, 4, 1), (3, 4, 7, 24, 6, 2)]
 )
@@ -268,7 +268,7 @@ def test_masks(
     state = draw_state(rand, shapes(GROUPED))
     for name in ("w_q.weight", "w_q.bias"):
         state[name] = state[name] * spread
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     inputs = tokens(rand, B, Tq, Tk, GROUPED[0])
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
@@ -466,8 +466,9 @@ def test_dtypes(
     gqa.to(dtype)
     x = rand(B=B, T=T, D=D, dtype=dtype)
     mask = torch.ones(B, H, T, T, dtype=torch.bool, device=device).tril()
-    # Loose, for what is asked is the dtype. Nine right ones are off by 0.010 to 0.013 in bfloat16
-    # (60 seeds), and by 2e-7 in float64 where the softmax is taken in float32, which is no mistake.
+    # Loose, because only the dtype matters here. Nine right ones are off by 0.010 to 0.013 in
+    # bfloat16 (60 seeds), and by 2e-7 in float64 where the softmax is taken in float32, which is
+    # not a mistake.
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
     for which in (None, mask):
         expected = reference(rounded, GROUPED, x, x, x, which)

@@ -61,14 +61,14 @@ def reference(
 # some tens, and 500 or more where float16 overflows. So with three times the bound the right ones
 # stay well within it, and none of the wrong ones passes.
 def room(dtype: torch.dtype, sizes: Tensor, scores: Tensor) -> Tensor:
-    """How far from the exact result an answer may be, whatever it rounds on its way."""
+    """How far an answer may be from the exact result, whatever it rounds on the way."""
     step = inner_eps(dtype)
     precision = max(torch.finfo(dtype).eps, 16 * step)
     return 3 * sizes * (precision + 4 * scores.abs().max() * step)
 
 
 def inner_eps(dtype: torch.dtype) -> float:
-    """The eps of the dtype that is due between inputs of this dtype and the result."""
+    """The eps of the dtype in which to compute, for inputs of this dtype."""
     return torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 
@@ -127,7 +127,7 @@ def blocked_rows(rand: Rand, seed: int, Tq: int, Tk: int) -> Tensor:
 
 
 @pytest.mark.points(1, hint=4)
-@pytest.mark.pays("zeros", "ones", "input", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", "input", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @torch.no_grad()
 def test_kind(submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
@@ -182,7 +182,7 @@ def test_long(
 ) -> None:
     """With thousands of keys, no sum overflows"""
     skip_unless_supported(dtype, device)
-    if kind == "70000 keys":  # all nearly alike: the sum of the powers is beyond 65504 as well
+    if kind == "70000 keys":  # all nearly equal, so the sum of the powers also exceeds 65504
         q, k, v = drawn(rand, dtype, 1, 70000, 2, scale=0.01)
         inputs = q[:1, :1], k[:1, :1], v[:1, :1].abs() + 1
     elif kind == "unlike weights":

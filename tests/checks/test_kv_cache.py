@@ -150,7 +150,7 @@ def expect_cache(
 
 
 @pytest.mark.points(1, hint=2)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
 def test_shapes(
@@ -181,7 +181,7 @@ def test_without_cache(
     x = rand(B=B, T=T, D=D)
     expected, _ = reference(state, H, x)
     output, _ = module(submission, state, H)(x)
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     expect_output(
         output, expected, " for large scores" if spread > 1 else "", rtol=tolerance, atol=tolerance
@@ -220,7 +220,7 @@ def test_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
 
 
 def expect_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
-    """Hold outputs and caches of calls with so many new tokens each against one call with all."""
+    """Compare the outputs and caches of calls with these chunks with those of a single call."""
     sizes = [int(size) for size in chunks.split()]
     B, D, H = (2, 12, 3) if sum(sizes) < 100 else (1, 4, 2)
     state = draw_state(rand, shapes(D))
@@ -416,8 +416,8 @@ def test_dtypes(
     attention.to(dtype)
     x = rand(B=B, T=P + N, D=D, dtype=dtype)
     expected, joined = reference(rounded, H, x)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step (right answers are off by
-    # up to 0.013), and a softmax in float32 is no mistake, not even in float64 (2.4e-7).
+    # Loose, because only the dtype matters here: bfloat16 rounds at every step (right answers are
+    # off by up to 0.013), and a softmax in float32 is not a mistake, not even in float64 (2.4e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     output, cache = attention(x[:, :P])
     k, v = pair(cache)

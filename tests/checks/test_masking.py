@@ -54,7 +54,7 @@ def causal(seq_len: int) -> Tensor:
 
 
 def padding(lengths: list[int], seq_len: int) -> Tensor:
-    """The first so many keys of each sequence are real."""
+    """The first keys of each sequence are real, as many as its length says."""
     return torch.tensor([[[[key < n for key in range(seq_len)]]] for n in lengths])
 
 
@@ -89,7 +89,7 @@ def expect_blocked(actual: Tensor, allowed: Tensor) -> None:
 
 
 @pytest.mark.points(1, hint=4)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("T", [1, 3, 5])
 def test_causal_kind(submission: Submission, T: int) -> None:
     """causal_mask gives a boolean mask of shape [1, 1, T, T] on the CPU"""
@@ -107,7 +107,7 @@ def test_causal_values(submission: Submission, T: int) -> None:
 
 
 @pytest.mark.points(1, hint=4)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
 def test_padding_kind(submission: Submission, device: torch.device, dtype: torch.dtype) -> None:
     """padding_mask gives a boolean mask [B, 1, 1, T] on valid_lens' device"""

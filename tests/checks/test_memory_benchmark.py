@@ -73,7 +73,7 @@ def attention(q, k, v):
 
 @dataclass(frozen=True)
 class Probe:
-    """A function to be measured: its source, the bytes that it takes, and what it does in words."""
+    """A function to measure: its source, the bytes that it takes, and a description."""
 
     source: str
     size: int
@@ -86,7 +86,7 @@ def probe(size: int, says: str, *lines: str, result: str = "v") -> Probe:
 
 
 def drawn(draw: Random, about: float) -> int:
-    """A number of bytes, `about` so many MiB."""
+    """A number of bytes, `about` this many MiB."""
     return round(about * draw.uniform(0.8, 1.3) * MIB) // 64 * 64
 
 
@@ -134,7 +134,7 @@ def same_in_turn(draw: Random) -> Probe:
 
 def different_in_turn(draw: Random) -> Probe:
     unit = drawn(draw, 1)
-    sizes = [5 * unit, 8 * unit, 9 * unit]  # no sum of them is 9: all are told apart
+    sizes = [5 * unit, 8 * unit, 9 * unit]  # no sum of them is 9, so every mistake shows
     lines = f"for size in {sizes}:", "    taken = room(q, size)", "    del taken"
     return probe(9 * unit, "makes and frees three tensors of different sizes in turn", *lines)
 
@@ -181,7 +181,7 @@ VIEWS: tuple[Kind, ...] = (views_of_one, small_views)
 
 
 def shuffled(kinds: Sequence[Kind], seed: int) -> Iterator[Probe]:
-    """A probe of each kind, in an order that nobody knows."""
+    """A probe of each kind, in random order."""
     draw = Random(seed)
     for kind in draw.sample(kinds, len(kinds)):
         yield kind(draw)
@@ -238,7 +238,7 @@ def test_kind(submission: Submission, seed: int) -> None:
 
 
 @pytest.mark.points(1, hint=1)
-@pytest.mark.pays("zeros", "ones", because="only what the function is called with is looked at")
+@pytest.mark.pays("zeros", "ones", because="only the arguments of the function are checked")
 @pytest.mark.parametrize(
     ("T", "options", "shape"),
     [
@@ -254,7 +254,7 @@ def test_inputs(submission: Submission, T: int, options: dict[str, Any], shape: 
     submission.peak_bytes(given, T, **options)
     seen = dict(given.named_buffers()).get("shapes")
     if seen is None:
-        raise CheckFailed("peak_bytes never calls the function that it is given")
+        raise CheckFailed("peak_bytes never calls its function")
     expect_equal(seen.tolist(), [shape] * 3, "the list of the shapes of q, k and v")
 
 
@@ -292,7 +292,7 @@ def measured_growth(
 ) -> tuple[float, str]:
     """The power of T that its memory grows with, and the sizes in words.
 
-    The lengths, `about` so many, come in an order that nobody knows.
+    The lengths, near those in `about`, come in random order.
     """
     draw = Random(seed)
     lengths = [length + draw.randrange(length // 16) for length in about]

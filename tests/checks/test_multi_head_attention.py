@@ -78,7 +78,7 @@ def reference(
         powers = (scores - scores.detach().amax(-1, keepdim=True)).exp()
         powers = powers * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
-        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        weights = powers / (total + (total == 0))  # a row of zeros stays zero
         output = output + weights @ v[..., own] @ exact["w_o.weight"][:, own].T
         maps.append(weights)
     return output, torch.stack(maps, dim=1)
@@ -92,7 +92,7 @@ def builtin(
     value: Tensor,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What nn.MultiheadAttention gives for this state."""
+    """The result of nn.MultiheadAttention for this state."""
     layer = nn.MultiheadAttention(query.shape[-1], num_heads, batch_first=True)
     packed = {
         "in_proj_weight": torch.cat([state[f"{name}.weight"] for name in LAYERS[:3]]),
@@ -163,7 +163,7 @@ def expect_gradients(actual: Tensor, expected: Tensor, inputs: State, **axes: An
 
 
 @pytest.mark.points(1, hint=7)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
 @torch.no_grad()
 def test_shapes(
@@ -223,7 +223,7 @@ def test_weights(
     expect_shape(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
     ones = torch.ones(B, H, Tq)
     expect_close(weights.sum(-1), ones, axes="B H Tq", what="the sum of the weights of a row")
-    # A score of some hundreds has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     when = " for large scores" if spread > 1 else ""
     expect_close(
@@ -627,9 +627,9 @@ def test_builtin_gpu(submission: Submission, rand: Rand) -> None:
 @torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights and divides the others by 1 - dropout"""
-    # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
-    # can be read off the output twice. So it is judged what reached the output, whether or not the
-    # weights that are returned have been dropped.
+    # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight can
+    # be read off the output twice. So the check judges what reached the output, whether or not the
+    # returned weights have been dropped.
     B, H, Tq, Tk, D = 3, 4, 30, 5, 40
     one = torch.eye(D, device=device)
     state = {
@@ -749,7 +749,7 @@ def test_state_dict(submission: Submission, rand: Rand) -> None:
     expect_shape(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
     expect_no_constant(output, query=inputs[0])
     expected = [output.detach().clone(), weights.detach().clone()]
-    other(*inputs)  # whatever it may remember of its old state must go
+    other(*inputs)  # anything that it remembers of its old state must go
     saved = {name: tensor.clone() for name, tensor in one.state_dict().items()}
     expect_parameters(saved, shapes(D), where="state_dict()")
     other.load_state_dict(saved, strict=True)
@@ -772,8 +772,8 @@ def test_dtypes(
     mha = module(submission, {name: tensor.float() for name, tensor in rounded.items()}, H)
     mha.to(dtype)
     x = rand(B=B, T=T, D=D, dtype=dtype)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax that is
-    # computed in float32 throughout is no mistake.
+    # Loose, because only the dtype matters here: bfloat16 rounds at every step, and a softmax that
+    # is computed in float32 throughout is not a mistake.
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     for mask in (None, causal(T, device)):
         expected = reference(rounded, H, x, x, x, mask)

@@ -1,9 +1,9 @@
-"""Hidden checks of need_weights: one output for both ways to call, and nothing that stays behind.
+"""Hidden checks of need_weights: one output for both ways to call, and no weights left behind.
 
-`reference` computes the attention of one head at a time in float64 on the CPU. What a module holds
-is asked of the worker, by the shapes of its tensors: for the sizes used here nothing else that a
-module may keep has a multiple of Tq x Tk numbers. As the worker may lie, large weights are tried as
-well, in a new process whose size the kernel tells.
+`reference` computes the attention of one head at a time in float64 on the CPU. The worker
+reports the shapes of the tensors that a module holds: for the sizes used here no other tensor that
+a module may keep has a multiple of Tq x Tk numbers. Because the worker may lie, a check also tries
+large weights, in a new process whose size the kernel reports.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def reference(
         scores = q[..., own] @ k[..., own].transpose(1, 2) / d_k**0.5
         powers = (scores - scores.detach().amax(-1, keepdim=True)).exp() * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
-        weights = powers / (total + (total == 0))  # a row of zeros stays one
+        weights = powers / (total + (total == 0))  # a row of zeros stays zero
         output = output + weights @ v[..., own] @ exact["w_o.weight"][:, own].T
         maps.append(weights)
     return output, torch.stack(maps, dim=1)
@@ -116,7 +116,7 @@ def partly_blocked(rand: Rand, device: torch.device) -> Tensor:
 
 
 def expect_weights(weights: Any, when: str = "") -> Tensor:
-    """The weights, a tensor: the call has asked for them."""
+    """The weights; they must be a tensor, because the call asked for them."""
     if not isinstance(weights, Tensor):
         raise CheckFailed(
             f"The weights are missing{when}\n"
@@ -127,7 +127,7 @@ def expect_weights(weights: Any, when: str = "") -> Tensor:
 
 
 def expect_none(weights: Any, when: str = " with need_weights=False") -> None:
-    """None in place of the weights."""
+    """Expect None instead of the weights."""
     if weights is not None:
         got = f"a tensor of shape {list(weights.shape)}" if isinstance(weights, Tensor) else weights
         raise CheckFailed(f"The second result is wrong{when}\n  expected  None\n  got       {got}")
@@ -149,7 +149,7 @@ def expect_both(
 
 
 def expect_little_held(held: int, Tq: int, Tk: int, when: str) -> None:
-    """Expect that less is held than three quarters of what the weights of one head take."""
+    """Expect the module to hold less than three quarters of the memory of one head's weights."""
     least = 3 * Tq * Tk
     if held >= least:
         raise CheckFailed(
@@ -160,8 +160,8 @@ def expect_little_held(held: int, Tq: int, Tk: int, when: str) -> None:
 
 
 def long_inputs(rand: Rand) -> list[Tensor]:
-    """A long sequence on the CPU: no number of its tokens tells what is asked."""
-    # Right ones hold up to 4 MiB: libraries keep room for products of matrices.
+    """A long sequence on the CPU, of random length, so that the length reveals nothing."""
+    # Right answers hold up to 4 MiB: libraries keep memory for matrix products.
     more, still_more = rand(T=2).abs().tolist()
     return [x.cpu() for x in inputs(rand, 1, 1000 + int(50 * more), 4000 + int(200 * still_more))]
 
@@ -174,7 +174,7 @@ def expect_some_rows(output: Tensor, state: State, given: list[Tensor], H: int =
 
 
 def expect_nothing_left(submission: Submission, mha: Any, Tq: int, Tk: int, when: str) -> None:
-    """Expect that the module holds no tensor of Tq x Tk numbers, whatever else it has."""
+    """Expect the module to hold no tensor of Tq x Tk numbers, whatever else it holds."""
     for shape in submission.held_by(mha):
         if math.prod(shape) % (Tq * Tk) == 0:  # in whatever order and folding of the axes
             raise CheckFailed(
@@ -188,7 +188,7 @@ def expect_nothing_left(submission: Submission, mha: Any, Tq: int, Tk: int, when
 
 
 @pytest.mark.points(1, hint=1)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @torch.no_grad()
 def test_shapes(submission: Submission, rand: Rand, device: torch.device) -> None:
     """By default it returns output [B, Tq, D] and weights [B, H, Tq, Tk]"""
@@ -245,11 +245,11 @@ def test_start(submission: Submission) -> None:
 
 
 @pytest.mark.points(1, hint=1)
-@pytest.mark.pays("zeros", "ones", because="that there are no weights is all that is asked")
+@pytest.mark.pays("zeros", "ones", because="only the absence of weights is checked")
 @pytest.mark.parametrize("kind", ["no mask", "mask"])
 @torch.no_grad()
 def test_none(submission: Submission, rand: Rand, device: torch.device, kind: str) -> None:
-    """With need_weights=False it returns None in place of the weights"""
+    """With need_weights=False it returns None instead of the weights"""
     mha = module(submission, draw_state(rand, shapes()))
     mask = None if kind == "no mask" else partly_blocked(rand, device)
     output, weights = mha(*inputs(rand), mask=mask, need_weights=False)
@@ -310,7 +310,7 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
         when = f" with need_weights={need}"
         with expect_unchanged(**given):
             results = mha(query, key, value, mask, need)
-        # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+        # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
         expect_both(results, expected, when, 5e-3 if kind == "large scores" else None)
         (expect_weights if need else expect_none)(results[1], when)
 
@@ -337,7 +337,7 @@ def test_edges(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, H: 
 def test_gradients(submission: Submission, rand: Rand, device: torch.device, need: bool) -> None:
     """The gradients are the same with and without the weights"""
     mha = module(submission, draw_state(rand, shapes()))
-    mha.train()  # there is no dropout unless it is asked for
+    mha.train()  # by default there is no dropout
     own = dict(mha.named_parameters())
     expect_parameters(own, shapes())
     query, key, value = inputs(rand, grad=True)
@@ -425,7 +425,7 @@ def test_nothing_left(
 @pytest.mark.points(1, hint=3)
 @torch.no_grad()
 def test_nothing_old_left(submission: Submission, rand: Rand) -> None:
-    """Nor does it keep the weights of an earlier call"""
+    """It does not keep the weights of an earlier call either"""
     state = draw_state(rand, shapes())
     mha = module(submission, state)
     longer, shorter = inputs(rand, Tq=11, Tk=13), inputs(rand)
@@ -442,7 +442,7 @@ def test_nothing_old_left(submission: Submission, rand: Rand) -> None:
     expect_weights(again[1], " asked for again")
     on_cpu, given = {name: tensor.cpu() for name, tensor in state.items()}, long_inputs(rand)
     with submission.measured() as usage:
-        mha = module(submission, on_cpu, H=1)  # all that comes back is on its way for a while
+        mha = module(submission, on_cpu, H=1)  # all returned tensors stay alive for a while
         output = mha(*given, need_weights=True)[0]
         mha(*(x[:, :5] for x in given), need_weights=False)
     expect_some_rows(output, on_cpu, given, H=1)
@@ -468,8 +468,8 @@ def test_dtypes(
     query, key, value = (x.to(dtype) for x in inputs(rand))
     mask = partly_blocked(rand, device)
     expected = reference(state, query, key, value, mask)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step, and a softmax in float32
-    # is no mistake, not even in float64.
+    # Loose, because only the dtype matters here: bfloat16 rounds at every step, and a softmax in
+    # float32 is not a mistake, not even in float64.
     room = 0.08 if dtype == torch.bfloat16 else 1e-5
     for need in (True, False):
         with expect_unchanged(query=query, key=key, value=value, mask=mask):

@@ -99,7 +99,7 @@ def reference(
         scores = rows @ columns.transpose(1, 2) * d_k**-0.5
         powers = (scores - scores.detach().amax(-1, keepdim=True)).exp() * allowed[:, head]
         total = powers.sum(-1, keepdim=True)
-        maps.append(powers / (total + (total == 0)))  # a row of zeros stays one
+        maps.append(powers / (total + (total == 0)))  # a row of zeros stays zero
         found.append(maps[-1] @ v)
     output = torch.cat(found, dim=-1) @ exact["w_o.weight"].T + exact.get("w_o.bias", none)
     return output, torch.stack(maps, dim=1)
@@ -115,7 +115,7 @@ def expect_angles(angles: Tensor, expected: Tensor) -> None:
 
 
 def gap(actual: Tensor, expected: Tensor) -> float:
-    """How far an answer is from what is expected; 0 where the shape rules a comparison out."""
+    """How far an answer is from the expected one; 0 if the shape rules out a comparison."""
     if actual.shape != expected.shape:
         return 0.0
     difference = actual.detach().cpu().double() - expected.detach()
@@ -174,7 +174,7 @@ def expect_both(
 
 
 @pytest.mark.points(1, hint=1)
-@pytest.mark.pays("zeros", "ones", because="shape, dtype and device alone are looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("T", "d_k"), [(1, 2), (3, 4), (5, 8)])
 def test_angles_kind(submission: Submission, T: int, d_k: int) -> None:
     """rope_angles gives [T, d_k/2] angles in float32 or float64, on the CPU"""
@@ -310,7 +310,7 @@ def test_turn_dtypes(
             out = submission.apply_rope(x, angles)
         expect_dtype(out, dtype)
         expect_device(out, device)
-        # A turn computed in float32 is no mistake, not even in float64.
+        # A turn computed in float32 is not a mistake, not even in float64.
         room = 1e-5 if dtype == torch.float64 else None
         expect_close(out, nearer_turn(out, x, angles), axes=TURNED, rtol=room, atol=room)
 
@@ -376,7 +376,7 @@ def test_masks(
     state = draw_state(rand, shapes(D))
     for name in ("w_q.weight", "w_q.bias"):
         state[name] = state[name] * spread
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     inputs = tokens(rand, B, Tq, Tk, D)
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
@@ -402,7 +402,7 @@ def test_gradients(submission: Submission, rand: Rand, seed: int, blocked: bool)
     mha = module(submission, draw_state(rand, shapes(D)), H)
     trained = trained_parameters(mha, shapes(D))
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
-    mha.train()  # there is no dropout unless it is asked for
+    mha.train()  # by default there is no dropout
     mask = None
     if blocked:
         mask = draw_truths(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk)
@@ -495,8 +495,8 @@ def test_dtypes(
     mha = module(submission, {name: t.float() for name, t in rounded.items()}, H)
     mha.to(dtype)
     inputs = [x.to(dtype) for x in tokens(rand, B, Tq, Tk, D)]
-    # Loose, for what is asked is the dtype. Eight right ones are off by 0.007 at most in bfloat16,
-    # and by 1e-7 in float64 where the turn is taken in float32, which is no mistake.
+    # Loose, because only the dtype matters here. Eight right ones are off by 0.007 at most in
+    # bfloat16, and by 1e-7 in float64 where the turn is taken in float32, which is not a mistake.
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
     with expect_unchanged(**dict(zip(("query", "key", "value"), inputs, strict=True))):
         results = mha(*inputs)

@@ -38,7 +38,7 @@ def reference(q: Tensor, k: Tensor) -> Tensor:
 
 
 def expect_scores(submission: Submission, q: Tensor, k: Tensor) -> None:
-    """The reference is computed first: an answer may yet change q and k in place."""
+    """Expect the reference's scores, computed first because an answer may change q and k."""
     expected = reference(q, k)
     expect_close(submission.scaled_scores(q, k), expected, axes=AXES)
 
@@ -50,7 +50,7 @@ def ladder(x: Tensor) -> Tensor:
 
 
 @pytest.mark.points(1, hint=3)
-@pytest.mark.pays("zeros", "ones", because="the shape alone is looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, H, Tq, Tk, d_k", SIZES)
 def test_shape(
     submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
@@ -139,7 +139,7 @@ def test_dtype_and_device(
     actual = submission.scaled_scores(q, k)
     expect_dtype(actual, dtype)
     expect_device(actual, device)
-    # A root or a product taken in float32 is no mistake, not even where q and k are float64.
+    # A root or a product taken in float32 is not a mistake, not even where q and k are float64.
     rtol, atol = (1e-5, 1e-5) if dtype == torch.float64 else (None, None)
     expect_close(actual, expected, axes=AXES, rtol=rtol, atol=atol)
 

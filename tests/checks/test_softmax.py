@@ -20,13 +20,13 @@ from grader.checking import (
 
 AXES = "B H Tq Tk"
 BLOCKED = float("-inf")
-FLOAT32_PRECISION = (1e-5, 1e-6)  # a softmax taken in float32 is no mistake, not even in float64
+FLOAT32_PRECISION = (1e-5, 1e-6)  # a softmax taken in float32 is not a mistake, not even in float64
 STEPS = {torch.float32: 0.25, torch.float16: 0.25, torch.bfloat16: 2.0}
 SIZES = [(2, 3, 4, 5), (3, 2, 5, 4), (2, 4, 3, 7), (4, 2, 6, 3)]
 
 
 def reference(scores: Tensor) -> Tensor:
-    """Powers of e over their sum in float64; the blocked scores never enter a difference."""
+    """Powers of e divided by their sum, in float64, without the blocked scores."""
     scores = scores.cpu().double()
     allowed = scores > BLOCKED
     lowest = torch.finfo(torch.float64).min
@@ -37,13 +37,13 @@ def reference(scores: Tensor) -> Tensor:
 
 
 def expect_weights(submission: Submission, scores: Tensor, rtol: float | None = None) -> None:
-    """The reference is computed first: an answer may yet change the scores in place."""
+    """Expect the reference's weights, computed first because an answer may change scores."""
     expected = reference(scores)
     expect_close(submission.attention_weights(scores), expected, axes=AXES, rtol=rtol)
 
 
 def expect_zeros(weights: Tensor, where: Tensor, what: str) -> None:
-    """Exactly 0, which no tolerance admits to be a little more."""
+    """Expect exactly 0, without a tolerance."""
     inside = torch.where(where.cpu(), weights.detach().cpu(), 0.0)
     expect_close(inside, torch.zeros(where.shape), axes=AXES, rtol=0.0, atol=0.0, what=what)
 

@@ -32,13 +32,13 @@ def reference(x: Tensor, num_heads: int) -> Tensor:
 
 
 def expect_split(submission: Submission, x: Tensor, num_heads: int) -> None:
-    """Nothing is computed here, so the values must be equal to the last bit."""
+    """Expect values that are equal to the last bit, because the stage computes nothing."""
     expected = reference(x, num_heads)
     expect_close(submission.split_heads(x, num_heads), expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
 @pytest.mark.points(1, hint=6)
-@pytest.mark.pays("zeros", "ones", because="the shape alone is looked at")
+@pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, T, D, H", SIZES)
 def test_shape(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """The result has the shape [B, H, T, d_k]"""

@@ -67,7 +67,7 @@ def joined(x: Tensor, num_heads: int) -> Tensor:
 
 
 def exact(state: State, layer: str, x: Tensor) -> Tensor:
-    """What a layer makes of x, in float64 on the CPU."""
+    """A layer's result for x, in float64 on the CPU."""
     rows = x.cpu().double() @ state[f"{layer}.weight"].cpu().double().T
     bias = state.get(f"{layer}.bias")
     return rows if bias is None else rows + bias.cpu().double()
@@ -132,7 +132,7 @@ def tokens(
     dtype: torch.dtype = torch.float32,
     grad: bool = False,
 ) -> list[Tensor]:
-    """Queries, keys and values that hold so many features."""
+    """Queries, keys and values with these numbers of features."""
     return [
         rand(B=B, Tq=Tq, size=sizes[0], dtype=dtype, grad=grad),
         rand(B=B, Tk=Tk, size=sizes[1], dtype=dtype, grad=grad),
@@ -262,13 +262,13 @@ def test_lens(
     H: int,
     spread: float,
 ) -> None:
-    """A length for each sequence: its queries look at so many keys"""
+    """With a length for each sequence, its queries look at that many keys"""
     state = draw_state(rand, shapes(D))
     state["w_q.weight"] = state["w_q.weight"] * spread
     inputs = tokens(rand, len(lengths), Tq, Tk)
     lens = torch.tensor(lengths, device=device)
     expected = reference(state, H, inputs, lens)
-    # A score of some hundred has an error of some 1e-4 in float32, and so have its weights.
+    # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     when = f" for lengths {lengths}" + " and large scores" * (spread > 1)
     expect_output(
@@ -408,8 +408,8 @@ def test_dtypes(
     with expect_unchanged(**dict(zip(("queries", "keys", "values"), inputs, strict=True))):
         output = attention(*inputs, lens)
     expect_dtype(output, dtype)
-    # Loose, for what is asked is the dtype: bfloat16 rounds at every step (right answers are off by
-    # up to 0.007), and a softmax in float32 is no mistake, not even in float64 (1e-7).
+    # Loose, because only the dtype matters here: bfloat16 rounds at every step (right answers are
+    # off by up to 0.007), and a softmax in float32 is not a mistake, not even in float64 (1e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     expect_output(output, expected, f" in {dtype}", tolerance, tolerance)
 

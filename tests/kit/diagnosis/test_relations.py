@@ -156,4 +156,4 @@ def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
 def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
     assert relation is not None
-    assert "T and D exchanged" in relation.text
+    assert "T and D swapped" in relation.text

@@ -51,7 +51,7 @@ def test_without_a_name_it_is_the_course_s(
     assert "cd paper-birds" in init(capsys, "--course", str(birds))
     assert (here / "paper-birds" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
     again = init(capsys, "--course", str(birds))
-    assert again.startswith("paper-birds is a workspace already. Nothing is missing.")
+    assert again.startswith("paper-birds is already a workspace. Nothing is missing.")
 
 
 def test_the_working_folder(
@@ -88,12 +88,12 @@ def test_typed_again_it_brings_back_what_is_missing(
     update_progress(mine, lambda now: now.with_hint("fold", 2))
     monkeypatch.chdir(mine / "exercises")
     said = init(capsys)
-    assert "is a workspace already. What was missing is there again: exercises/fold.py" in said
+    assert "is a workspace already. Restored the missing files: exercises/fold.py" in said
     assert (mine / "exercises" / "fold.py").is_file()
     assert (mine / "exercises" / "wings.py").read_text(encoding="utf-8") == "work\n"
     assert read_progress(mine).progress.stage("fold").rungs == 2
     monkeypatch.chdir(birds)
-    assert init(capsys, "mine").startswith("mine is a workspace already. Nothing is missing.")
+    assert init(capsys, "mine").startswith("mine is already a workspace. Nothing is missing.")
 
 
 def test_a_workspace_keeps_its_course(
