@@ -18,11 +18,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Step:
-    """One tensor on the way, or a number.
+    """One tensor or number of the example.
 
     `axes` names its axes, `labels` the places along some of them. An axis keeps the size that it
-    had when its name came first; "H=2" says the size itself, and the axis "1" has no other. A
-    tensor that does not fit is shown with a sentence that says so.
+    had when its name first appeared; "H=2" states the size itself, and the axis "1" always has size
+    1. If a tensor does not fit, a sentence says so.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Heatmap:
 class Curves:
     """Positive numbers over the places `x` as curves, on two logarithmic scales.
 
-    `guides` are curves of the author's to compare them with.
+    `guides` are the author's curves for comparison.
     """
 
     title: str

@@ -1,9 +1,9 @@
-"""Comparing answers: each `expect_...` is silent when the answer is right, else says how it is not.
+"""Comparing answers: each `expect_...` returns nothing if the answer is right, else it raises.
 
-The message is written for the learner: a first line that stands alone, then `expected` and `got`,
-with named axes and the first position that differs. It never tells how the right answer is
-computed. Answers are torch's tensors or numpy's arrays, compared in the same way. torch is imported
-by those who need it: a course of plain Python or numpy never waits for it.
+The message is for the learner: a first line that stands alone, then `expected` and `got`, with
+named axes and the first wrong position. It never reveals how to compute the right answer. Answers
+are tensors of torch or arrays of numpy, compared in the same way. Only functions that need torch
+import it, so a course of plain Python or numpy never waits for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = Tensor | numpy.ndarray[Any, Any]
 
-# (rtol, atol) by the dtype of the answer. Half precision admits answers computed in it throughout.
+# (rtol, atol) by the dtype of the answer; in half precision even for half-precision arithmetic.
 TOLERANCES = {
     "float64": (1e-9, 1e-10),
     "float32": (1e-4, 1e-5),
@@ -39,26 +39,26 @@ TOLERANCES = {
 EXACT = (0.0, 0.0)
 ANY_NUMBER = (0.0, float("inf"))
 COTANGENT_SEED = 1729
-FEW = 12  # numbers of an input: so many are easy to read
-ROW_WIDTH = 8  # a last axis of at most so many values is shown whole
-MATRIX_ROWS = 4  # and a matrix of at most so many such rows
-_DIGITS = (3, 6, 9, 17)  # of a number that is shown: more where fewer show no difference
-_PARAMETER_AXES = {"weight": "row column", "bias": "row"}  # by how the name of a layer's ends
+FEW = 12  # numbers of an input; this many are easy to read
+ROW_WIDTH = 8  # a last axis of at most this many values is shown whole
+MATRIX_ROWS = 4  # and a matrix of at most this many such rows
+_DIGITS = (3, 6, 9, 17)  # digits of a number; more are shown if these show no difference
+_PARAMETER_AXES = {"weight": "row column", "bias": "row"}  # by the end of a parameter's name
 LINE = 76  # the engine may indent a message by up to four columns
 
 
-# What the checks compare, where somebody wants to know; `grade verify` does.
+# The comparisons of the checks, if a caller collects them, as `grade verify` does.
 _NOTED: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=None)
 
-# What the check at work expects its calls to leave as it is.
+# What the running check expects its calls not to change.
 _WATCHED: ContextVar[tuple[Array, ...]] = ContextVar("watched", default=())
 
 
 class CheckFailed(AssertionError):
-    """The learner's answer is wrong; the message says how, `way` in which way.
+    """The learner's answer is wrong; the message says how, and `way` in which way.
 
-    Where checks fail in one way, a screen explains only one of them in full. `axes` are the names
-    and sizes of the axes that were expected.
+    If several checks fail in one way, a screen explains only one of them in full. `axes` are the
+    names and sizes of the expected axes.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CheckFailed(AssertionError):
 def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     """Expect the shape given by the axes in keyword order: `expect_shape(out, B=2, T=3)`.
 
-    Where there are several results, `what` names this one: `expect_shape(out, "the output", B=2)`.
+    If there are several results, `what` names this one: `expect_shape(out, "the output", B=2)`.
     """
     if tuple(actual.shape) != tuple(axes.values()):
         whose = f" of {what}" if what else ""
@@ -111,7 +111,7 @@ def expect_equal(actual: object, expected: object, what: str) -> None:
 
 
 def expect_no_constant(actual: Array, **inputs: Array) -> None:
-    """Expect more than one number, and no input as it came: for a check that compares no values."""
+    """Expect more than one number, and no unchanged input: for a check that compares no values."""
     values = _wide(actual)
     if values.size > 1 and (values == values.flat[0]).all():
         got = f"{values.flat[0]:.6g} everywhere"
@@ -125,9 +125,9 @@ def expect_no_constant(actual: Array, **inputs: Array) -> None:
 
 
 def expect_all_different(arrays: Mapping[str, Array], otherwise: str) -> None:
-    """Expect that no two of these arrays are equal; `otherwise` is the first line if two are.
+    """Expect no two of these arrays to be equal; `otherwise` is the message's first line.
 
-    The learner is told the two by the names that they have here.
+    The message calls the two by their names here.
     """
     for (one, first), (two, second) in combinations(arrays.items(), 2):
         equal: Any = first == second if first.shape == second.shape else None
@@ -146,8 +146,8 @@ def expect_close(
 ) -> None:
     """Expect the shape and, up to the tolerance of the answer's dtype, the values of `expected`.
 
-    The comparison is in float64 on the CPU. NaN and infinities must be where `expected` has them.
-    A number is an array without axes.
+    The comparison is in float64 on the CPU. NaN and infinities must be at the positions where
+    `expected` has them. A number is an array without axes.
     """
     names = axes.split()
     actual, expected = _array(actual), _array(expected)
@@ -165,15 +165,15 @@ def expect_results(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
-    """Expect several results at once, as expect_close does each.
+    """Expect several results at once, each as with expect_close.
 
-    `axes` gives the results' names and axes in their order: `{"the output": "B T D"}`. `when` is
-    put behind the name in the message: " of the second call".
+    `axes` holds the results' names and axes in order: `{"the output": "B T D"}`. The message puts
+    `when` after the name: " of the second call".
     """
     for got, want, (what, names) in zip(actual, expected, axes.items(), strict=True):
         sizes = dict(zip(names.split(), want.shape, strict=True))
         expect_shape(got, what + when, **sizes)
-        one = what.removesuffix("s")  # of "the weights" it is one weight that is wrong
+        one = what.removesuffix("s")  # a message about "the weights" is about one weight
         expect_close(got, want, axes=names, rtol=rtol, atol=atol, what=one + when)
 
 
@@ -187,7 +187,7 @@ def expect_within(
 ) -> None:
     """Expect the shape, finite numbers, and none further off than its own leeway.
 
-    `leeway` broadcasts to `expected`: it is for a tolerance that follows from how numbers round.
+    `leeway` broadcasts to `expected`: use it for a tolerance that follows from how numbers round.
     """
     import numpy
 
@@ -214,9 +214,9 @@ def expect_within(
 
 
 def is_between(value: float, low: float, high: float) -> bool:
-    """Whether a number lies in a range, which NaN never does; for a check's own `assert`.
+    """Whether a number is in a range, False for NaN; for a check's own `assert`.
 
-    The middle of the range is where a right answer is expected.
+    A right answer is expected near the middle of the range.
     """
     import numpy
 
@@ -228,9 +228,9 @@ def is_between(value: float, low: float, high: float) -> bool:
 def are_close(
     actual: Array, expected: Array, *, rtol: float, atol: float, where: Array | None = None
 ) -> Any:
-    """Where the values are those expected; elsewhere than `where`, anything is.
+    """Where the values are close to the expected ones, or `where` is False.
 
-    An array of truths, in numpy or torch as `actual` is; for a check's own `assert`.
+    It returns booleans, in numpy or torch as `actual` is; for a check's own `assert`.
     """
     import numpy
 
@@ -249,7 +249,7 @@ def are_close(
 
 @contextmanager
 def comparisons() -> Iterator[list[Comparison]]:
-    """Keep what is compared within the block: how far off each answer is, in tolerances."""
+    """Collect the comparisons in the block: how far off each answer is, in tolerances."""
     noted: list[Comparison] = []
     before = _NOTED.set(noted)
     try:
@@ -271,9 +271,9 @@ def expect_gradients_close(
     """Expect the gradients of `actual` with respect to each input to be those of `expected`.
 
     Both are outputs computed from the same leaf tensors `inputs`, by the learner and by the
-    reference. No gradient at all counts as zero. `axes` names the axes of an input that is neither
-    drawn by `rand` nor a layer's weight or bias. `where` says of an input at which positions its
-    gradient is compared; at the others any finite number will do.
+    reference. A missing gradient counts as zero. `axes` names the axes of an input that is neither
+    drawn by `rand` nor a layer's weight or bias. `where` holds the positions of an input at which
+    to compare its gradient; at the others any finite number will do.
     """
     import torch
 
@@ -311,9 +311,9 @@ def expect_gradients_close(
 
 @contextmanager
 def expect_unchanged(**inputs: Array) -> Iterator[None]:
-    """Expect that the calls inside the block leave these tensors or arrays as they are.
+    """Expect the calls inside the block not to change these tensors or arrays.
 
-    What a call does to any other argument is not seen: a check compares with what it gave.
+    Other arguments may change unnoticed: the check compares only these.
     """
     before = {name: _wide(array).copy() for name, array in inputs.items()}
     watched = _WATCHED.set((*_WATCHED.get(), *inputs.values()))
@@ -343,12 +343,12 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
 
 
 def is_watched(array: Array) -> bool:
-    """Whether this is, or shares its memory with, what `expect_unchanged` looks at just now."""
+    """Whether this is, or shares memory with, an argument of the current `expect_unchanged`."""
     return any(_memory(array) == _memory(other) for other in _WATCHED.get())
 
 
 def _memory(array: Array) -> int:
-    """Where the memory begins that an array is a view of."""
+    """The address at which the memory below an array begins."""
     if hasattr(array, "untyped_storage"):
         return array.untyped_storage().data_ptr()
     while array.base is not None:
@@ -358,16 +358,16 @@ def _memory(array: Array) -> int:
 
 @contextmanager
 def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
-    """Expect an error of this kind inside the block; `because` tells the learner why it is due."""
+    """Expect an error of this kind inside the block; `because` tells the learner the reason."""
     try:
         yield
     except kind:
         return
-    except (CheckFailed, NotImplementedError):  # our own verdict; a stub that is not started
+    except (CheckFailed, NotImplementedError):  # our own verdict, or a stub that is not started
         raise
     except Exception as error:
         name = _builtin_name(error)
-        if name is None:  # no answer at all, such as a time-out: the engine has its own words
+        if name is None:  # no answer at all, such as a timeout: the engine has its own words
             raise
         first_line = str(error).strip().partition("\n")[0].removeprefix(name).lstrip(": ")
         got = _shorten(f"{name}: {first_line}") if first_line else name
@@ -376,7 +376,7 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
 
 
 def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
-    """Skip the rest of a check where the run's device lacks the dtype (Apple's has no float64)."""
+    """Skip the rest of a check if the run's device lacks the dtype (Apple's has no float64)."""
     if device.type == "mps" and str(dtype) == "torch.float64":
         pytest.skip("this GPU has no float64")
 
@@ -392,8 +392,8 @@ def draw(
 ) -> Tensor:
     """Draw a leaf tensor of normal(0, scale) values that remembers the names of its axes.
 
-    The values are drawn on the CPU, so a seed gives the same input on every device. A few have one
-    decimal each: they are shown, and somebody may want to compute with them.
+    The values are drawn on the CPU, so a seed gives the same input on every device. Values of a
+    small tensor have one decimal, because a learner may want to compute with them.
     """
     import torch
 
@@ -417,7 +417,7 @@ def draw_array(generator: numpy.random.Generator, scale: float = 1.0, /, **axes:
     return array
 
 
-@cache  # numpy is imported by those who need it
+@cache  # only functions that need numpy import it
 def _named_array() -> Any:
     import numpy
 
@@ -431,14 +431,14 @@ def _named_array() -> Any:
 
 
 def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
-    """The gradient of each input for one fixed random cotangent, None where none arrives."""
+    """The gradient of each input for one fixed random cotangent, None if none arrives."""
     import torch
 
     if not output.requires_grad:
         return (None,) * len(inputs)
     generator = torch.Generator().manual_seed(COTANGENT_SEED)
     cotangent = torch.randn(output.shape, generator=generator).to(output.dtype).to(output.device)
-    # A weighted sum in place of grad_outputs, for which torch imports its symbolic shapes: 0.4 s.
+    # A weighted sum, because torch imports its symbolic shapes for grad_outputs: 0.4 s.
     return torch.autograd.grad(
         (output * cotangent).sum(), list(inputs.values()), retain_graph=True, allow_unused=True
     )
@@ -450,7 +450,7 @@ def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[f
 
 
 def _array(value: Array | float) -> Array:
-    """A number as an array without axes; all else as it is."""
+    """A number as an array without axes; any other value unchanged."""
     import numpy
 
     return numpy.asarray(value) if isinstance(value, (int, float, complex)) else value
@@ -477,7 +477,7 @@ def _compare(
     what: str,
     way: Way = Way.VALUES,
 ) -> None:
-    """Raise CheckFailed at the first position where `actual` is not `expected`."""
+    """Raise CheckFailed at the first position where `actual` differs from `expected`."""
     import numpy
 
     axes = list(zip(names, expected.shape, strict=False))
@@ -497,7 +497,7 @@ def _compare(
             _contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype)),
             Way.DTYPE,
         )
-    if numpy.isnan(want).any():  # no reference gives NaN: the learner's code gave or made it
+    if numpy.isnan(want).any():  # no reference returns NaN: the learner's code made it
         raise CheckFailed(f"{_capital(what)} holds NaN", way)
     rtol, atol = tolerance
     if tolerance == ANY_NUMBER:
@@ -519,7 +519,7 @@ def _compare(
 
 
 def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
-    """Remember a comparison, if somebody wants to know."""
+    """Add a comparison for `comparisons`, if it is collecting."""
     noted = _NOTED.get()
     if noted is None:
         return
@@ -528,7 +528,7 @@ def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool =
     with numpy.errstate(all="ignore"):
         off = numpy.where(got == want, 0.0, abs(got - want))
         share = numpy.where(off == 0.0, 0.0, off / room)
-    largest = float(share.max(initial=0.0))  # which is NaN if one is
+    largest = float(share.max(initial=0.0))  # NaN if any share is
     finite = largest if numpy.isfinite(largest) else float("inf")
     noted.append(Comparison(kind, told, finite, is_usual))
 
@@ -538,7 +538,7 @@ def _name(dtype: object) -> str:
 
 
 def _told(rtol: float, atol: float) -> str:
-    """A tolerance as an author writes it, the relative part before the other."""
+    """A tolerance as an author writes it, the relative part first."""
     return f"{rtol:g}, {atol:g}"
 
 
@@ -555,7 +555,7 @@ def _extent(
     close: numpy.ndarray[Any, Any],
     as_bool: bool,
 ) -> str:
-    """How much of the array is wrong, in brackets behind the place of the first wrong value."""
+    """How much of the array is wrong, in brackets after the place of the first wrong value."""
     import numpy
 
     if close.size == 1:
@@ -578,20 +578,20 @@ def _contrast(summary: str, expected: str, got: str) -> str:
 
 
 def _sizes(shape: Any, names: Sequence[str] = ()) -> str:
-    """A shape as [B=2, T=3], or [2, 3] where the axes have no names."""
+    """A shape as [B=2, T=3], or [2, 3] if the axes have no names."""
     if not names:
         return str(list(shape))
     return "[" + ", ".join(f"{name}={size}" for name, size in zip(names, shape, strict=True)) + "]"
 
 
 def _axis_names(array: Array, axes: str | None = None) -> list[str]:
-    """The names given, or else those that `rand` has noted, or else none."""
+    """The given names, or else those that `rand` has noted, or else none."""
     names = list(getattr(array, "axes", ())) if axes is None else axes.split()
     return names if len(names) == array.ndim else []
 
 
 def _position(where: Sequence[int], names: Sequence[str]) -> str:
-    """A position as B=0, T=2, or [0, 2] where the axes have no names."""
+    """A position as B=0, T=2, or [0, 2] if the axes have no names."""
     return _sizes(where, names).strip("[]") if names else _sizes(where)
 
 
@@ -603,10 +603,10 @@ def _drawn(
     names: Sequence[str],
     as_bool: bool,
 ) -> str:
-    """What was expected and what came, at the first wrong place and as much around it as fits.
+    """The expected and actual values at the first wrong position, and as much around as fits.
 
-    The whole matrix of the last two axes if it is small, else the row, else the value alone. In
-    what came, a star marks each wrong value.
+    That is the matrix of the last two axes if it is small, else the row, else only the value. A
+    star marks each wrong actual value.
     """
     if want.ndim >= 2 and 1 < want.shape[-2] <= MATRIX_ROWS and want.shape[-1] <= ROW_WIDTH:
         left, right = _cells(want, got, close, where[:-2], as_bool)
@@ -632,9 +632,9 @@ def _cells(
     part: tuple[int, ...],
     as_bool: bool,
 ) -> tuple[list[str], list[str]]:
-    """A part of both arrays, row by row and column under column; wrong values bear a star.
+    """A part of both arrays, row by row with aligned columns; a star marks wrong values.
 
-    Each number has as many digits as it takes to see the difference.
+    Each number has as many digits as the difference needs.
     """
     import numpy
 
@@ -662,7 +662,7 @@ def _number(value: complex, as_bool: bool = False, digits: int = 6) -> str:
 
 
 def _capital(text: str) -> str:
-    """A capital for `the result`, none for a name such as `d_k`."""
+    """`the result` with a capital; a name such as `d_k` stays."""
     return "T" + text[1:] if text.startswith("the ") else text
 
 
@@ -672,7 +672,7 @@ def _shorten(text: str) -> str:
 
 
 def _builtin_name(error: Exception) -> str | None:
-    """The name of the builtin error that this one is, whatever class carried it here."""
+    """The name of the builtin error behind this one, whatever class carried it here."""
     for kind in type(error).__mro__:
         if kind.__module__ == "builtins" and kind not in (Exception, BaseException, object):
             return kind.__name__

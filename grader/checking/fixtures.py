@@ -1,4 +1,4 @@
-"""The types of the fixtures that a check is given, so that an editor completes them."""
+"""The types of a check's fixtures, so that an editor completes them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Module(Protocol):
 
 
 class Usage(Protocol):
-    """What the calls in a block took, in bytes: the most at once, and what was left at the end."""
+    """The memory of the calls in a block, in bytes: the most at once, and what was left after."""
 
     peak: int
     held: int
 
 
 class Trial(Protocol):
-    """How the learner's tests did with one thing that they were given."""
+    """How the learner's tests judged one implementation."""
 
     @property
     def ended(self) -> str: ...
@@ -68,13 +68,13 @@ class Submission(Protocol):
     def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
     def given(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Make `name(...)`, or the function `name`, of a check's own source beside their code."""
+        """Make `name(...)`, or the function `name`, of a check's source in that process."""
 
     def measured(self) -> AbstractContextManager[Usage]:
-        """Say after the block how much memory its calls took."""
+        """Report, after the block, how much memory its calls took."""
 
     def held_by(self, module: Any) -> list[tuple[int, ...]]:
-        """The shapes of the tensors that a module holds, in whatever way."""
+        """The shapes of the tensors that a module keeps alive in any way."""
 
     def tried(self, fixture: str, sources: Mapping[str, str], name: str) -> Mapping[str, Trial]:
         """Run the learner's tests with each of these sources behind their fixture."""

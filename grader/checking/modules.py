@@ -1,4 +1,4 @@
-"""What a check may expect of the learner's modules: parameters, their start, and dropout.
+"""What a check may expect of the learner's modules: parameters, starting values and dropout.
 
 A module here is the learner's, in a process of its own, or any nn.Module.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Shapes = Mapping[str, Sequence[int]]
 
-_STANDARD_ERRORS = 8  # that a start may be off: chance alone refuses no right one
+_STANDARD_ERRORS = 8  # a start may be off by this many, so chance alone fails no answer
 
 
 def linear_shapes(layers: Shapes, bias: bool = True) -> dict[str, tuple[int, ...]]:
@@ -36,7 +36,7 @@ def linear_shapes(layers: Shapes, bias: bool = True) -> dict[str, tuple[int, ...
 
 
 def draw_state(rand: Rand, shapes: Shapes, dtype: torch.dtype | None = None) -> dict[str, Tensor]:
-    """Draw a state of these shapes: weights that keep the size of their input, biases that matter.
+    """Draw a state of these shapes: weights that keep the scale of their input, and large biases.
 
     The default dtype is float32.
     """
@@ -51,9 +51,9 @@ def draw_state(rand: Rand, shapes: Shapes, dtype: torch.dtype | None = None) -> 
 
 
 def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = True) -> Module:
-    """The module with these parameters, on their device and, unless told otherwise, after eval().
+    """The module with these parameters, on their device; after eval() unless `evaluate` is False.
 
-    Whatever else the module has keeps its values. If the state does not fit, the message names the
+    Everything else in the module keeps its values. If the state does not fit, the message names the
     parameters that are missing or have another shape.
     """
     missing: object = True
@@ -72,14 +72,14 @@ def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = 
 
 
 def named_parameters(module: Module) -> dict[str, Tensor]:
-    """The parameters of a module by name; a lazy one that has no shape yet is not among them."""
+    """The parameters of a module by name, without lazy ones that have no shape yet."""
     from torch.nn.parameter import is_lazy
 
     return {name: each for name, each in module.named_parameters() if not is_lazy(each)}
 
 
 def trained_parameters(module: Module, shapes: Shapes) -> dict[str, Tensor]:
-    """The parameters of these names. Expects these shapes, and that each of them can learn."""
+    """The parameters of these names. Expects these shapes, and that all can learn."""
     found = named_parameters(module)
     expect_parameters(found, shapes, others=True)
     frozen = [name for name in shapes if not found[name].requires_grad]
@@ -98,7 +98,7 @@ def expect_parameters(
 ) -> None:
     """Expect tensors of these names and shapes in `found`, and no others unless `others`.
 
-    `where` says where `found` comes from and `when` ends the first line of the message.
+    `where` names the origin of `found`, and `when` ends the first line of the message.
     """
     missing = [name for name in shapes if name not in found]
     unexpected = [] if others else [name for name in found if name not in shapes]
@@ -122,8 +122,8 @@ def expect_parameters(
 def expect_start(weight: Tensor, spread: float, name: str) -> None:
     """Expect starting values drawn independently around 0 with this standard deviation.
 
-    `weight` is a matrix [rows, columns] of at least some thousand numbers, so that chance alone
-    refuses nobody, be its numbers uniform or normal.
+    `weight` is a matrix [rows, columns] of at least a few thousand numbers, uniform or normal, so
+    that chance alone never fails a right answer.
     """
     import torch
 
@@ -173,12 +173,12 @@ def expect_dropped(
     axes: Mapping[str, str],
     returned: Tensor | None = None,
 ) -> None:
-    """Expect that dropout fell on single numbers, once, and divided those that stay by 1 - p.
+    """Expect dropout on single numbers, once, with the remaining ones divided by 1 - p.
 
-    `full` are the numbers before dropout. `seen` and `again` are what was left of them, each read
-    off the output in another place: a number that is dropped is dropped in both. `axes` gives the
-    axes' names and what lies along them, in the plural. `returned`, if given, must be the numbers
-    before or after dropout.
+    `full` are the numbers before dropout. `seen` and `again` are the remaining ones, each read from
+    the output in another place: a dropped number is dropped in both. `axes` gives the axes' names
+    and what lies along them, in the plural. `returned`, if given, must be the numbers before or
+    after dropout.
     """
     import torch
 
@@ -253,7 +253,7 @@ def expect_dropped(
 
 
 def draw_truths(rand: Rand, seed: int, **axes: int) -> Tensor:
-    """Draw truths at random, with at least one True and one False in every row of the last axis."""
+    """Draw random booleans, with at least one True and one False in every row of the last axis."""
     truths = rand(**axes) > 0
     truths[..., seed % truths.shape[-1]] = True
     truths[..., (seed + 1) % truths.shape[-1]] = False
@@ -261,6 +261,6 @@ def draw_truths(rand: Rand, seed: int, **axes: int) -> Tensor:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names of a list that may be long."""
+    """The first names of a list, which may be long."""
     shown = ", ".join(f"{name:.24}" for name in names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from grader.types.text import listed
+
 _FEWEST = 3  # different numbers that an array must hold to prove anything
 _MOST_AXES = 5
 _TELLING = 4  # pairs in which to look for a relation
@@ -134,7 +136,7 @@ def _axes(pair: Pair) -> Iterator[Relation]:
         names = [pair.axis(number) for number in moved]
         if len(moved) == 2:
             text = (
-                f"{pair.what} holds the right numbers with {_and(names)} swapped: "
+                f"{pair.what} holds the right numbers with {listed(names)} swapped: "
                 "everything else is right."
             )
         else:
@@ -540,8 +542,8 @@ def _sums(pair: Pair) -> Iterator[Relation]:
             continue
         yield Relation(
             f"sums:{''.join(map(str, chosen))}",
-            f"{pair.what} sums to one over {_and([pair.axis(a) for a in chosen])}; "
-            f"the right one sums to one over {_and([pair.axis(a) for a in right])}.",
+            f"{pair.what} sums to one over {listed([pair.axis(a) for a in chosen])}; "
+            f"the right one sums to one over {listed([pair.axis(a) for a in right])}.",
             lambda other, chosen=chosen: (  # type: ignore[misc]
                 max(chosen) < other.got.ndim and _sums_to_one(other, other.got, chosen)
             ),
@@ -691,10 +693,6 @@ def _number(value: float, is_bool: bool = False) -> str:
     if is_bool:
         return str(bool(value))
     return "NaN" if math.isnan(value) else f"{value + 0.0:.6g}"  # no -0
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _lower(text: str) -> str:

@@ -17,6 +17,7 @@ from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.run.worker.wire import Unpacker
 from grader.types.report import Diagnosis, Kind, Way
+from grader.types.text import listed
 
 _MOST_VALUES = 1 << 16  # numbers of one answer; a larger one is not examined
 _GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
@@ -120,10 +121,8 @@ class _Seen:
         given, due = ({_name(array) for array in side} for side in (got, want))
         if given == due:
             return None
-        return (
-            "dtype",
-            f"Your result has the right numbers, but as {_listed(given)}, not as {_listed(due)}.",
-        )
+        names = f"as {listed(sorted(given))}, not as {listed(sorted(due))}"
+        return "dtype", f"Your result has the right numbers, but {names}."
 
     def _contained(self, value: Any, right: Any) -> str:
         """The kind of list or tuple that holds the right array, "" if there is none."""
@@ -239,10 +238,6 @@ def _is_bool(array: Any) -> bool:
 
 def _name(array: Any) -> str:
     return str(array.dtype).removeprefix("torch.")
-
-
-def _listed(names: set[str]) -> str:
-    return " and ".join(sorted(names))
 
 
 def _ordinal(place: int) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, amount, count
 from grader.types.report import Cause, CheckResult, Outcome, Report, StageResult, Status
+from grader.types.text import listed
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
 LINES_WITH_ALL = 400
@@ -318,8 +319,3 @@ def _next(page: Page, stage: StageResult) -> Iterator[Text]:
         yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
         if _CALL.search(first.message):  # else nothing of the learner's was called
             yield from page.offer("To run it yourself: ", f"grade repro {first.id}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -191,14 +191,19 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         yield details_html(count(left, "more failing check"), "".join(shown[_SHOWN:]))
 
 
-def _cause(cause: Cause) -> str:
-    """The checks that fail because of one mistake, and the message of one of them."""
-    parts = []
+def titles_html(cause: Cause) -> str:
+    """The titles of a cause's checks, a line each, with the points that they lost."""
+    lines = []
     for check in cause.checks:
         lost = check.max_score - check.score
         points = f" (-{count(lost, 'point')})" if lost > 0 else ""
-        parts.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
-    body = [f"<p>{'<br>'.join(parts)}</p>"]
+        lines.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
+    return "<br>".join(lines)
+
+
+def _cause(cause: Cause) -> str:
+    """The checks that fail because of one mistake, and the message of one of them."""
+    body = [f"<p>{titles_html(cause)}</p>"]
     check = cause.show
     if check.outcome is Outcome.ERROR:
         body.append(f"<p>{NOT_YOURS}</p>")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
-from grader.show.failure import listed
 from grader.show.screen import GAP, MARGIN, SHORTEST_TITLE, Page, amount, count, screen
 from grader.types.progress import StageProgress
 from grader.types.report import Outcome, Report, StageResult, Status
+from grader.types.text import listed
 
 CHANGED = "changed, not judged yet"
 VISIBLE_PASS = "Your visible checks pass; more checks run on submission."

@@ -1,8 +1,9 @@
-"""Makes text from strangers safe to show, and recognizes source that would slow the parser down."""
+"""Text: makes strangers' safe to show, finds source that slows the parser down, lists names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 # Controls except tab and newline, characters of no width, characters that turn the direction of
@@ -61,6 +62,11 @@ def safe(text: str) -> str:
 def safe_line(text: str) -> str:
     """`text` on one line: like `safe`, but with newlines and tabs as escapes. For names."""
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names in a sentence, before the last one `word`: "a, b and c"."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def safe_data(data: Any) -> Any:

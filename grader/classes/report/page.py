@@ -15,7 +15,7 @@ from grader.classes.folder.types import LedgerEntry
 from grader.classes.report.look import bar, cell, histogram, page, table, text, verbatim
 from grader.classes.report.similar import similar_section
 from grader.classes.report.types import Similar
-from grader.show.html import inline_html
+from grader.show.html import inline_html, titles_html
 from grader.show.scoreboard import standing
 from grader.show.screen import amount, count
 from grader.types.course import Assignment
@@ -511,13 +511,8 @@ def _stage(person: _Person, report: Report, stage: StageResult) -> Iterator[str]
 
 
 def _cause(person: _Person, cause: Cause) -> str:
-    """The checks that one mistake fails, and what one of them says."""
-    items = []
-    for check in cause.checks:
-        lost = check.max_score - check.score
-        points = f" (-{count(lost, 'point')})" if lost > 0 else ""
-        items.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
-    parts = [f'<div class="reason"><p>{"<br>".join(items)}</p>']
+    """The checks that fail because of one mistake, and the message of one of them."""
+    parts = [f'<div class="reason"><p>{titles_html(cause)}</p>']
     check = cause.show
     if check.outcome is Outcome.ERROR:
         parts.append(f"<p>{_BY_HAND}</p>")

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from grader.learning.predict.types import Number, Question, Shape, Tally
 from grader.show.screen import MARGIN, Page, count, screen
+from grader.types.text import listed
 
 _BODY = MARGIN + 4
 
@@ -47,7 +48,7 @@ def prompt(question: Question) -> str:
         return "  Your answer, a shape: "
     if isinstance(question.answer, Number):
         return "  Your answer, a number: "
-    return f"  Your answer, {_either(list(question.choices))}: "
+    return f"  Your answer, {listed(list(question.choices), 'or')}: "
 
 
 @screen
@@ -126,8 +127,4 @@ def _form(question: Question) -> str:
         return "Write a shape like 7 3 1 or (7, 3, 1)."
     if isinstance(question.answer, Number):
         return "Write a number like 12, 0.4, 3/8 or -inf."
-    return f"Type one letter: {_either(list(question.choices))}."
-
-
-def _either(letters: list[str]) -> str:
-    return f"{', '.join(letters[:-1])} or {letters[-1]}"
+    return f"Type one letter: {listed(list(question.choices), 'or')}."

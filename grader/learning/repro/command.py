@@ -17,7 +17,7 @@ from grader.types.submission import Submission
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what `grade repro` is and takes."""
+    """Add the description and the options of `grade repro`."""
     parser.description = (
         "Print a few lines of plain torch that show how a check fails. Run them in the folder of "
         "your files, without the grader."
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the lines. Raises KitError for a check that passes or cannot be shown so."""
+    """Print the lines. Raises KitError if the check passes or has no such lines."""
     from grader.learning.repro.script import script
 
     course, submission = chosen_submission(args)
@@ -62,7 +62,7 @@ def _facts(course: Course, stage: Stage, submission: Submission, seed: int) -> S
 
 
 def _failure(stage: Stage, facts: StageFacts, name: str, seed: int) -> tuple[CheckResult, CaseFact]:
-    """The check that is asked for, or the first to fix, and its failing case. Raises KitError."""
+    """The failing check that was asked for, or the first to fix, and its case. Raises KitError."""
     from grader.judge.verdict import judge_stage
 
     result = judge_stage(stage, facts)

@@ -1,4 +1,4 @@
-"""A failing case of a check as a few lines of plain torch, to be run without the grader. Pure."""
+"""A failing case of a check as a few lines of plain torch that run without the grader. Pure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from grader.types.course import Stage
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Way
 
-_CALLS = 3  # so few are all written down, as the answer to an earlier one may be the wrong one
-_LITERAL = 400  # numbers of a tensor that is written out
+_CALLS = 3  # so few are all written down, because an earlier answer may be the wrong one
+_LITERAL = 400  # numbers of a tensor to write out, at most
 _WIDTH = 88
-_SILENT = ("named_parameters", "named_buffers", "state_dict")  # methods that only look
+_SILENT = ("named_parameters", "named_buffers", "state_dict")  # methods that only read
 _OF_ONE_ANSWER = [way.value for way in (Way.SHAPE, Way.VALUES, Way.DTYPE, Way.DEVICE)]
 
 
 def script(
     stage: Stage, check: CheckResult, fact: CaseFact, *, module: str, stub: str, seed: int
 ) -> str:
-    """The lines that show how a case fails, to be run where the learner's `module` is.
+    """The lines that show how a case fails, to be run in the folder of the learner's `module`.
 
-    `module` is "" where the learner's functions are there already, as in a notebook. `stub` is the
+    `module` is "" if the learner's functions are already defined, as in a notebook. `stub` is the
     stage's, for the names of its parameters, and `seed` the run's. Raises KitError for a case that
     does more than call the learner's functions.
     """
@@ -46,7 +46,7 @@ def script(
 
 
 def _words(fact: CaseFact, seed: int) -> tuple[str, str]:
-    """What the seed of a case is made of, whether it draws by the run's seed or not."""
+    """The text behind the seed of a case, whether or not it draws by the run's seed."""
     return fact.case.id, f"{seed}:{fact.case.id}"
 
 
@@ -64,7 +64,7 @@ def _parameters(stub: str) -> dict[str, list[str]]:
 
 
 def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
-    """The exchanges that lead to the failure. Raises KitError if they are no plain code."""
+    """The exchanges that lead to the failure. Raises KitError if they cannot become plain code."""
     exchanges = list(fact.exchanges)
     for exchange in exchanges:
         header = exchange.request.header
@@ -93,7 +93,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
 
 
 def _is_call(exchange: Exchange) -> bool:
-    """Whether a function or a module's forward is called, and no class or method."""
+    """Whether a function or a module's forward is called, and not a class or another method."""
     header = exchange.request.header
     target = header.get("target") or {}
     return header["op"] == "call" and "method" not in target and _handle(exchange) is None
@@ -112,21 +112,21 @@ def _object(exchange: Exchange) -> int | None:
 
 
 def _made(exchange: Exchange) -> int | None:
-    """The object that an exchange makes or speaks to."""
+    """The object that an exchange makes or refers to."""
     made = _handle(exchange)
     return _object(exchange) if made is None else made
 
 
 @dataclass(frozen=True)
 class _Held:
-    """An object of the learner's, by its number in the exchanges."""
+    """An object of the learner's, with its number in the exchanges."""
 
     number: int
 
 
 @dataclass
 class _Writer:
-    """Writes exchanges down as lines; `seeds` are those that a check may have drawn with."""
+    """Writes exchanges as lines; `seeds` are those with which a check may have drawn inputs."""
 
     parameters: dict[str, list[str]]
     seeds: Sequence[int]
@@ -199,7 +199,7 @@ class _Writer:
                 self._tuples.add(name)
 
     def show(self, check: CheckResult) -> None:
-        """Add the lines that print what is wrong."""
+        """Add the lines that print the wrong result."""
         way = check.way.partition(", ")[0]
         if self._leaves and way == Way.GRADIENT.value and self._shown:
             last = self._shown[-1]
@@ -237,7 +237,7 @@ class _Writer:
             self.lines.append(f"{one}.backward({told}{', retain_graph=True' * (len(given) > 1)})")
 
     def _target(self, target: dict[str, Any]) -> tuple[str, str]:
-        """What is called, and the code that answers."""
+        """The called function or object, and the code that answers."""
         if "function" in target:
             name = target["function"]
             self.entries.add(name)
@@ -274,7 +274,7 @@ class _Writer:
         return repr(value)
 
     def _named(self, tensor: Any, name: str) -> str:
-        """The name of a tensor, which gets its lines where it is first used."""
+        """The name of a tensor, whose lines are added at its first use."""
         key = _key(tensor)
         if key not in self._made:
             taken = {made.name for made in self._made.values()}
@@ -288,7 +288,7 @@ class _Writer:
 
 
 def _key(tensor: Any) -> tuple[Any, ...]:
-    """What two tensors have in common that are one in a script."""
+    """What two tensors share if they are one tensor in a script."""
     plain = tensor.detach().cpu()
     numbers = plain.double() if plain.is_floating_point() else plain
     values = numbers.contiguous().numpy().tobytes()
@@ -326,7 +326,7 @@ class _Made:
 
 
 def _plain(tensor: Any) -> str:
-    """A call without its last bracket that makes a tensor of one number, or an identity."""
+    """A call that makes a tensor of equal numbers or an identity, without its last bracket."""
     import torch
 
     first = tensor.flatten()[0]
@@ -338,9 +338,10 @@ def _plain(tensor: Any) -> str:
 
 
 def _drawn(made: Sequence[_Made], seeds: Sequence[int]) -> dict[str, list[str]]:
-    """The lines that draw those tensors of which it is found how the check drew them, by name.
+    """The lines that draw the tensors whose origin in the generator is found, by name.
 
-    A check draws in an order of its own: the tensor that fits the generator's next numbers is next.
+    A check draws in an order of its own: the tensor that fits the generator's next numbers comes
+    next.
     """
     import torch
 
@@ -350,7 +351,7 @@ def _drawn(made: Sequence[_Made], seeds: Sequence[int]) -> dict[str, list[str]]:
         generator = torch.Generator().manual_seed(seed)
         draw = f"draw_{generators + 1}" if generators else "draw"
         lines: dict[str, list[str]] = {}
-        kept = 0  # up to the last tensor that is too large to be written out
+        kept = 0  # up to the last tensor that is too large to write out
         left = [each for each in made if each.name not in found and _may_be_drawn(each.tensor)]
         while left:
             state = generator.get_state()
@@ -377,7 +378,7 @@ def _may_be_drawn(tensor: Any) -> bool:
 
 
 def _how(tensor: Any, generator: Any, draw: str) -> str:
-    """How a tensor comes of a generator's next numbers, "" if it does not."""
+    """How a tensor comes from a generator's next numbers, "" if it does not."""
     import torch
 
     wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
@@ -401,7 +402,7 @@ def _how(tensor: Any, generator: Any, draw: str) -> str:
 
 
 def _literal(value: Any, dtype: str) -> str:
-    """A number, or nested lists with a row a line."""
+    """A number, or nested lists with one row per line."""
     if isinstance(value, list):
         parts = [_literal(each, dtype) for each in value]
         is_row = not value or not isinstance(value[0], list)
@@ -416,19 +417,19 @@ def _uses(lines: Sequence[str], name: str) -> bool:
 
 
 def _short(value: float) -> str:
-    """The shortest number that is the same in float32."""
+    """The shortest number that is equal in float32."""
     import numpy
 
     return str(numpy.float32(value))
 
 
 def _word(key: Any) -> str:
-    """A key as a name of a variable."""
+    """A key as a variable's name."""
     return "".join(letter if letter.isalnum() else "_" for letter in str(key))
 
 
 def _statement(name: str, value: str) -> list[str]:
-    """An assignment; the rows of a tensor below each other where they do not fit beside it."""
+    """An assignment; a tensor's rows are below each other if they do not fit on one line."""
     whole = f"{name} = {value}".replace("\n", " ")
     if len(whole) <= _WIDTH or "\n" not in value:
         return [whole]
@@ -437,7 +438,7 @@ def _statement(name: str, value: str) -> list[str]:
 
 
 def _laid_out(name: str, tensor: Any) -> list[str]:
-    """The same tensor with its numbers elsewhere in memory."""
+    """The same tensor with another layout in memory."""
     shape, stride = tuple(tensor.shape), tuple(tensor.stride())
     if 0 in stride:
         kept = ", ".join(":1" if step == 0 else ":" for step in stride)

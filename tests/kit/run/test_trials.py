@@ -189,7 +189,9 @@ def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
 
 
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
-    with pytest.raises(AnswerError, match=r"cannot be imported(.*\n)+  It is neither .* without it"):
+    with pytest.raises(
+        AnswerError, match=r"cannot be imported(.*\n)+  It is neither .* without it"
+    ):
         tried(interpreter, "import no_such_bird")
 
 

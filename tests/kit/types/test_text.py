@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.types.text import is_quick_to_parse, safe, safe_data, safe_line
+from grader.types.text import is_quick_to_parse, listed, safe, safe_data, safe_line
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,12 @@ def test_what_people_write_is_quick_to_parse(source: str) -> None:
 )
 def test_traps_for_the_parser_are_known(source: str) -> None:
     assert not is_quick_to_parse(source)
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"), ([], "")],
+)
+def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> None:
+    assert listed(names) == sentence
+    assert listed(names, "or") == sentence.replace(" and ", " or ")
