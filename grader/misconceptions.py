@@ -80,5 +80,5 @@ def symptom(
 
 def _expect_words(id: str, says: str) -> None:
     if not says.strip() or len(says) > LONGEST:
-        said = f"has {len(says)} characters: use {LONGEST} at most" if says.strip() else "is empty"
-        raise ValueError(f"'{id}': says {said}")
+        fault = f"has {len(says)} characters: use {LONGEST} at most" if says.strip() else "is empty"
+        raise ValueError(f"'{id}': says {fault}")

@@ -1,8 +1,8 @@
-"""The side of `%load_ext grader` that lives in a notebook's kernel: %%grade and grade_here.
+"""The side of `%load_ext grader` that runs in a notebook's kernel: %%grade and grade_here.
 
 The learner's code runs freely in the kernel, so nothing that grades is ever there: no check, no
-solution, no engine. They are in a helper process, which is started at once, so that it is ready
-when it is needed, and which ends when the kernel does, as its input ends. Only data goes between.
+solution, no engine. They are in a helper process. It starts at once, so that it is ready for the
+first verdict, and it ends with the kernel, when its input ends. Only data passes between the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 _Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, its seconds
-_TICK = 0.1  # seconds; on Windows an interrupt is only noticed between two waits
+_TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
 _GRADING = "grade_here"
 
@@ -57,14 +57,14 @@ sessions: dict[int, Session] = {}
 
 
 class GradingStopped(KeyboardInterrupt):
-    """The learner interrupted a verdict: the cells that wait behind this one are not run."""
+    """The learner interrupted a verdict, so the cells queued behind this one do not run."""
 
     def _render_traceback_(self) -> list[str]:
         return ["Stopped: nothing was graded."]
 
 
 class Shown:
-    """HTML, and the same as text for where no HTML is shown."""
+    """HTML, and the same as text for frontends without HTML."""
 
     def __init__(self, html: str, text: str) -> None:
         self._html = html
@@ -78,7 +78,7 @@ class Shown:
 
 
 class Session:
-    """One kernel's: what it has run so far, and its helper.
+    """One kernel's session: the cells that have run so far, and the helper.
 
     `report` is the last report, as `grade --json` prints it.
     """
@@ -100,13 +100,13 @@ class Session:
         self._helper.close()
 
     def cell_begins(self, info: Any) -> None:
-        """IPython tells of a cell that is about to run."""
+        """IPython calls this before a cell runs."""
         if info.store_history:
             self._source, self._is_left_out = info.raw_cell, False
             self._id, self._began = _id_of(info), time.monotonic()
 
     def cell_ended(self, result: Any) -> None:
-        """IPython tells of a cell that has run; one that never came to its end is forgotten."""
+        """IPython calls this after a cell has run; a cell that never ended is not recorded."""
         number = result.execution_count
         if number is None or self._is_left_out:
             return
@@ -127,15 +127,15 @@ class Session:
         answer = self._verdict(slugs, graded=number)
         if "error" in answer:
             return
-        # What hangs or ends its process would do so here too.
+        # Code that hangs or ends its process would also do so here.
         if answer.get("runs", True):
             self._is_left_out = False
             self._shell.run_cell(cell, store_history=False)
 
     def grade_here(self, stage: object = None) -> float | None:
-        """Grade a stage, or all, with what the cells that were run have defined.
+        """Grade a stage, or all, with everything that the cells so far have defined.
 
-        A function or class stands for the stage that is called like it. Where nbgrader runs the
+        A function or class stands for the stage of the same name. If nbgrader runs the
         notebook, the points are returned.
         """
         answer = self._verdict([] if stage is None else [str(getattr(stage, "__name__", stage))])
@@ -147,10 +147,10 @@ class Session:
         if self._helper.has_ended:
             self._helper = Helper(self._folder)
         what = " ".join(slugs) or "what you have"
-        told = f"Grading {what} ..."
+        text = f"Grading {what} ..."
         if not self._helper.is_ready:
-            told = f"Starting the grader, which takes a few seconds; then grading {what} ..."
-        shown = _display(_line(told), display_id=True)
+            text = f"Starting the grader, which takes a few seconds; then grading {what} ..."
+        shown = _display(_line(text), display_id=True)
         number, start = self._shell.execution_count, time.monotonic()
         cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
         cells.append([number, self._source, self._id, 0.0])
@@ -159,7 +159,7 @@ class Session:
         except KeyboardInterrupt:
             shown.update(_line("Stopped: nothing was graded."))
             raise GradingStopped from None
-        self._began += time.monotonic() - start  # a verdict is no part of what a cell takes
+        self._began += time.monotonic() - start  # the verdict's time is not the cell's
         if "html" in answer:
             self.report = answer["report"]
             shown.update(Shown(answer["html"], answer["text"]))
@@ -170,14 +170,14 @@ class Session:
 
 
 def _id_of(info: Any) -> str | None:
-    """What the notebook calls a cell by, where it tells the kernel."""
+    """The notebook's id of the current cell, if the kernel knows it."""
     return getattr(info, "cell_id", None) or None
 
 
 def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:
-    """The points as nbgrader takes them from a cell: nothing stands for all there are.
+    """The points in the form that nbgrader reads from a cell: None means full points.
 
-    Raises RuntimeError, which it takes for no points, where there is no verdict to rely on.
+    Raises RuntimeError, which nbgrader counts as no points, if there is no reliable verdict.
     """
     if "report" not in answer:
         raise RuntimeError(f"no verdict: {answer.get('error') or answer.get('ended')}")
@@ -194,7 +194,7 @@ def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:
 
 
 def _display(shown: Shown, **options: Any) -> Any:
-    display = import_module("IPython.display").display  # nothing else here needs IPython
+    display = import_module("IPython.display").display  # only this function needs IPython
     return display(shown, **options)
 
 
@@ -205,14 +205,14 @@ def _line(text: str) -> Shown:
 class Helper:
     """The process that grades for a notebook in `folder`.
 
-    It is asked by the main thread alone; two others write and read.
+    Only the main thread asks it; two other threads write and read.
     """
 
     def __init__(self, folder: str) -> None:
         self._numbers = itertools.count(1)
         self._requests: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
         self._answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - open while it runs
         self._process: subprocess.Popen[bytes] | None = None
         self._why = ""
         self.is_ready = False
@@ -237,7 +237,7 @@ class Helper:
             threading.Thread(target=body, args=(self._process,), daemon=True).start()
 
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a request, {"ended": one line} if there can be none.
+        """The answer to a request, or {"ended": one line} if the helper has ended.
 
         An interrupt cancels the request.
         """
@@ -296,8 +296,8 @@ class Helper:
         if not self._why:
             self._complaints.seek(0)
             lines = self._complaints.read().decode("utf-8", "replace").split("\n")
-            said = [line.strip() for line in lines if line.strip()]
-            self._why = said[-1] if said and code > 0 else f"exit code {code}"
+            printed = [line.strip() for line in lines if line.strip()]
+            self._why = printed[-1] if printed and code > 0 else f"exit code {code}"
             if code < 0:
                 self._why = f"signal {-code}"
         return f"the grader has ended ({self._why}); run the cell again to start another"

@@ -12,7 +12,7 @@ from grader.types.workspace import Workspace
 
 
 def stage_or_current(workspace: Workspace, word: str | None) -> Stage:
-    """The stage with this slug or number; without a word, the current stage. Raises KitError."""
+    """The stage with this slug or number; without one, the current stage. Raises KitError."""
     if word is not None:
         return find_stage(workspace.course, word)
     found = recall_present(workspace)

@@ -97,10 +97,10 @@ def is_telling(values: Any, is_bool: bool) -> bool:
 def _constant(pair: Pair) -> Iterator[Relation]:
     first = pair.got.flat[0]
     if is_telling(pair.want, pair.is_bool) and pair.same(pair.got, np.full_like(pair.got, first)):
-        said = _number(first, pair.is_bool)
+        words = _number(first, pair.is_bool)
         yield Relation(
             "constant",
-            f"{pair.what} is {said} at every position.",
+            f"{pair.what} is {words} at every position.",
             lambda other: other.same(other.got, np.full_like(other.got, first)),
         )
 
@@ -174,13 +174,13 @@ def _shape(pair: Pair) -> Iterator[Relation]:
 
     if without_ones(pair.got) == without_ones(pair.want):
         missing = pair.want.ndim - pair.got.ndim
-        said = "an axis of size 1 elsewhere"
+        words = "an axis of size 1 elsewhere"
         if missing:
             many = "an axis" if abs(missing) == 1 else f"{abs(missing)} axes"
-            said = f"{many} of size 1 too {'few' if missing > 0 else 'many'}"
+            words = f"{many} of size 1 too {'few' if missing > 0 else 'many'}"
         yield Relation(
             "axis-of-one",
-            f"{pair.what} holds the right numbers in the right order, with {said}: "
+            f"{pair.what} holds the right numbers in the right order, with {words}: "
             f"its shape is {list(pair.got.shape)} instead of {list(pair.want.shape)}.",
             lambda other: same_order(other) and without_ones(other.got) == without_ones(other.want),
         )
@@ -432,25 +432,25 @@ def _row_power(pair: Pair) -> Iterator[Relation]:
     power = _power(pair)
     if power is None or abs(power - 1) < 1e-3 or abs(power) < 1e-3:
         return
-    said = "{} is, row by row along {}, the right one to the power {}, scaled to the same sum: "
-    said += "a softmax gives that where its input is multiplied by {}."
+    words = "{} is, row by row along {}, the right one to the power {}, scaled to the same sum: "
+    words += "a softmax gives that where its input is multiplied by {}."
     name = pair.axis(pair.want.ndim - 1)
     for called in _names_of(power, pair.sizes):
         yield Relation(
             "power-of-size",
-            said.format(pair.what, name, called, called),
+            words.format(pair.what, name, called, called),
             lambda other, called=called: _is_to_the_power(  # type: ignore[misc]
                 other, _named_numbers(other.sizes).get(called)
             ),
         )
     yield Relation(
         "power",
-        said.format(pair.what, name, f"{power:.4g}", f"{power:.4g}"),
+        words.format(pair.what, name, f"{power:.4g}", f"{power:.4g}"),
         lambda other: _is_to_the_power(other, power),
     )
     yield Relation(
         "some-power",
-        said.format(pair.what, name, "of one number", "that number")
+        words.format(pair.what, name, "of one number", "that number")
         + f" It is {power:.4g} for this input.",
         lambda other: _is_to_the_power(other, _power(other)),
     )
@@ -515,10 +515,10 @@ _MAPS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def _mapped(pair: Pair) -> Iterator[Relation]:
     if pair.is_bool or not is_telling(pair.want, False):
         return
-    for id, (said, _) in _MAPS.items():
+    for id, (words, _) in _MAPS.items():
         yield Relation(
             f"map:{id}",
-            f"{pair.what} is {said}, at every position.",
+            f"{pair.what} is {words}, at every position.",
             lambda other, id=id: _is_mapped(other, _MAPS[id][1]),  # type: ignore[misc]
         )
 
@@ -588,25 +588,25 @@ def _wherever(pair: Pair) -> Iterator[Relation]:
     if not wrong.any() or wrong.all():
         return
     due, came = _only(pair.want[wrong]), _only(pair.got[wrong])
-    said = _number(came, pair.is_bool) if came is not None else "other numbers"
+    words = _number(came, pair.is_bool) if came is not None else "other numbers"
     if due is not None and (pair.is_bool or is_telling(pair.want, False)):
         where = _number(due, pair.is_bool)
         yield Relation(
-            f"wherever:{where}:{said if came is not None else ''}",
-            f"Wherever {where} is expected, {_lower(pair.what)} holds {said}. "
+            f"wherever:{where}:{words if came is not None else ''}",
+            f"Wherever {where} is expected, {_lower(pair.what)} holds {words}. "
             "All other numbers are right.",
             lambda other: _is_wrong_at(other, due, came, throughout=True),
         )
         yield Relation(
-            f"where:{where}:{said if came is not None else ''}",
-            f"{pair.what} holds {said} at some of the positions where {where} is expected. "
+            f"where:{where}:{words if came is not None else ''}",
+            f"{pair.what} holds {words} at some of the positions where {where} is expected. "
             "All other numbers are right.",
             lambda other: _is_wrong_at(other, due, came, throughout=False),
         )
     elif came is not None and wrong.sum() >= _FEWEST and not pair.is_bool:
         yield Relation(
-            f"holds:{said}",
-            f"{pair.what} holds {said} at some positions where other numbers are expected. "
+            f"holds:{words}",
+            f"{pair.what} holds {words} at some positions where other numbers are expected. "
             "All other numbers are right.",
             lambda other: _is_wrong_with(other, came),
         )

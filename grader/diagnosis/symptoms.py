@@ -41,9 +41,9 @@ def symptom_of(
         if all(each.has(symptom) for each in seen):
             return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint, Kind.SYMPTOM)
     sayings = [each.beside_the_numbers() for each in seen]
-    ids = {said and said[0] for said in sayings}
+    ids = {each and each[0] for each in sayings}
     if sayings[0] is not None and len(ids) == 1:
-        texts = {said[1] for said in sayings if said}
+        texts = {each[1] for each in sayings if each}
         text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
         return Diagnosis(f"symptom:{sayings[0][0]}", text, kind=Kind.SYMPTOM)
     pairs = [each.pair() for each in seen]

@@ -1,6 +1,6 @@
 """Whose fault it is that a stage does not pass. Pure: whoever asks hands in how stages are run.
 
-A stage that fails as it was handed in is run again with the course's own earlier stages. If it
+A stage that fails as submitted is run again with the course's own earlier stages. If it
 passes then, an earlier stage is at fault, else the stage itself.
 """
 
@@ -101,7 +101,7 @@ def with_calls(facts: StageFacts, found: Sequence[ForbiddenCall]) -> StageFacts:
 
 
 def _own_facts(course: Course, stage: Stage, run: Run) -> StageFacts:
-    """What a stage does as it was handed in, without the forbidden calls of earlier stages."""
+    """What a stage does as submitted, without the forbidden calls of earlier stages."""
     facts = run(stage, ())
     if facts.forbidden and _calls_come_from_earlier(course, stage, facts, run):
         facts = replace(facts, forbidden=())

@@ -21,10 +21,10 @@ def plain_words(message: str, code: str = "") -> str:
     for pattern, words in _TABLE:
         found = re.search(pattern, message)
         if found is not None:
-            said = words(*found.groups())
+            text = words(*found.groups())
             if words in (_products, _product, _meeting) and _TURNED.search(code):
-                said += "; .T reverses all axes of a tensor, not only the last two"
-            return said
+                text += "; .T reverses all axes of a tensor, not only the last two"
+            return text
     return ""
 
 

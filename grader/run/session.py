@@ -453,10 +453,10 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.RAISED, f"A backward pass gave an answer that makes no sense: {error}"
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
-    said = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if stage.case.has_answered:  # `grade verify` proves that the check can handle a right answer
-        return Ending.WRONG, _with_call(f"{NO_SENSE}: {said}", stage)
-    return Ending.BROKEN, said
+        return Ending.WRONG, _with_call(f"{NO_SENSE}: {message}", stage)
+    return Ending.BROKEN, message
 
 
 def _way(error: BaseException | None) -> str:

@@ -201,14 +201,14 @@ class StageUnderCheck:
         self.case.block = self.case.blocks
         try:
             yield usage
-            said = self.request(Frame({"op": "usage"})).header.get("value")
+            reported = self.request(Frame({"op": "usage"})).header.get("value")
         finally:
             self.case.block = 0
-        if not isinstance(said, dict) or not all(type(n) is int for n in said.values()):
+        if not isinstance(reported, dict) or not all(type(n) is int for n in reported.values()):
             raise WrongReturn(
-                f"The memory of these calls is unknown: the worker reported {described(said)}"
+                f"The memory of these calls is unknown: the worker reported {described(reported)}"
             )
-        usage.peak, usage.held = said.get("peak", 0), said.get("held", 0)
+        usage.peak, usage.held = reported.get("peak", 0), reported.get("held", 0)
 
     def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
         """How the learner's tests judge what `name` is in each of the sources.

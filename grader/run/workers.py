@@ -101,8 +101,8 @@ class Worker:
         """The process's memory as the kernel reports it, None if it does not."""
         try:
             with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
-                said = dict(line.split(":", 1) for line in file)
-            peak, size = (int(said[key].split()[0]) << 10 for key in ("VmPeak", "VmSize"))
+                fields = dict(line.split(":", 1) for line in file)
+            peak, size = (int(fields[key].split()[0]) << 10 for key in ("VmPeak", "VmSize"))
         except (OSError, KeyError):
             return None
         return Memory(peak, size)

@@ -59,10 +59,10 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
 def every_failure(page: Page, stage: StageResult) -> list[Text]:
     """All failing checks of a stage with their whole messages, and what its code printed."""
     lines: list[Text] = []
-    said: set[str] = set()  # diagnoses already shown: nobody needs to read one sentence four times
+    shown: set[str] = set()  # diagnoses already shown: nobody needs to read one sentence four times
     for cause in stage.causes:
         for group in _same_message(cause):
-            lines += [*_whole(page, group, said), Text()]
+            lines += [*_whole(page, group, shown), Text()]
     if stage.printed.strip():
         lines += [*_printed(page, stage, LINES_WITH_ALL), Text()]
     return lines or list(page.sentence(Text("No check fails.")))
@@ -127,8 +127,8 @@ def _also(page: Page, cause: Cause) -> Iterator[Text]:
     lost = cause.lost - (cause.show.max_score - cause.show.score)
     points = f" (-{amount(lost)})" if lost > 0 else ""
     titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
-    said = f"{count(len(cause.others), 'more check')} {verb} {how}{points}: {titles}"
-    yield Text(" " * _BODY).append_text(page.inline(page.word(said, page.width - _BODY)))
+    line = f"{count(len(cause.others), 'more check')} {verb} {how}{points}: {titles}"
+    yield Text(" " * _BODY).append_text(page.inline(page.word(line, page.width - _BODY)))
 
 
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
@@ -220,17 +220,17 @@ def _same_message(cause: Cause) -> list[list[CheckResult]]:
     return list(groups.values())
 
 
-def _whole(page: Page, group: Sequence[CheckResult], said: set[str]) -> Iterator[Text]:
+def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterator[Text]:
     """The checks that share a message, and all of the message."""
     for check in group:
         yield from _title(page, check.outcome, check.title, check.max_score - check.score)
     check = group[0]
     yield from _outcome(page, check)
     found = check.diagnosis
-    if found is not None and found.id in said:
+    if found is not None and found.id in shown:
         yield from page.wrap(Text("The same mistake as above", "dim"), _BODY)
     elif found is not None:
-        said.add(found.id)
+        shown.add(found.id)
         yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
         if found.place:
             yield from page.verbatim(found.place, _BODY, limit=LINES_WITH_ALL)[0]

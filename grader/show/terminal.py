@@ -25,8 +25,8 @@ def explanation(
         yield from page.sentence(Text("There is no stage to grade here."))
         yield Text()
     elif report.refusal:
-        said = f"Nothing was graded: {page.word(report.refusal)}"
-        yield from page.sentence(Text(said, "bold red"))
+        words = f"Nothing was graded: {page.word(report.refusal)}"
+        yield from page.sentence(Text(words, "bold red"))
         yield Text()
     elif failing:
         if every:

@@ -50,8 +50,8 @@ def handed_out(
     """
     yield Text()
     where = page.word(name) or "this folder"
-    said = f"Written in {where}:" if files else f"All is up to date in {where}."
-    yield from page.sentence(Text(said))
+    heading = f"Written in {where}:" if files else f"All is up to date in {where}."
+    yield from page.sentence(Text(heading))
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
     if copies:

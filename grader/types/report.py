@@ -247,7 +247,7 @@ def _rank(check: CheckResult) -> tuple[int, int, bool]:
 
 
 def _is_small(check: CheckResult) -> bool:
-    """Whether somebody may recompute what is shown of it: one number would not tell enough."""
+    """Whether a learner can recompute the shown values: a single number would not be enough."""
     return check.way.startswith(Way.SHAPE.value) or 2 <= check.size <= _SMALL
 
 

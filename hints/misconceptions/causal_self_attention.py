@@ -151,7 +151,7 @@ class MaskIsParameter(_Base):
 @misconception(
     "csa_cuts_the_text",
     replaces="CausalSelfAttention",
-    says="Of a text that is too long you drop the end without a word. "
+    says="You silently drop the end of a text that is too long. "
     "Raise a ValueError, so that the caller knows.",
     hint=4,
 )
@@ -216,7 +216,7 @@ class Inverted(_Base):
 @misconception(
     "csa_one_ahead",
     replaces="CausalSelfAttention",
-    says="Each token sees the next one, which is what it is to predict. "
+    says="Each token sees the next one, the very one that it has to predict. "
     "Blocking begins right above the diagonal.",
     hint=3,
 )
@@ -252,7 +252,7 @@ class NothingButLater(_Base):
 @misconception(
     "csa_cut_from_the_end",
     replaces="CausalSelfAttention",
-    says="Of the mask you take the first T columns of its last rows, so each token sees too much. "
+    says="You take the first T columns of the mask's last rows, so each token sees too much. "
     "A text of T tokens has the first T rows, too.",
     hint=3,
 )
@@ -265,7 +265,7 @@ class CutFromTheEnd(_Base):
 @misconception(
     "csa_keeps_the_last",
     replaces="CausalSelfAttention",
-    says="Of a text that is too long you drop the beginning without a word. "
+    says="You silently drop the beginning of a text that is too long. "
     "Raise a ValueError, so that the caller knows.",
     hint=4,
 )
@@ -331,8 +331,7 @@ class AfterSoftmax(_Base):
 @misconception(
     "csa_qkv_bias_default",
     replaces="CausalSelfAttention",
-    says="Your w_q, w_k and w_v have a bias when nobody asks for one. qkv_bias is False by "
-    "default.",
+    says="Your w_q, w_k and w_v have a bias by default. qkv_bias is False by default.",
     hint=1,
 )
 class QkvBiasDefault(_Base):

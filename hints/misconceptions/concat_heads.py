@@ -196,7 +196,7 @@ def concat_float32(x: Tensor) -> Tensor:
 @misconception(
     "concat_written_over",
     replaces="concat_heads",
-    says="Where no gradient is needed you lay the tokens out in the memory of x. x belongs to the "
+    says="If no gradient is needed, you write the tokens into the memory of x. x belongs to the "
     "caller, who then finds other numbers in it: hand out a tensor of your own.",
     hint=4,
 )

@@ -62,7 +62,7 @@ def flash_plain(
 @misconception(
     "flash_causal_matrix",
     replaces="flash_attention",
-    says="For causal=True you make a T x T mask even where the caller has given none. "
+    says="You make a T x T mask for causal=True even if the caller gives none. "
     "is_causal=True needs no matrix.",
     hint=6,
 )
@@ -82,7 +82,7 @@ def flash_causal_matrix(
 @misconception(
     "flash_numbers_added",
     replaces="flash_attention",
-    says="You hand a mask of numbers on as it is. F.scaled_dot_product_attention adds such a mask "
+    says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds such a mask "
     "to the scores: make it boolean first.",
     hint=3,
 )
@@ -123,7 +123,7 @@ def flash_mask_inverted(
 @misconception(
     "flash_mask_wins",
     replaces="flash_attention",
-    says="Where a mask is given you forget causal. A pair is allowed only if both allow it.",
+    says="You ignore causal if there is a mask. A pair is allowed only if both allow it.",
     hint=4,
 )
 def flash_mask_wins(
@@ -176,7 +176,7 @@ def flash_joined_with_or(
 @misconception(
     "flash_not_itself",
     replaces="flash_attention",
-    says="Beside a mask your causal leaves out the diagonal: a token does not see itself.",
+    says="With a mask, your causal leaves out the diagonal: a token does not see itself.",
     hint=4,
 )
 def flash_not_itself(
@@ -213,7 +213,7 @@ def flash_scaled_twice(
 @misconception(
     "flash_no_dropout",
     replaces="flash_attention",
-    says="dropout_p has no effect. Hand it on.",
+    says="dropout_p has no effect. Pass it on.",
     hint=5,
 )
 def flash_no_dropout(

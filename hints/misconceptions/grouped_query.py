@@ -325,7 +325,7 @@ class DefaultStart(_Base):
 @misconception(
     "gqa_bias_always",
     replaces="GroupedQueryAttention",
-    says="Your w_k and w_v have a bias even with bias=False. Hand the argument on to all four.",
+    says="Your w_k and w_v have a bias even with bias=False. Pass the argument on to all four.",
     hint=2,
 )
 class BiasAlways(_Base):
@@ -352,7 +352,7 @@ class ScaleByWidth(_Base):
 @misconception(
     "gqa_mask_per_group",
     replaces="GroupedQueryAttention",
-    says="Where each head has a mask of its own you use that of the first head for the whole "
+    says="If each head has its own mask, you use that of the first head for the whole "
     "group. Heads share keys, not masks: the mask's axis counts query heads.",
     hint=5,
 )
@@ -366,8 +366,8 @@ class MaskPerGroup(_Base):
 @misconception(
     "gqa_blocked_nan",
     replaces="GroupedQueryAttention",
-    says="Where a query may look at nothing, your softmax gives NaN, and it spreads through the "
-    "output. Your attention_weights is there to give zeros instead: use it.",
+    says="If a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    "output. Your attention_weights gives zeros instead: use it.",
     hint=5,
 )
 class BlockedNan(_Base):

@@ -302,7 +302,7 @@ class ProjectedTwice(_Base):
 @misconception(
     "kv_list",
     replaces="CachedSelfAttention",
-    says="Your cache is a list, which whoever holds it may change. Return a tuple (k, v).",
+    says="Your cache is a list, which any other code can change. Return a tuple (k, v).",
     hint=2,
 )
 class AsList(_Base):

@@ -247,7 +247,7 @@ def padding_longest(valid_lens: Tensor, seq_len: int) -> Tensor:
     "padding_never_empty",
     replaces="padding_mask",
     says="You let a sequence of length 0 keep one token, perhaps to spare the softmax. "
-    "Length 0 blocks everything; the softmax will look after that row.",
+    "Length 0 blocks everything; the softmax handles that row.",
     hint=3,
 )
 def padding_never_empty(valid_lens: Tensor, seq_len: int) -> Tensor:

@@ -107,7 +107,7 @@ class _Base(nn.Module):
     "mha_no_value_error",
     replaces="MultiHeadAttention",
     says="Your constructor accepts a d_model that the heads do not divide; the error only comes "
-    "later and speaks of shapes. Check it at the start and raise a ValueError.",
+    "later, with a message about shapes. Check it at the start and raise a ValueError.",
     hint=3,
 )
 class NoValueError(_Base):
@@ -130,7 +130,7 @@ class Assert(_Base):
 @misconception(
     "mha_bias_always",
     replaces="MultiHeadAttention",
-    says="Your layers have a bias even with bias=False. Hand the argument on to each of the four.",
+    says="Your layers have a bias even with bias=False. Pass the argument on to each of the four.",
     hint=1,
 )
 class BiasAlways(_Base):
@@ -141,7 +141,7 @@ class BiasAlways(_Base):
 @misconception(
     "mha_bias_never",
     replaces="MultiHeadAttention",
-    says="Your layers never have a bias. Hand the argument bias, True by default, on to each of "
+    says="Your layers never have a bias. Pass the argument bias, True by default, on to each of "
     "the four.",
     hint=1,
 )
@@ -153,7 +153,7 @@ class BiasNever(_Base):
 @misconception(
     "mha_output_bias_always",
     replaces="MultiHeadAttention",
-    says="With bias=False your output layer still has a bias. The argument speaks of all four "
+    says="With bias=False your output layer still has a bias. The argument is for all four "
     "layers, w_o included.",
     hint=1,
 )
@@ -426,7 +426,7 @@ class ValueFromKey(_Base):
     "mha_key_and_value_exchanged",
     replaces="MultiHeadAttention",
     says="Your keys are made from the argument value, and your values from key. Where the two are "
-    "one tensor nobody notices.",
+    "one tensor it goes unnoticed.",
     hint=2,
 )
 class KeyAndValueExchanged(_Base):
@@ -714,8 +714,8 @@ class Minus1e9(_Base):
 @misconception(
     "mha_blocked_nan",
     replaces="MultiHeadAttention",
-    says="Where a query may look at nothing, your softmax gives NaN, and it spreads through the "
-    "output. Your attention_weights is there to give zeros instead: use it.",
+    says="If a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    "output. Your attention_weights gives zeros instead: use it.",
     hint=5,
 )
 class BlockedNan(_Base):
@@ -976,7 +976,7 @@ class DropoutKeepsP(_Base):
     "mha_dropout_rate_unused",
     replaces="MultiHeadAttention",
     says="You make nn.Dropout without the rate, and it drops one half by default. "
-    "Hand the argument dropout on to it.",
+    "Pass the argument dropout on to it.",
     hint=6,
 )
 class DropoutRateUnused(_Base):
@@ -987,7 +987,7 @@ class DropoutRateUnused(_Base):
 @misconception(
     "mha_dropout_default",
     replaces="MultiHeadAttention",
-    says="Your dropout is 0.1 when nobody asks for any. The default is 0.0.",
+    says="Your dropout is 0.1 by default. The default must be 0.0.",
     hint=6,
 )
 class DropoutDefault(_Base):
@@ -1137,7 +1137,7 @@ class NoValueErrorDefaultInit(NoValueError, DefaultInit):
     "mha_output_only_no_biases",
     replaces="MultiHeadAttention",
     says="Two things at once: you return the output without the weights, and your layers never "
-    "have a bias. Return the pair, and hand the argument bias on.",
+    "have a bias. Return the pair, and pass the argument bias on.",
     hint=5,
 )
 class OutputOnlyNoBiases(OutputOnly, BiasNever):

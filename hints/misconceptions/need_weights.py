@@ -99,7 +99,7 @@ class OutputAlone(_Base):
 @misconception(
     "need_inverted",
     replaces="OptionalWeightsAttention",
-    says="Your switch works the other way round: with need_weights=False the weights come back.",
+    says="Your switch is inverted: with need_weights=False the weights come back.",
     hint=1,
 )
 class Inverted(_Base):
@@ -218,8 +218,7 @@ class _Fast(_Base):
 @misconception(
     "need_fast_without_mask",
     replaces="OptionalWeightsAttention",
-    says="Where no weights are wanted, your shorter way forgets the mask. Both ways must give the "
-    "same output.",
+    says="Without weights, your shorter way forgets the mask. Both ways must give the same output.",
     hint=5,
 )
 class FastWithoutMask(_Fast):
@@ -230,7 +229,7 @@ class FastWithoutMask(_Fast):
 @misconception(
     "need_fast_without_dropout",
     replaces="OptionalWeightsAttention",
-    says="Where no weights are wanted, your shorter way drops nothing in training. The switch must "
+    says="Without weights, your shorter way drops nothing in training. The switch must "
     "not change what is learnt.",
     hint=5,
 )

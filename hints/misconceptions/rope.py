@@ -414,7 +414,7 @@ class QueriesAtTheEnd(_Base):
 @misconception(
     "rope_always_10000",
     replaces="RotaryMultiHeadAttention",
-    says="Your module takes a base and does not hand it on to rope_angles.",
+    says="Your module takes a base but does not pass it on to rope_angles.",
     hint=6,
 )
 class Always10000(_Base):
@@ -470,7 +470,7 @@ class TableSaved(_Base):
 @misconception(
     "rope_blocked_nan",
     replaces="RotaryMultiHeadAttention",
-    says="Where a query may look at nothing, your softmax gives NaN. Your attention_weights is "
+    says="If a query may look at nothing, your softmax gives NaN. Your attention_weights is "
     "there to give zeros instead: use it.",
     hint=6,
 )

@@ -174,8 +174,8 @@ def split_cuts_tokens(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_no_value_error",
     replaces="split_heads",
-    says="Nothing checks that num_heads divides D, so torch fails with a RuntimeError that "
-    "speaks of shapes. Check it first and raise a ValueError that says what is wrong.",
+    says="Nothing checks that num_heads divides D, so torch fails with a RuntimeError "
+    "about shapes. Check it first and raise a ValueError that says what is wrong.",
     hint=5,
 )
 def split_no_value_error(x: Tensor, num_heads: int) -> Tensor:
@@ -285,7 +285,7 @@ def split_no_transpose_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_written_over",
     replaces="split_heads",
-    says="Where no gradient is needed you lay the heads out in the memory of x. x belongs to the "
+    says="If no gradient is needed, you write the heads into the memory of x. x belongs to the "
     "caller, who then finds other numbers in it: hand out a tensor of your own.",
     hint=4,
 )

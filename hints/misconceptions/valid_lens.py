@@ -242,7 +242,7 @@ class Ignored(_Base):
 @misconception(
     "lens_first_query",
     replaces="ValidLensAttention",
-    says="Of the lengths for each query you use the first for all of them.",
+    says="You use the first query's length for all queries.",
     hint=4,
 )
 class FirstQuery(_Base):
@@ -356,7 +356,7 @@ class WONotLazy(_Base):
 @misconception(
     "lens_bias_default",
     replaces="ValidLensAttention",
-    says="Your layers have a bias when nobody asks for one. bias is False by default here.",
+    says="Your layers have a bias by default. Here bias must be False by default.",
     hint=6,
 )
 class BiasDefault(_Base):
@@ -369,7 +369,7 @@ class BiasDefault(_Base):
 @misconception(
     "lens_bias_never",
     replaces="ValidLensAttention",
-    says="Your layers have no bias even with bias=True. Hand the argument on to each of the four.",
+    says="Your layers have no bias even with bias=True. Pass the argument on to each of the four.",
     hint=6,
 )
 class BiasNever(_Base):
@@ -461,8 +461,7 @@ class DropoutAlways(_Base):
 @misconception(
     "lens_dropout_default",
     replaces="ValidLensAttention",
-    says="Your dropout is 0.5 when nobody asks for any, as in the book's example. "
-    "The default is 0.0.",
+    says="Your dropout is 0.5 by default, as in the book's example. The default is 0.0.",
     hint=6,
 )
 class DropoutDefault(_Base):

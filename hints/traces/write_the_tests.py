@@ -79,7 +79,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     trials = submission.tried("make_attention", sources, "Attention")
     for name, trial in trials.items():
         if trial.ended:
-            yield f"{name}: your tests do not come to their end. {trial.ended}"
+            yield f"{name}: your tests do not finish. {trial.ended}"
     tests = [test for test, _ in trials["right"].outcomes][:SHOWN]
     if not tests:
         yield "There are no tests that could be shown."

@@ -27,6 +27,17 @@ BETTER = {
     r"\bas it was at first\b": "the original stub, unchanged",
     r"\bwhat is said of\b": "a message about",
     r"\b(is|are) told of\b": "reports, is reported",
+    r"\b(come|comes|came|coming) to (an|no|its|their) end\b": "end, finish, time out",
+    r"\b(have|has|had) done with\b": "close, end",
+    r"\bnobody asks\b": "by default",
+    r"\b(hand|hands|handed|handing) ((it|them|the \w+|\w+) )?on to\b": "pass on to",
+    r"\bwithout a word\b": "silently",
+    r"\balone (is|are) looked at\b|\blooked at alone\b": "only ... is checked",
+    r"\b(is|are) no mistakes?\b": "is not a mistake",
+    r"\bfor what is asked is\b": "because only ... matters",
+    r"\bin all other respects\b": "everything else",
+    r"\bwhomever\b": "a sentence that names who acts",
+    r"\bso wished\b": "a sentence that says when",
 }
 KINDS = (".py", ".md", ".txt", ".html", ".css", ".js", ".sh", ".yml", ".toml")
 FOLDERS = ("grader", "docs", "hints")

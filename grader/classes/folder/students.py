@@ -123,10 +123,10 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
                 data = regular_bytes(found.path, NOTEBOOK_CAP)
                 notes = tuple(text_cell_notes(data, assignment.stages))
     except SubmissionFileError as error:
-        said = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
-        said = safe(f"{said}.".replace(f"{found.path.parent}{os.sep}", ""))
-        return SubmissionRecord(found.student, "", (said,)), Submission(
-            found.student, {}, refused=said
+        reason = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
+        reason = safe(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))
+        return SubmissionRecord(found.student, "", (reason,)), Submission(
+            found.student, {}, refused=reason
         )
     return SubmissionRecord(
         found.student, content_of(submission), tuple(map(safe, notes))

@@ -1,4 +1,4 @@
-"""What a class has handed in and how it came out, as one page of HTML. Pure.
+"""A class's submissions and their results, as one page of HTML. Pure.
 
 The entries are asked for three times and never kept, so that a class of any size can be written.
 """

@@ -75,8 +75,8 @@ def _failure(stage: Stage, facts: StageFacts, name: str, seed: int) -> tuple[Che
     else:
         check = result.causes[0].show if result.causes else None
     if check is None:
-        said = f"{stage.slug}.{name} passes" if name else f"{stage.slug} passes"
-        raise KitError(f"{said} with seed {seed}: there is nothing to show")
+        what = f"{stage.slug}.{name}" if name else stage.slug
+        raise KitError(f"{what} passes with seed {seed}: there is nothing to show")
     passed = (Ending.PASSED, Ending.SKIPPED, Ending.NOT_WRITTEN)
     for fact in facts.cases:
         if fact.case.check == check.id and fact.ending not in passed:

@@ -41,8 +41,10 @@ def script(
     names = sorted(writer.entries)
     about += ["import torch", f"from {module} import {', '.join(names)}"] if module else []
     about += ["", *writer.text()]
-    said = [f"# {line}".rstrip() for line in check.message.partition("\n  look at ")[0].split("\n")]
-    return "\n".join([*about, "", *said]) + "\n"
+    comment = [
+        f"# {line}".rstrip() for line in check.message.partition("\n  look at ")[0].split("\n")
+    ]
+    return "\n".join([*about, "", *comment]) + "\n"
 
 
 def _words(fact: CaseFact, seed: int) -> tuple[str, str]:

@@ -88,7 +88,7 @@ def test_typed_again_it_brings_back_what_is_missing(
     update_progress(mine, lambda now: now.with_hint("fold", 2))
     monkeypatch.chdir(mine / "exercises")
     said = init(capsys)
-    assert "is a workspace already. Restored the missing files: exercises/fold.py" in said
+    assert "is already a workspace. Restored the missing files: exercises/fold.py" in said
     assert (mine / "exercises" / "fold.py").is_file()
     assert (mine / "exercises" / "wings.py").read_text(encoding="utf-8") == "work\n"
     assert read_progress(mine).progress.stage("fold").rungs == 2
