@@ -46,9 +46,9 @@ _OPTIONS = (
 )
 _MESSAGE_CAP = 10_000  # characters of a case's message to the learner
 MARKERS = (
-    "points(n, stand_in=None, hint=None): what it is worth, what decides if it is skipped, a rung",
+    "points(n, stand_in=None, hint=None): its points, the check to use if it is skipped, a hint",
     "random: the case draws other inputs for each seed of a run",
-    "pays(*constants, because): the check passes for these constant answers, and why it may",
+    "pays(*constants, because): the constant answers that it accepts, and the reason",
 )
 _FIXTURES = ("submission", "seed", "device", "rand")
 
