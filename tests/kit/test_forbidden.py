@@ -48,7 +48,7 @@ def ruled(course: Course, slug: str, names: tuple[str, ...], cost: float = 1.0) 
 
 def engine_of(course: Course, engine: Engine) -> Engine:
     """The same warm engine, for the course with other rules."""
-    return Engine(course, "cpu", engine.interpreter, engine._checks)
+    return Engine(course, "cpu", engine.interpreter, engine.checks)
 
 
 # --- what is seen ------------------------------------------------------------------------------

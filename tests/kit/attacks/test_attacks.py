@@ -1092,7 +1092,7 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
 
 def _quick(engine: Engine) -> None:
     """Leave a few checks with their first case each: many submissions are to be graded."""
-    checks = engine._checks
+    checks = engine.checks
     planned = [
         replace(check, cases=check.cases[:1])
         for check in checks.planned[STAGE.slug]
@@ -1109,7 +1109,7 @@ def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any])
     files = {"concat_heads.py": source.encode("utf-8", "surrogatepass")}
     files |= {file: text.encode() for file, text in attack.files.items()}
     course = SHORT if attack.short else COURSE
-    attacked = Engine(course, "cpu", engine.interpreter, engine._checks)
+    attacked = Engine(course, "cpu", engine.interpreter, engine.checks)
     start = time.monotonic()
     report = attacked.grade(Request(Submission("attack", files), (STAGE,), SEED))
     seconds = time.monotonic() - start

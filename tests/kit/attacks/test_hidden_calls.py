@@ -214,7 +214,7 @@ HIDDEN = {
 
 def _quick(engine: Engine) -> None:
     """Leave a few checks with their first case each: many submissions are to be graded."""
-    checks = engine._checks
+    checks = engine.checks
     planned = [
         replace(check, cases=check.cases[:1])
         for check in checks.planned[STAGE.slug]
