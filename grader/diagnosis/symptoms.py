@@ -51,9 +51,14 @@ def symptom_of(
     if len(known) < len(pairs):
         return None
     relation = relation_of(known)
-    if relation is None:
+    if relation is not None:
+        return Diagnosis(f"symptom:{relation.id}", relation.text, kind=Kind.SYMPTOM)
+    alone = {each.only_wrong() for each in seen}
+    found = alone.pop()
+    if found is None or alone:
         return None
-    return Diagnosis(f"symptom:{relation.id}", relation.text, kind=Kind.SYMPTOM)
+    place, text = found
+    return Diagnosis(f"symptom:only-wrong:{place}", text, kind=Kind.SYMPTOM)
 
 
 class _Seen:
@@ -168,6 +173,24 @@ class _Seen:
                 *(self._sizes(arguments, step), given, is_bool),
             )
         return None
+
+    def only_wrong(self) -> tuple[int, str] | None:
+        """Of several arrays the one that is wrong, with words, if all others are right."""
+        step = self._step
+        assert step is not None
+        got, want = arrays(step.learner.value), arrays(step.solution.value)
+        if self._is_strict or len(got) != len(want) or len(want) < 2:
+            return None
+        is_right = [equal(one, other) for one, other in zip(got, want, strict=True)]
+        others = [array for array, right in zip(want, is_right, strict=True) if right]
+        if len(others) != len(want) - 1:
+            return None
+        if not all(is_telling(wide(array), _is_bool(array)) for array in others):
+            return None
+        place = is_right.index(False)
+        kind = "results" if "args" in step.exchange.request.header else "gradients"
+        rest = "the other one is right" if len(want) == 2 else "the others are right"
+        return place, f"Of the {len(want)} {kind} only the {_ordinal(place)} is wrong; {rest}."
 
     def _room(self, array: Any) -> tuple[float, float]:
         relative, absolute = room(array)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grader.diagnosis.diagnose import diagnose
 from grader.misconceptions import Known, Symptom, symptom
-from grader.types.report import Kind
+from grader.types.report import Diagnosis, Kind
 from tests.kit.diagnosis.test_names import CHECKS, SOLUTION, in_place, recorded, share
 
 Function = Callable[..., Any]
@@ -97,3 +97,45 @@ def test_an_authors_symptom_that_fails_is_none() -> None:
 def test_a_symptom_needs_words() -> None:
     with pytest.raises(ValueError, match="says is empty"):
         symptom("silent", of="share", says=" ")
+
+
+# --- of several results one ----------------------------------------------------------------------
+
+X = torch.arange(12.0).reshape(3, 4) + 1
+
+
+def odd(x: Tensor) -> Tensor:
+    """Numbers in no relation to any other result here."""
+    return torch.sin(x * 7)
+
+
+@pytest.mark.parametrize(
+    "first, second, expected",
+    [
+        (odd, torch.exp, {"symptom:only-wrong:0"}),
+        (torch.sqrt, odd, {"symptom:only-wrong:1"}),
+        (odd, odd, set()),
+        (lambda x: torch.sqrt(x) * 7, torch.exp, {"symptom:factor"}),
+    ],
+)
+def test_of_several_results_it_is_told_which_one_alone_is_wrong(
+    first: Function, second: Function, expected: set[str]
+) -> None:
+    found = two_results(torch.exp, lambda x, n: (first(x), second(x)))
+    assert {each.id for each in found.values()} == expected
+
+
+def test_a_right_result_that_is_the_same_everywhere_does_not_count() -> None:
+    assert two_results(torch.zeros_like, lambda x, n: (odd(x), torch.zeros_like(x))) == {}
+
+
+def two_results(second: Function, learner: Function) -> dict[str, Diagnosis]:
+    """The diagnosis of an answer that should be the roots, and the second function's numbers."""
+
+    def check(submission: Any) -> None:
+        given = submission.share(X, 2)
+        assert torch.equal(given[0], torch.sqrt(X)) and torch.equal(given[1], second(X))
+
+    facts = recorded({"share": learner}, {"both": [check]})
+    solution = {"share": lambda x, n: (torch.sqrt(x), second(x))}
+    return diagnose(facts, Known(), solution.__getitem__)
