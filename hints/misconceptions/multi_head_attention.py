@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 
 class _Base(nn.Module):
@@ -471,6 +471,42 @@ class ValueThroughWK(_Base):
 
 
 @misconception(
+    "mha_key_from_query",
+    replaces="MultiHeadAttention",
+    says="You make the keys from the query, so the argument key is never looked at. In "
+    "self-attention the two are one tensor, in cross-attention they are not.",
+    hint=4,
+)
+class KeyFromQuery(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(query), self.w_v(value)
+
+
+@misconception(
+    "mha_key_and_value_layers_exchanged",
+    replaces="MultiHeadAttention",
+    says="You send the key through w_v and the value through w_k. It would train as well, but "
+    "saved weights are found by name.",
+    hint=2,
+)
+class KeyAndValueLayersExchanged(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_v(key), self.w_k(value)
+
+
+@misconception(
+    "mha_value_not_projected",
+    replaces="MultiHeadAttention",
+    says="Your values are the argument itself: they never go through w_v. Each of the three inputs "
+    "has its own layer.",
+    hint=4,
+)
+class ValueNotProjected(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(key), value
+
+
+@misconception(
     "mha_relu_projections",
     replaces="MultiHeadAttention",
     says="You put a ReLU after the projections. They are plain linear maps: without negative "
@@ -492,6 +528,31 @@ class KeyDetached(_Base):
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = super().project(query, key, value)
         return q, k.detach(), v
+
+
+@misconception(
+    "mha_value_detached",
+    replaces="MultiHeadAttention",
+    says="No gradient reaches the values, so w_v would never learn. Leave them in the graph: no "
+    "detach(), no .data, no torch.no_grad().",
+    hint=5,
+)
+class ValueDetached(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(query, key, value)
+        return q, k, v.detach()
+
+
+@misconception(
+    "mha_weights_detached",
+    replaces="MultiHeadAttention",
+    says="No gradient reaches the weights, so w_q and w_k would never learn. Leave scores and "
+    "weights in the graph: no detach(), no .data, no torch.no_grad().",
+    hint=5,
+)
+class WeightsDetached(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(scores).detach()
 
 
 @misconception(
@@ -562,6 +623,19 @@ class Interleaved(_Base):
     def combine(self, heads: Tensor) -> Tensor:
         B, _, T, _ = heads.shape
         return heads.permute(0, 2, 3, 1).reshape(B, T, self.d_model)
+
+
+@misconception(
+    "mha_interleaved_split",
+    replaces="MultiHeadAttention",
+    says="Your split gives each head every H-th feature, but your join puts the heads side by "
+    "side. Split with view(B, T, H, d_k), so that a head gets d_k neighbouring features.",
+    hint=5,
+)
+class InterleavedSplit(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.d_k, self.num_heads).permute(0, 3, 1, 2)
 
 
 @misconception(
@@ -843,13 +917,25 @@ class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
 @misconception(
     "mha_softmax_over_queries_nan_to_num",
     replaces="MultiHeadAttention",
-    says="Your softmax runs over the queries, and NaN is painted over. Each query shares its "
-    "attention out among the keys, the last axis.",
+    says="Your softmax runs over the queries, and you put 0 where it would give NaN. Each query "
+    "shares its attention out among the keys, the last axis.",
     hint=5,
 )
 class SoftmaxOverQueriesNanToNum(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return torch.nan_to_num(torch.softmax(scores, dim=-2))
+
+
+@misconception(
+    "mha_softmax_over_heads_nan_to_num",
+    replaces="MultiHeadAttention",
+    says="Your softmax runs over the heads, axis 1, and you put 0 where it would give NaN. Each "
+    "head stands alone; normalise over the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverHeadsNanToNum(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.nan_to_num(torch.softmax(scores, dim=1))
 
 
 @misconception(
@@ -865,6 +951,21 @@ class ScaledAfterSoftmax(_Base):
 
     def weights(self, scores: Tensor) -> Tensor:
         return super().weights(scores) / math.sqrt(self.d_k)
+
+
+@misconception(
+    "mha_heads_scaled",
+    replaces="MultiHeadAttention",
+    says="You divide by sqrt(d_k) after the softmax, on the way to the values. It is the scores "
+    "that are scaled, before the softmax.",
+    hint=4,
+)
+class HeadsScaled(_Base):
+    def scale(self) -> float:
+        return 1.0
+
+    def combine(self, heads: Tensor) -> Tensor:
+        return super().combine(heads) / math.sqrt(self.d_k)
 
 
 @misconception(
@@ -906,6 +1007,49 @@ class DropoutOnOutput(_Base):
 class DropoutTwice(_Base):
     def out(self, x: Tensor, query: Tensor) -> Tensor:
         return self.dropout(self.w_o(x))
+
+
+@misconception(
+    "mha_dropout_twice_on_weights",
+    replaces="MultiHeadAttention",
+    says="Your weights go through dropout twice, so far more of them are dropped than the rate "
+    "says. Once is enough.",
+    hint=6,
+)
+class DropoutTwiceOnWeights(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(self.dropout(weights))
+
+
+@misconception(
+    "mha_dropout_on_values",
+    replaces="MultiHeadAttention",
+    says="You drop parts of the values. In this module dropout acts on the attention weights, "
+    "before they meet the values.",
+    hint=6,
+)
+class DropoutOnValues(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().heads(q, k, v)
+        return q, k, self.dropout(v)
+
+
+@misconception(
+    "mha_dropout_on_heads",
+    replaces="MultiHeadAttention",
+    says="You drop parts of the joined heads. In this module dropout acts on the attention "
+    "weights, before they meet the values.",
+    hint=6,
+)
+class DropoutOnHeads(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def combine(self, heads: Tensor) -> Tensor:
+        return self.dropout(super().combine(heads))
 
 
 @misconception(
@@ -1142,3 +1286,28 @@ class NoValueErrorDefaultInit(NoValueError, DefaultInit):
 )
 class OutputOnlyNoBiases(OutputOnly, BiasNever):
     pass
+
+
+# How a result looks beside the right one
+
+
+@symptom(
+    "mha_single_keys",
+    of="MultiHeadAttention",
+    says="Your output is right only for queries that may look at a single key, where the weight is "
+    "1 whatever the score. For all others it is wrong: look at how several keys share the "
+    "attention.",
+    hint=5,
+)
+def single_keys(
+    got: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+) -> bool:
+    allowed = (mask != 0).expand(expected[1].shape)  # (B, H, Tq, Tk)
+    single = (allowed.sum(dim=-1) == 1).all(dim=1)  # (B, Tq)
+    right = torch.isclose(got[0], expected[0], rtol=1e-3, atol=1e-4).all(dim=-1)  # (B, Tq)
+    return bool(single.any()) and not single.all() and torch.equal(right, single)
