@@ -162,14 +162,26 @@ class FalseByDefault(_Base):
         return super().forward(query, key, value, mask, need_weights)
 
 
+@misconception(
+    "need_never_given",
+    replaces="OptionalWeightsAttention",
+    says="The weights never come back: None takes their place whatever the switch says. With "
+    "need_weights=True, which is the default, return them.",
+    hint=1,
+)
+class NeverGiven(_Base):
+    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+        return output, None
+
+
 # What stays behind
 
 
 @misconception(
     "need_kept_for_plotting",
     replaces="OptionalWeightsAttention",
-    says="You keep the weights on the module, so they outlive the call in every layer of a "
-    "model. Whoever wants them asks for them.",
+    says="Something as large as the weights stays on the module after the call, so it takes memory "
+    "in every layer of a model. Keep nothing: whoever wants the weights asks for them.",
     hint=3,
 )
 class KeptForPlotting(_Base):
