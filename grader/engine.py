@@ -26,6 +26,7 @@ from grader.types.submission import Submission
 
 if TYPE_CHECKING:
     from grader.diagnosis.repair.candidates import Candidates
+    from grader.diagnosis.values.recording import Recordings
     from grader.misconceptions import Known
     from grader.run.session import Checks
     from grader.run.submission_runs import SubmissionRuns
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
+VALUE_SECONDS = 0.5  # and on the first wrong value after that
 _NO_PLACE = (
     "{slug}: no single change that makes it pass was found in {seconds:g} s; there may be one"
 )
@@ -155,7 +157,7 @@ class Engine:
         self._reader = Reader(interpreter)
         self._runs: SubmissionRuns | None = None
         self._unnamed: dict[str, StageFacts] = {}
-        self._candidates: Candidates | None = None
+        self._looking: Candidates | Recordings | None = None
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
@@ -249,9 +251,9 @@ class Engine:
         runs = self._runs
         if runs is not None:
             runs.cancel()
-        candidates = self._candidates
-        if candidates is not None:
-            candidates.cancel()
+        looking = self._looking
+        if looking is not None:
+            looking.cancel()
 
     def may_place(self, report: Report) -> bool:
         """Whether the place of a mistake can be looked for: the report's first failure has no name.
@@ -266,7 +268,8 @@ class Engine:
         """The report with the place of its first failing stage's mistake, if it `may_place` one.
 
         That is looked for so long, or as long as the submission has time left. If it gives up, a
-        note says so. Raises Cancelled after `cancel`.
+        note says so. If it finds none, the first wrong value on the way to the answer is told.
+        Raises Cancelled after `cancel`.
         """
         if not self.may_place(report):
             return report
@@ -276,7 +279,7 @@ class Engine:
         slug = _first_failing(report)
         stage = self.course.stage(slug)
         left = self.course.limits.submission_seconds - report.seconds
-        self._candidates = Candidates(
+        candidates = self._looking = Candidates(
             self.interpreter,
             self.course,
             stage,
@@ -289,17 +292,53 @@ class Engine:
             Budget(min(seconds, left)),
         )
         try:
-            looked = find_place(self._candidates)
+            looked = find_place(candidates)
         finally:
-            self._candidates = None
-        if looked.place is None:
+            self._looking = None
+        place = looked.place
+        if place is not None:
+            return _with_stage(report, slug, lambda result: with_diagnosis(result, place))
+        if looked.gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
-            return replace(report, notes=(*report.notes, said)) if looked.gave_up else report
-        stages = (
-            with_diagnosis(result, looked.place) if result.slug == slug else result
-            for result in report.stages
+            report = replace(report, notes=(*report.notes, said))
+        return self._with_first_wrong(request, report, stage, min(VALUE_SECONDS, left - seconds))
+
+    def _with_first_wrong(
+        self, request: Request, report: Report, stage: Stage, seconds: float
+    ) -> Report:
+        """The report with the first wrong value in each failing check without a diagnosis."""
+        self.read_misconceptions((stage,))
+        known, solution = self._known[stage.slug]
+        if not known.ways:
+            return report
+        from grader.diagnosis.values.recording import Recordings, unexplained, with_first_wrong
+
+        result = next(each for each in report.stages if each.slug == stage.slug)
+        checks = unexplained(result)
+        if not checks:
+            return report
+        recordings = self._looking = Recordings(
+            self.interpreter,
+            self.course,
+            stage,
+            request.submission,
+            self.checks,
+            self._unnamed[stage.slug],
+            request.seed,
+            self.device,
+            Budget(seconds),
         )
-        return replace(report, stages=tuple(stages))
+        try:
+            found = recordings.first_wrong(checks, known.ways, solution)
+        finally:
+            self._looking = None
+        return _with_stage(report, stage.slug, lambda result: with_first_wrong(result, found))
+
+
+def _with_stage(report: Report, slug: str, changed: Callable[[StageResult], StageResult]) -> Report:
+    """The report with one stage's verdict changed."""
+    stages = (changed(result) if result.slug == slug else result for result in report.stages)
+    return replace(report, stages=tuple(stages))
 
 
 def _first_failing(report: Report) -> str:

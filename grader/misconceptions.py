@@ -1,12 +1,16 @@
-"""What an author writes in hints/misconceptions/<slug>.py: wrong answers and their symptoms."""
+"""What an author writes in hints/misconceptions/<slug>.py: wrong answers and their symptoms.
+
+And the values that a right answer makes on its way: the report names the first wrong one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 Judgement = TypeVar("Judgement", bound=Callable[..., bool])
+Naming = TypeVar("Naming", bound=Callable[..., Iterable[Any]])
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 MARK = "__misconception__"
@@ -36,11 +40,32 @@ class Symptom:
 
 
 @dataclass(frozen=True)
+class Value:
+    """A tensor that a right answer makes on its way, with its name and those of its `axes`.
+
+    >>> Value("the scores", q @ k.transpose(-2, -1), "B H Tq Tk")
+    """
+
+    name: str
+    tensor: Any
+    axes: str = ""
+
+
+@dataclass(frozen=True)
+class Way:
+    """The values on the way to the right answer of an entry point, in order."""
+
+    of: str
+    values: Callable[..., Iterable[Value | tuple[Value, ...]]]
+
+
+@dataclass(frozen=True)
 class Known:
     """The misconceptions and symptoms that the author knows for a stage, in the file's order."""
 
     misconceptions: tuple[Misconception, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
+    ways: tuple[Way, ...] = ()
 
 
 def misconception(
@@ -74,6 +99,21 @@ def symptom(
     def mark(holds: Judgement) -> Judgement:
         setattr(holds, MARK, Symptom(id, of, says, hint, holds))
         return holds
+
+    return mark
+
+
+def values(*, of: str) -> Callable[[Naming], Naming]:
+    """Mark a generator as the values on the way to the right answer of the entry point `of`.
+
+    It is called with the arguments of a function; of a class with the solution's module, which
+    holds the learner's parameters, and the arguments of its forward. It yields each `Value` in
+    order, those that do not depend on each other as one tuple. The last one is an answer.
+    """
+
+    def mark(naming: Naming) -> Naming:
+        setattr(naming, MARK, Way(of, naming))
+        return naming
 
     return mark
 

@@ -127,7 +127,7 @@ def _mark(exchange: Exchange) -> object:
     )
 
 
-def _against_solution(
+def against_solution(
     fact: CaseFact, solution: Callable[[str], Any], replays: Replays
 ) -> Iterator[Step]:
     """The recorded requests of a case, each with the learner's answer and the solution's."""
@@ -222,7 +222,7 @@ class Record:
         """The requests of a case, each with the learner's answer and the solution's."""
         if case not in self._steps:
             fact = self.cases[case]
-            self._steps[case] = list(_against_solution(fact, self.solution, self.replays))
+            self._steps[case] = list(against_solution(fact, self.solution, self.replays))
         return self._steps[case]
 
 

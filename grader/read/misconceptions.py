@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from grader.misconceptions import MARK, Known, Misconception, Symptom, misconception
+from grader.misconceptions import MARK, Known, Misconception, Symptom, Way, misconception
 from grader.read.faults import fault_of
 from grader.types.course import Stage
 from grader.types.errors import CourseError, close_to
@@ -22,7 +22,7 @@ def read_misconceptions(stage: Stage) -> tuple[Misconception, ...]:
 
 
 def read_known(stage: Stage) -> Known:
-    """The misconceptions and symptoms of `stage` in the file's order; none without a file.
+    """What the author knows of mistakes in `stage`, in the file's order; nothing without a file.
 
     Raises CourseError if the file cannot be imported, has no misconception, uses an id twice or
     names something that is not an entry point of the stage.
@@ -43,17 +43,19 @@ def read_known(stage: Stage) -> Known:
     ]
     found = tuple(mark for mark in marked if isinstance(mark, Misconception))
     symptoms = tuple(mark for mark in marked if isinstance(mark, Symptom))
+    ways = tuple(mark for mark in marked if isinstance(mark, Way))
     if not found:
         raise CourseError(f"{place}: has no misconception: mark one with @misconception(...)")
     names = {entry.name for entry in stage.entry_points}
     marks = [(mark.id, f"replaces {mark.replaces}", mark.replaces) for mark in found]
     marks += [(mark.id, f"is of {mark.of}", mark.of) for mark in symptoms]
+    marks += [(f"values of {mark.of}", f"is of {mark.of}", mark.of) for mark in ways]
     for index, (id, what, entry) in enumerate(marks):
         if entry not in names:
             raise CourseError(f"{place}: '{id}' {what}, which is not an entry point")
         if id in {other for other, *_ in marks[:index]}:
             raise CourseError(f"{place}: the id '{id}' is used twice")
-    return Known(found, symptoms)
+    return Known(found, symptoms, ways)
 
 
 def _meant(error: Exception) -> str:

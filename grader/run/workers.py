@@ -40,8 +40,8 @@ _START_SECONDS = 120.0  # importing torch from a cold disk may take this long
 _CONTROL_SECONDS = 30.0
 # In the order of their imports.
 _SOURCES = (
-    *("wire", "bridge", "probes", "trying", "bench", "forbidden", "loader", "lock", "names"),
-    *("sameness", "reading", "scratch", "server"),
+    *("wire", "bridge", "probes", "recording", "trying", "bench", "forbidden", "loader", "lock"),
+    *("names", "sameness", "reading", "scratch", "server"),
 )
 # Only on Linux is it known to be safe to fork a process that has imported torch.
 _CAN_FORK = sys.platform == "linux"

@@ -57,6 +57,7 @@ class Kind(str, Enum):
 
     NAME = "name"  # the answers equal those of a known misconception
     SYMPTOM = "symptom"  # a relation between what came and what was expected
+    VALUE = "value"  # the first value on the way to the answer that the code does not make
     PLACE = "place"  # the smallest edit of the learner's code with which the stage passes
 
 

@@ -9,13 +9,14 @@ and the hidden part is recomputed: otherwise learners with another buffer would 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
 
 
 class _Base(nn.Module):
@@ -94,6 +95,41 @@ class _Base(nn.Module):
 
     def out(self, joined: Tensor) -> Any:
         return self.w_o(joined)
+
+
+@values(of="CausalSelfAttention")
+def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout."""
+    B, T, _ = x.shape
+    H = module.num_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, T, H, -1).transpose(1, 2)  # (B, H, T, d_k)
+
+    q, k, v = module.w_q(x), module.w_k(x), module.w_v(x)
+    yield (
+        Value("the projected query", q, "B T d_out"),
+        Value("the projected key", k, "B T d_out"),
+        Value("the projected value", v, "B T d_out"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the query's heads", q, "B H T d_k"),
+        Value("the key's heads", k, "B H T d_k"),
+        Value("the value's heads", v, "B H T d_k"),
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    yield Value("the scaled scores", scores, "B H T T")
+    later = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
+    scores = scores.masked_fill(later, float("-inf"))
+    yield Value("the masked scores", scores, "B H T T")
+    weights = torch.softmax(scores, dim=-1)
+    yield Value("the weights", weights, "B H T T")
+    context = weights @ v
+    yield Value("each head's context", context, "B H T d_k")
+    joined = context.transpose(1, 2).flatten(2)
+    yield Value("the joined heads", joined, "B T d_out")
+    yield Value("the output", module.w_o(joined), "B T d_out")
 
 
 # The mask and the length of the text

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
 
 
 class _Base(nn.Module):
@@ -93,6 +95,45 @@ class _Base(nn.Module):
 
     def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         return output, weights
+
+
+@values(of="GroupedQueryAttention")
+def way(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout."""
+    B, Tq, D = query.shape
+    H, shared = module.num_heads, module.num_kv_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, x.shape[1], -1, D // H).transpose(1, 2)  # (B, Hkv, T, d_k)
+
+    q, k, v = module.w_q(query), module.w_k(key), module.w_v(value)
+    yield (
+        Value("the projected query", q, "B Tq D"),
+        Value("the projected key", k, "B Tk Hkv*d_k"),
+        Value("the projected value", v, "B Tk Hkv*d_k"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the query's heads", q, "B H Tq d_k"),
+        Value("the key's heads", k, "B Hkv Tk d_k"),
+        Value("the value's heads", v, "B Hkv Tk d_k"),
+    )
+    k, v = k.repeat_interleave(H // shared, dim=1), v.repeat_interleave(H // shared, dim=1)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
+    yield Value("the scaled scores", scores, "B H Tq Tk")
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+        yield Value("the masked scores", scores, "B H Tq Tk")
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    yield Value("the weights", weights, "B H Tq Tk")
+    context = weights @ v
+    yield Value("each head's context", context, "B H Tq d_k")
+    joined = context.transpose(1, 2).reshape(B, Tq, D)
+    yield Value("the joined heads", joined, "B Tq D")
+    yield Value("the output", module.w_o(joined), "B Tq D")
 
 
 # Who shares with whom

@@ -2,5 +2,6 @@
 
 They import each other, the standard library and the course's own libraries, and nothing else of the
 kit: wire (frames and values) <- bridge (calls across it) <- bench (answers calls) <- server. trying
-runs tests for bench. forbidden, lock and scratch import no other module here.
+runs tests for bench, recording notes what a call makes. forbidden, lock and
+scratch import no other module here.
 """

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from grader.run.worker.probes import defined, held_shapes, made, meter
+from grader.run.worker.recording import recorder
 from grader.run.worker.trying import tried
 from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, tensor_bytes
 
@@ -50,12 +51,14 @@ class Bench:
         self._objects: dict[int, Any] = {}
         self._calls: dict[int, _Call] = {}
         self._meter: Any = None
+        self._recorded: list[tuple[Any, str, int]] = []
 
     def reset(self) -> None:
         """Forget every object and call: the next check starts afresh."""
         self._objects.clear()
         self._calls.clear()
         self._meter = None
+        self._recorded = []
 
     def held(self, number: int) -> Any:
         """The object with a handle's number, None if there is none."""
@@ -74,6 +77,9 @@ class Bench:
                     return self._backward(request)
                 if request.header.get("op") == "usage":
                     return self._usage()
+                if request.header.get("op") == "recorded":
+                    packer = Packer()
+                    return packer.frame({"value": packer.pack(self._recorded)})
                 if request.header.get("op") == "try":
                     return self._tried(request.header)
                 return self._call(request)
@@ -93,7 +99,8 @@ class Bench:
         if torch is None:
             result = function(*args, **kwargs)
         else:
-            with torch.set_grad_enabled(header["differentiate"]), self._metered(header):
+            differentiates = torch.set_grad_enabled(header["differentiate"])
+            with differentiates, self._metered(header), self._recording(header):
                 if getattr(type(function), "forward", None) is torch.nn.Module.forward:
                     args, kwargs = (), {}  # torch then reports the missing one
                 result = function(*args, **kwargs)
@@ -118,6 +125,13 @@ class Bench:
             return contextlib.nullcontext()
         self._meter = self._meter or meter()
         return self._meter  # type: ignore[no-any-return]
+
+    def _recording(self, header: dict[str, Any]) -> AbstractContextManager[Any]:
+        """A block whose tensors are kept for the request "recorded", if the call is to be."""
+        if not header.get("recorded"):
+            return contextlib.nullcontext()
+        block, self._recorded = recorder(self._line)
+        return block
 
     def _usage(self) -> Frame:
         """The memory that the measured calls took and still hold, as counted here."""

@@ -1,0 +1,161 @@
+"""Which value on the way to an answer is the first that the learner's code does not make. Pure.
+
+What is told are facts about numbers. A learner may take another way: a value that is missing says
+nothing if a later one is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
+from grader.types.report import Diagnosis, Kind
+
+_LOOSE = 30  # times the room between equal numbers
+_NEAR = 0.01  # a factor so close to 1 is an error of another kind
+
+
+@dataclass(frozen=True)
+class Right:
+    """A value of the right answer: its name, its numbers and the names of its axes."""
+
+    name: str
+    array: Any
+    axes: tuple[str, ...]
+    tolerance: Tolerance
+
+    @property
+    def shown(self) -> str:
+        """The name with the axes."""
+        return self.name + (f" ({', '.join(self.axes)})" if self.axes else "")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tensor that the learner's code made, and where: "file.py, line 3", "" if not known."""
+
+    array: Any
+    where: str
+
+
+def first_wrong(
+    way: Sequence[Sequence[Right]], made: Sequence[Made], code: str
+) -> Diagnosis | None:
+    """The first value of the `way` that is not there while those before it are.
+
+    Values that do not depend on each other are one step of the way. `code` is the name of what
+    was called. None if nothing can be said.
+    """
+    arrays = [each.array for each in made]
+    way = list(_without_repeats(way))
+    if not arrays or not way:
+        return None
+    found = {
+        value.name: match(value.array, arrays, value.tolerance)
+        for step in way
+        for value in step
+        if is_telling(value.array)
+    }
+    last = max(
+        (n for n, step in enumerate(way) if any(_is_there(found.get(v.name)) for v in step)),
+        default=-1,
+    )
+    reached = [v for v in way[last] if _is_there(found.get(v.name))] if last >= 0 else []
+    following = (
+        [v for v in way[last] if v.name in found and found[v.name] is None] if reached else []
+    )
+    if not following and last + 1 < len(way):
+        following = list(way[last + 1])
+    if any(value.name not in found for value in following):
+        return None
+    missing = [value for value in following if found[value.name] is None]
+    if any(_is_there(match(value.array, arrays, _loose(value))) for value in missing):
+        return None
+    if not reached:
+        none = f"None of the tensors that your {code} makes equals the first value on the way"
+        return _told(following[0].name, f"{none}: {_shown(following)}.") if missing else None
+    turned = _turned(reached, found)
+    if turned is None:
+        said = f"Your {code} gets {_listed(reached)} right{_line(reached, found, made)}"
+    else:
+        value, order = turned
+        said = (
+            f"Your {code} gets {value.name} right{_line([value], found, made)}, but with the axes "
+            f"in the order ({', '.join(order)}), not ({', '.join(value.axes)})"
+        )
+    if not following:
+        said = f"{said}." if turned else f"{said}, but not all that it returns is right."
+        return _told("the end", said)
+    if missing:
+        none = "None of its tensors equals what comes next"
+        return _told(missing[0].name, f"{said}. {none}: {_shown(missing)}.")
+    known = found[following[0].name]
+    if known is None or len(following) > 1 or abs(known.factor - 1) < _NEAR:
+        return None
+    times = f"What comes next has {known.factor:.3g} times the right numbers"
+    where = _at(made[known.place].where)
+    return _told(following[0].name, f"{said}. {times}: {following[0].shown}{where}.")
+
+
+def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:
+    """The way without values that are an earlier one again, as with a mask that blocks nothing."""
+    before: list[Any] = []
+    for step in way:
+        new = [
+            value
+            for value in step
+            if not is_telling(value.array)
+            or not _is_there(match(value.array, before, value.tolerance))
+        ]
+        before += [value.array for value in step]
+        if new:
+            yield new
+
+
+def _loose(value: Right) -> Tolerance:
+    """The room in which a value is too near to the right one to be called another."""
+    return Tolerance(_LOOSE * value.tolerance.relative, _LOOSE * value.tolerance.absolute)
+
+
+def _is_there(found: Match | None) -> bool:
+    return found is not None and found.factor == 1.0
+
+
+def _turned(
+    reached: Sequence[Right], found: dict[str, Match | None]
+) -> tuple[Right, tuple[str, ...]] | None:
+    """The first value whose axes are in another order, with the names in that order."""
+    for value in reached:
+        known = found[value.name]
+        if known is not None and known.order and len(value.axes) == value.array.ndim:
+            return value, tuple(value.axes[axis] for axis in known.order)
+    return None
+
+
+def _told(name: str, text: str) -> Diagnosis:
+    return Diagnosis(f"value:{re.sub(r'[^a-z0-9]+', '-', name.lower())}", text, kind=Kind.VALUE)
+
+
+def _line(reached: Sequence[Right], found: dict[str, Match | None], made: Sequence[Made]) -> str:
+    """Where the last of the values is made."""
+    known = found[reached[-1].name]
+    return _at(made[known.place].where) if known is not None else ""
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _shown(values: Sequence[Right]) -> str:
+    return _joined([value.shown for value in values])
+
+
+def _listed(values: Sequence[Right]) -> str:
+    return _joined([value.name for value in values])
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

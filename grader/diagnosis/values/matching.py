@@ -1,0 +1,133 @@
+"""Whether a right value is among the tensors that the learner's code makes. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+_HIDDEN = -1e4  # whatever is below it may stand for -inf
+_PIECES = 32  # along an axis, at most, that may have been made one by one
+_LEAST = 4  # numbers of a value: fewer may be the same by chance
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where among the tensors a value is, and how it differs from the right one.
+
+    `order` are its axes in the learner's order, () if that is the right one; `factor` is by how
+    much it is too large.
+    """
+
+    place: int
+    order: tuple[int, ...] = ()
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The relative and the absolute room between two computations of the same numbers."""
+
+    relative: float
+    absolute: float
+
+    def holds(self, one: Any, other: Any) -> bool:
+        """Whether two arrays of one shape are equal; -inf in `other` is any very small number."""
+        hidden = numpy.isneginf(other)
+        if hidden.any():
+            if not (one[hidden] < _HIDDEN).all():
+                return False
+            one, other = one[~hidden], other[~hidden]
+        return bool(numpy.allclose(one, other, self.relative, self.absolute, equal_nan=True))
+
+
+def is_telling(right: Any) -> bool:
+    """Whether a value has enough different numbers to be known by them."""
+    finite = right[numpy.isfinite(right)]
+    return finite.size >= _LEAST and bool(numpy.ptp(finite) > 0)
+
+
+def match(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
+    """The best match of a right value: as it is, in pieces, in another order, or with a factor.
+
+    Of several the last one.
+    """
+    found = _as_it_is(right, made, tolerance)
+    if found is not None and not found.order:
+        return found
+    return _in_pieces(right, made, tolerance, 2) or found or _with_a_factor(right, made, tolerance)
+
+
+def _as_it_is(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
+    turned = None
+    for place, array in _of_size(right.size, made):
+        for order in _orders(right, array):
+            if tolerance.holds(array.reshape(-1), right.transpose(order).reshape(-1)):
+                if _is_in_order(order, right.shape):
+                    return Match(place)
+                turned = turned or Match(place, order)
+    return turned
+
+
+def _in_pieces(right: Any, made: Sequence[Any], tolerance: Tolerance, depth: int) -> Match | None:
+    """Made one by one along an axis or two: a head at a time, say."""
+    for axis, size in enumerate(right.shape):
+        if not 1 < size <= _PIECES or right.size // size < _LEAST:
+            continue
+        last = None
+        for number in range(size):
+            piece = right.take(number, axis)
+            last = _as_it_is(piece, made, tolerance)
+            if last is not None and last.order:
+                last = None
+            if last is None and depth > 1:
+                last = _in_pieces(piece, made, tolerance, depth - 1)
+            if last is None:
+                break
+        else:
+            return last
+    return None
+
+
+def _with_a_factor(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
+    finite = numpy.isfinite(right)
+    top = numpy.abs(numpy.where(finite, right, 0.0)).argmax()
+    for place, array in _of_size(right.size, made):
+        if array.shape != right.shape:
+            continue
+        factor = float(array.reshape(-1)[top] / right.reshape(-1)[top])
+        if math.isfinite(factor) and factor > 0 and tolerance.holds(array, right * factor):
+            return Match(place, factor=factor)
+    return None
+
+
+def _of_size(size: int, made: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    for place in reversed(range(len(made))):
+        if made[place].size == size:
+            yield place, made[place]
+
+
+def _orders(right: Any, array: Any) -> Iterator[tuple[int, ...]]:
+    """The orders of the right value's axes that may give the shape of another array.
+
+    Axes of size 1 do not count, and the first ones may be one, as a batch and its heads may.
+    """
+    shape = tuple(size for size in array.shape if size > 1)
+    long = [axis for axis, size in enumerate(right.shape) if size > 1]
+    short = tuple(axis for axis, size in enumerate(right.shape) if size == 1)
+    merged = len(long) - len(shape)
+    if merged < 0 or not shape:
+        return
+    for order in itertools.permutations(long):
+        sizes = [right.shape[axis] for axis in order]
+        if (math.prod(sizes[: merged + 1]), *sizes[merged + 1 :]) == shape:
+            yield (*short, *order)
+
+
+def _is_in_order(order: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    long = [axis for axis in order if shape[axis] > 1]
+    return long == sorted(long)

@@ -1,0 +1,232 @@
+"""Runs what fails once more, recording the tensors that the learner's code makes on its way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from grader.diagnosis.replay import Replays, Step, against_solution, arrays, equal, room, wide
+from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
+from grader.diagnosis.values.matching import Tolerance
+from grader.misconceptions import Value, Way
+from grader.run.answers import WorkerAnswers
+from grader.run.budget import Budget
+from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
+from grader.run.session import Checks
+from grader.run.sources import all_sources
+from grader.run.under_check import StageUnderCheck
+from grader.run.worker.recording import LARGEST
+from grader.run.worker.wire import Frame, Unpacker, WireError
+from grader.run.workers import Interpreter
+from grader.types.course import Course, Stage
+from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult
+from grader.types.submission import Submission
+
+_CHECKS = 12  # that are run once more
+_MOST_MADE = 400  # tensors of one call that are looked at; the worker sends fewer
+_GIVE_PARAMETERS = ("load_state_dict", "named_parameters")
+_COARSE = 1e-2  # relative room of a dtype: with more, different numbers look the same
+
+
+class RecordingAnswers(WorkerAnswers):
+    """As usual, but the tensors of every call are `made`: for each request a list, or nothing."""
+
+    made: list[Any]
+
+    def begin(self) -> None:
+        """Start a case."""
+        self.made = []
+        super().begin()
+
+    def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
+        """The worker's reply to one request. Raises AnswerError."""
+        target = request.header.get("target") or {}
+        is_call = request.header.get("op") == "call" and not target.get("method")
+        if not is_call or "measured" in request.header:
+            self.made.append(None)
+            return super().answer(request, known)
+        reply = super().answer(Frame({**request.header, "recorded": True}, request.data), known)
+        self.made.append(super().answer(Frame({"op": "recorded"})))
+        return reply
+
+
+class Recordings:
+    """What is the first wrong value in each failing check of a stage that has no diagnosis."""
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        course: Course,
+        stage: Stage,
+        submission: Submission,
+        checks: Checks,
+        facts: StageFacts,
+        seed: int,
+        device: str,
+        budget: Budget,
+    ) -> None:
+        self._stage = stage
+        self._checks = checks
+        self._facts = facts
+        self._seed = seed
+        self._device = device
+        self._budget = budget
+        self._lines = {name: text.count("\n") + 1 for name, text in all_sources(submission)}
+        self._answers = RecordingAnswers(interpreter, course, stage, submission, budget=budget)
+
+    def cancel(self) -> None:
+        """From another thread: end what is under way; it raises Cancelled soon."""
+        self._answers.abort()
+
+    def first_wrong(
+        self, checks: Sequence[str], ways: Sequence[Way], solution: Callable[[str], Any]
+    ) -> dict[str, Diagnosis]:
+        """The diagnosis of each of these checks that has one. Raises Cancelled."""
+        first: dict[str, CaseFact] = {}
+        for fact in self._facts.cases:
+            if fact.ending is Ending.WRONG and fact.case.check in checks:
+                first.setdefault(fact.case.check, fact)
+        found: dict[str, Diagnosis] = {}
+        try:
+            for check, fact in list(first.items())[:_CHECKS]:
+                if self._budget.is_spent:
+                    break
+                told = self._told(fact, ways, solution)
+                if told is not None:
+                    found[check] = told
+        finally:
+            self._answers.close()
+        return found
+
+    def _told(
+        self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
+    ) -> Diagnosis | None:
+        under_check = StageUnderCheck(self._stage, self._answers)
+        [again] = self._checks.facts(
+            self._stage, under_check, self._seed, self._device, [fact.case]
+        )
+        if again.ending is not Ending.WRONG or len(again.exchanges) != len(self._answers.made):
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self._compared(again, ways, solution)
+        except Exception:  # noqa: BLE001 - whatever a submission makes, its verdict stands
+            return None
+
+    def _compared(
+        self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
+    ) -> Diagnosis | None:
+        noted: list[list[Right]] = []
+        by_name = {way.of: _noting(way, solution(way.of), noted) for way in ways}
+        steps = against_solution(
+            fact, lambda name: by_name[name] if name in by_name else solution(name), Replays()
+        )
+        for step, reply in zip(steps, self._answers.made, strict=False):
+            if step.entry in by_name and reply is not None and _is_wrong(step):
+                if not _has_the_parameters(fact.exchanges, step.exchange):
+                    return None
+                return self._placed(noted, step, reply, fact.target.rpartition(".")[2])
+        return None
+
+    def _placed(
+        self, noted: list[list[Right]], step: Step, reply: Frame, code: str
+    ) -> Diagnosis | None:
+        right = [value for values in noted for value in values]
+        if any(v.tolerance.relative > _COARSE or v.array.size > LARGEST for v in right):
+            return None
+        answers = [wide(array) for array in arrays(step.solution.value)]
+        if not noted or not any(_is_answer(noted[-1], answer) for answer in answers):
+            return None  # dropout, say: the way is not the one that the solution took
+        return first_wrong(noted, list(self._made(reply)), code)
+
+    def _made(self, reply: Frame) -> Iterator[Made]:
+        """What a worker says that its code has made; it may say anything."""
+        try:
+            value = Unpacker(reply).unpack(reply.header.get("value"))
+        except WireError:
+            return
+        for entry in (value if isinstance(value, list) else [])[:_MOST_MADE]:
+            if not isinstance(entry, tuple) or len(entry) != 3:
+                return
+            array, file, line = entry
+            if not isinstance(array, torch.Tensor) or array.numel() > LARGEST:
+                continue
+            is_known = type(line) is int and isinstance(file, str)
+            is_known = is_known and 1 <= line <= self._lines.get(file, 0)
+            yield Made(wide(array), f"{file}, line {line}" if is_known else "")
+
+
+def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:
+    """Whether the solution's module was given the parameters of the learner's before a call."""
+    number = call.request.header["target"].get("object")
+    targets = [each.request.header.get("target") or {} for each in exchanges]
+    before = targets[: next(n for n, each in enumerate(exchanges) if each is call)]
+    return number is None or any(
+        target.get("object") == number and target.get("method") in _GIVE_PARAMETERS
+        for target in before
+    )
+
+
+def _is_wrong(step: Step) -> bool:
+    """Whether both sides gave an answer, and the learner's numbers are not the solution's."""
+    if not step.deviates or step.learner.error or step.solution.error:
+        return False
+    return not equal(step.learner.value, step.solution.value)
+
+
+def _noting(way: Way, own: Any, noted: list[list[Right]]) -> Any:
+    """The solution's function or class, of whose last call the right values are `noted`."""
+
+    def note(*args: Any, **kwargs: Any) -> None:
+        noted.clear()
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            for step in way.values(*args, **kwargs):
+                together = (step,) if isinstance(step, Value) else step
+                noted.append([_right(value) for value in together])
+
+    if isinstance(own, type):
+
+        class Noting(own):  # type: ignore[misc]
+            def forward(self, *args: Any, **kwargs: Any) -> Any:
+                note(self, *args, **kwargs)
+                return super().forward(*args, **kwargs)
+
+        return Noting
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        note(*args, **kwargs)
+        return own(*args, **kwargs)
+
+    return noting
+
+
+def _right(value: Value) -> Right:
+    array = wide(value.tensor)
+    return Right(value.name, array, tuple(value.axes.split()), Tolerance(*room(value.tensor)))
+
+
+def _is_answer(values: Sequence[Right], answer: Any) -> bool:
+    return any(
+        value.array.shape == answer.shape and value.tolerance.holds(value.array, answer)
+        for value in values
+    )
+
+
+def with_first_wrong(stage: StageResult, found: dict[str, Diagnosis]) -> StageResult:
+    """The stage's verdict with the diagnosis of each check that had none."""
+
+    def told(check: CheckResult) -> CheckResult:
+        return replace(check, diagnosis=check.diagnosis or found.get(check.id))
+
+    return replace(stage, checks=tuple(map(told, stage.checks)))
+
+
+def unexplained(stage: StageResult) -> list[str]:
+    """The ids of the failing checks without a diagnosis."""
+    failed = [check for check in stage.checks if check.outcome is Outcome.FAILED]
+    return [check.id for check in failed if check.diagnosis is None]

@@ -1,0 +1,87 @@
+"""What is told of the way to an answer is true, or nothing is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
+from grader.diagnosis.values.matching import Tolerance
+
+TOLERANCE = Tolerance(1e-3, 1e-5)
+DRAW = numpy.random.default_rng(5)
+Q, K, SCORES, OUT, WRONG = (DRAW.normal(size=(2, 3, 4)) for _ in range(5))
+
+
+def right(name: str, array: Any) -> Right:
+    return Right(f"the {name}", array, ("B", "T", "D"), TOLERANCE)
+
+
+WAY = [
+    [right("query", Q), right("key", K)],
+    [right("scores", SCORES)],
+    [right("output", OUT)],
+]
+GETS = "Your forward gets "
+NEXT = "None of its tensors equals what comes next: "
+TOLD: dict[str, tuple[list[Any], str | None]] = {
+    "the scores are wrong": (
+        [Q, K, WRONG],
+        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+    ),
+    "one of two is wrong": ([Q, WRONG], f"{GETS}the query right (f.py, line 0). {NEXT}the key"),
+    "the output is wrong": (
+        [Q, K, SCORES],
+        f"{GETS}the scores right (f.py, line 2). {NEXT}the out",
+    ),
+    "another way to the scores": ([WRONG, SCORES], f"{GETS}the scores right (f.py, line 1). "),
+    "a factor": (
+        [Q, K, 3 * SCORES],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). What comes next has 3 times "
+            "the right numbers: the scores (B, T, D) (f.py, line 2)."
+        ),
+    ),
+    "axes": (
+        [SCORES.transpose(0, 2, 1)],
+        (
+            f"{GETS}the scores right (f.py, line 0), but with the axes in the order (B, D, T), not "
+            f"(B, T, D). {NEXT}the output (B, T, D)."
+        ),
+    ),
+    "nothing is right": (
+        [WRONG],
+        (
+            "None of the tensors that your forward makes equals the first value on the way: "
+            "the query (B, T, D) and the key (B, T, D)."
+        ),
+    ),
+    "all is right": (
+        [Q, OUT],
+        f"{GETS}the output right (f.py, line 1), but not all that it returns is right.",
+    ),
+    "nearly right": ([Q, K, SCORES * 1.002], None),
+    "nothing was made": ([], None),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_it_tells_the_last_right_value_and_the_next(case: str) -> None:
+    arrays, expected = TOLD[case]
+    made = [Made(array, f"f.py, line {number}") for number, array in enumerate(arrays)]
+    found = first_wrong(WAY, made, "forward")
+    assert (found and found.text[: len(expected or "")]) == expected
+
+
+def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
+    way = [*WAY[:2], [right("masked scores", SCORES)], WAY[2]]
+    found = first_wrong(way, [Made(SCORES, "")], "forward")
+    assert found is not None
+    assert found.text == f"{GETS}the scores right. {NEXT}the output (B, T, D)."
+
+
+def test_a_value_that_cannot_be_known_by_its_numbers_is_never_what_comes_next() -> None:
+    way = [*WAY[:2], [right("weights", numpy.ones((2, 3, 4)))], WAY[2]]
+    assert first_wrong(way, [Made(SCORES, "")], "forward") is None

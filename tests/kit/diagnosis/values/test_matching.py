@@ -1,0 +1,57 @@
+"""A right value is found among the learner's tensors in every form that right code gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
+
+TOLERANCE = Tolerance(1e-3, 1e-5)
+HEADS = numpy.random.default_rng(3).normal(size=(2, 3, 4, 5))  # (B, H, T, d_k)
+OTHER = numpy.random.default_rng(4).normal(size=(2, 3, 4, 5))
+
+FORMS: dict[str, tuple[list[Any], Match | None]] = {
+    "as it is": ([OTHER, HEADS], Match(1)),
+    "the last of several": ([HEADS, OTHER, HEADS], Match(2)),
+    "batch and heads as one axis": ([HEADS.reshape(6, 4, 5)], Match(0)),
+    "an axis of size 1 more": ([HEADS[:, :, None]], Match(0)),
+    "one head at a time": ([OTHER, *HEADS.transpose(1, 0, 2, 3)], Match(3)),
+    "one head of one sequence at a time": (list(HEADS.reshape(6, 4, 5)), Match(5)),
+    "two axes exchanged": ([HEADS.transpose(0, 2, 1, 3)], Match(0, (0, 2, 1, 3))),
+    "twice as large": ([2 * HEADS], Match(0, factor=2.0)),
+    "heads cut by view": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 3, 4, 5)], None),
+    "heads side by side": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 4, 15)], None),
+    "other numbers": ([OTHER], None),
+    "negative": ([-HEADS], None),
+    "a head that is missing": (list(HEADS.transpose(1, 0, 2, 3)[:2]), None),
+    "nothing": ([], None),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_value_is_found_in_the_forms_of_right_code_alone(form: str) -> None:
+    made, expected = FORMS[form]
+    found = match(HEADS, made, TOLERANCE)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.place, found.order) == (expected.place, expected.order)
+        assert found.factor == pytest.approx(expected.factor)
+
+
+@pytest.mark.parametrize("fill, equals", [(-1e9, True), (-numpy.inf, True), (-10.0, False)])
+def test_any_very_small_number_stands_for_minus_infinity(fill: float, equals: bool) -> None:
+    blocked = OTHER > 1
+    right = numpy.where(blocked, -numpy.inf, HEADS)
+    assert (match(right, [numpy.where(blocked, fill, HEADS)], TOLERANCE) == Match(0)) == equals
+
+
+def test_few_or_equal_numbers_tell_nothing() -> None:
+    assert is_telling(HEADS)
+    assert not is_telling(HEADS[0, 0, 0, :3])
+    assert not is_telling(numpy.ones((3, 4)))
+    assert not is_telling(numpy.full((3, 4), -numpy.inf))

@@ -1,0 +1,63 @@
+"""A wrong module that nothing else explains is told the first wrong value of its forward."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from grader.engine import Engine, Request, with_engine
+from grader.run.solutions import solution_files
+from grader.types.report import Diagnosis, Kind, Report
+from grader.types.submission import Submission
+from tests.kit.wrong_answers import COURSE, wrong_source
+
+STAGE = COURSE.stage("causal_self_attention")
+NEXT = "None of its tensors equals what comes next: "
+TOLD = {
+    "diagonal_blocked": f"gets the scaled scores right \\(.*, line 34\\). {NEXT}the masked scores",
+    "keys_from_queries": f"the query's heads and the value's heads right.* {NEXT}the key's heads",
+    "no_grad": "",
+}
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, tuple[Report, Report]]:
+    """Each answer's report before and after; no time is spent on a repair."""
+
+    def body(engine: Engine) -> dict[str, tuple[Report, Report]]:
+        found = {}
+        for name in TOLD:
+            source = wrong_source(STAGE.slug, name)
+            files = {**solution_files(COURSE), STAGE.file_name: source.encode()}
+            request = Request(Submission(name, files), (STAGE,), 1)
+            report = engine.grade(request)
+            found[name] = report, engine.with_place(request, report, 0.0)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
+        return with_engine(COURSE, [STAGE], "cpu", body)
+
+
+def told(report: Report) -> list[Diagnosis]:
+    checks = [check.diagnosis for check in report.stages[0].checks]
+    return [found for found in checks if found and found.kind is Kind.VALUE]
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_it_tells_what_is_wrong_first(reports: dict[str, tuple[Report, Report]], name: str) -> None:
+    found = told(reports[name][1])
+    assert bool(found) == bool(TOLD[name])
+    for each in found:
+        assert re.search(TOLD[name], each.text)
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_verdict_is_the_same(reports: dict[str, tuple[Report, Report]], name: str) -> None:
+    before, after = (report.stages[0] for report in reports[name])
+    checks = [replace(check, diagnosis=None) for check in after.checks]
+    assert checks == [replace(check, diagnosis=None) for check in before.checks]
+    for one, other in zip(before.checks, after.checks, strict=True):
+        assert one.diagnosis in (None, other.diagnosis)
