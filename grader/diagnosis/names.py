@@ -44,13 +44,15 @@ _SAID = {
 class Tally:
     """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.
 
-    `differs` if it gives another answer somewhere, `ordinarily` if it does so in an ordinary one.
+    `differs` if it gives another answer somewhere, `ordinarily` if it does so in an ordinary one,
+    `hidden` if an exception stands where the learner's answer would tell.
     """
 
     explained: int = 0
     ordinary: int = 0
     differs: bool = False
     ordinarily: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
             return None
         found[case] = tally
         for_it += tally.explained > 0 and not tally.ordinarily
-        against_it += tally.ordinarily
+        against_it += tally.ordinarily or tally.hidden
         if 2 * against_it > len(record.failed):
             return None
     return found if for_it > against_it else None
@@ -228,7 +230,8 @@ def _wrong(record: Record, case: str, entry: str) -> Tally:
 def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     """How many of the learner's wrong answers of a case the suspect gives too.
 
-    None if the suspect is wrong in an ordinary answer where the learner is right.
+    None if the suspect is wrong in an ordinary answer where the learner is right, or raises another
+    exception.
     """
 
     def find(name: str) -> Any:
@@ -238,7 +241,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     explained = ordinary = 0
-    differs = ordinarily = False
+    differs = ordinarily = hidden = False
     answers = record.replays.of(suspect.id, case, [step.exchange for step in steps], find)
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
@@ -246,14 +249,16 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
         if same(step.learner, suspected, step.fresh, step.solution.error is not None):
             explained += step.deviates
             ordinary += step.deviates and is_ordinary(step)
-        elif not _is_hidden(step) and not same(step.solution, suspected, step.fresh, False):
+        elif _is_hidden(step) and suspected.error is None:
+            hidden = True
+        elif not same(step.solution, suspected, step.fresh, False):
             if not is_ordinary(step):
                 differs = True
-            elif not step.deviates:
+            elif not step.deviates or _is_hidden(step):
                 return None
             else:
                 differs = ordinarily = True
-    return Tally(explained, ordinary, differs, ordinarily)
+    return Tally(explained, ordinary, differs, ordinarily, hidden)
 
 
 def _is_hidden(step: Step) -> bool:

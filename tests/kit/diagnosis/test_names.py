@@ -326,6 +326,30 @@ def test_where_another_mistake_shows_too_the_name_stands_for_its_own_checks() ->
     assert "one.seven" not in found
 
 
+def test_an_exception_elsewhere_is_a_mistake_of_its_own() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        if n == 7:
+            raise RuntimeError("seven")
+        return multiplies(x, n)
+
+    words = "In this check your results equal those of a known mistake: You: multiplies."
+    found = said(learner, CHECKS | {"seven": [values(7)]})
+    assert found["one.values"] == words
+    assert "one.seven" not in found
+
+
+def test_two_exceptions_that_differ_are_two_mistakes() -> None:
+    def raises(x: Tensor, n: int) -> Tensor:
+        raise RuntimeError("too few" if n < 7 else "too many")
+
+    def learner(x: Tensor, n: int) -> Tensor:
+        raise RuntimeError("too few")
+
+    checks = {"three": [values(3)], "four": [values(4)], "seven": [values(7)]}
+    assert "three" in names({"share": raises}, checks, known(raises))
+    assert names({"share": learner}, checks, known(raises)) == {}
+
+
 def test_a_name_needs_more_cases_for_it_than_against_it() -> None:
     def learner(x: Tensor, n: int) -> Tensor:
         return share(x, n) * n * n if n == 3 else share(x, n) + 1
