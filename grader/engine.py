@@ -21,7 +21,7 @@ from grader.run.reader import Reader, Same
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import UNLOCKED, Diagnosis, Kind, Report, StageResult, Status
+from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class Engine:
             looking.cancel()
 
     def may_place(self, report: Report) -> bool:
-        """Whether the place of a mistake can be looked for: the report's first failure has no name.
+        """Whether the place of a mistake can be looked for: the first stage's first has no name.
 
         It must be the report that `grade` has returned last.
         """
@@ -278,6 +278,7 @@ class Engine:
 
         slug = _first_failing(report)
         stage = self.course.stage(slug)
+        cause = _result_of(report, slug).causes[0]
         left = self.course.limits.submission_seconds - report.seconds
         candidates = self._looking = Candidates(
             self.interpreter,
@@ -287,6 +288,7 @@ class Engine:
             self.checks,
             self._reader,
             self._unnamed[slug],
+            frozenset(check.id for check in cause.checks),
             request.seed,
             self.device,
             Budget(min(seconds, left)),
@@ -297,7 +299,7 @@ class Engine:
             self._looking = None
         place = looked.place
         if place is not None:
-            return _with_stage(report, slug, lambda result: with_diagnosis(result, place))
+            return _with_stage(report, slug, lambda result: with_diagnosis(result, cause, place))
         if looked.gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
@@ -313,8 +315,7 @@ class Engine:
             return report
         from grader.diagnosis.values.recording import Recordings, unexplained, with_first_wrong
 
-        result = next(each for each in report.stages if each.slug == stage.slug)
-        checks = unexplained(result)
+        checks = unexplained(_result_of(report, stage.slug))
         if not checks:
             return report
         recordings = self._looking = Recordings(
@@ -339,6 +340,10 @@ def _with_stage(report: Report, slug: str, changed: Callable[[StageResult], Stag
     """The report with one stage's verdict changed."""
     stages = (changed(result) if result.slug == slug else result for result in report.stages)
     return replace(report, stages=tuple(stages))
+
+
+def _result_of(report: Report, slug: str) -> StageResult:
+    return next(result for result in report.stages if result.slug == slug)
 
 
 def _first_failing(report: Report) -> str:
@@ -411,7 +416,7 @@ class _Grading:
         self._earned = earned
         self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
-        self.unnamed: dict[str, StageFacts] = {}  # of stages whose own mistake has no name
+        self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name
 
     def results(self) -> Iterator[StageResult]:
         """The verdict on each stage that is asked for."""
@@ -453,10 +458,11 @@ class _Grading:
 
         fails = status(facts) is Status.FAILED and not facts.forbidden and not stage.fixture
         is_own = blame.is_own or (blame.is_partial and blame.perhaps is None)
-        if fails and is_own and all(each.kind is not Kind.NAME for each in diagnoses.values()):
-            self.unnamed[stage.slug] = facts.without_exchanges()
 
         def place(target: str) -> str:
             return runs.source.place(stage, target)
 
-        return judge_stage(stage, facts, blame, diagnoses=diagnoses, place=place)
+        result = judge_stage(stage, facts, blame, diagnoses=diagnoses, place=place)
+        if fails and is_own and result.causes and not result.causes[0].is_named:
+            self.unnamed[stage.slug] = facts.without_exchanges()
+        return result

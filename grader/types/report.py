@@ -116,6 +116,11 @@ class Cause:
         return (self.show, *self.others)
 
     @property
+    def is_named(self) -> bool:
+        """Whether it is a known mistake."""
+        return self.show.diagnosis is not None and self.show.diagnosis.kind is Kind.NAME
+
+    @property
     def lost(self) -> float:
         """The points that it costs."""
         return sum(check.max_score - check.score for check in self.checks)

@@ -28,6 +28,7 @@ _PATIENCE = 5.0  # times what the failing case took
 _SHORTEST = 0.15  # seconds
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
+_FINE = (Ending.PASSED, Ending.SKIPPED)
 
 
 class Candidates:
@@ -46,6 +47,7 @@ class Candidates:
         checks: Checks,
         reader: Reader,
         facts: StageFacts,
+        cause: frozenset[str],
         seed: int,
         device: str,
         budget: Budget,
@@ -60,7 +62,9 @@ class Candidates:
         self._budget = budget
         self._reader = reader
         self._sources = dict(all_sources(self._submission))
-        failing = [fact for fact in facts.cases if fact.ending in _FAILED]
+        failing = [
+            fact for fact in facts.cases if fact.case.check in cause and fact.ending in _FAILED
+        ]
         failing.sort(key=lambda fact: fact.seconds)
         first: dict[str, CaseFact] = {}
         for fact in failing:
@@ -70,7 +74,11 @@ class Candidates:
         self._way = ways.pop() if len(ways) == 1 else ""
         looked = {fact.case for fact in self._first}
         by_failure = sorted(facts.cases, key=lambda fact: fact.ending is Ending.PASSED)
-        self._rest = [fact.case for fact in by_failure if fact.case not in looked]
+        self._rest = [
+            fact.case
+            for fact in by_failure
+            if fact.case not in looked and (fact.case.check in cause or fact.ending in _FINE)
+        ]
         self._worker: Worker | None = None
         self._running: WorkerAnswers | None = None
         self._is_cancelled = False
@@ -173,9 +181,7 @@ class Candidates:
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
         under_check = StageUnderCheck(self._stage, answers)
         facts = self._facts(under_check, cases)
-        return all(f.ending in (Ending.PASSED, Ending.SKIPPED) for f in facts) and not (
-            under_check.forbidden
-        )
+        return all(f.ending in _FINE for f in facts) and not (under_check.forbidden)
 
     def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
         return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits import Edit
 from grader.diagnosis.repair.search import search
-from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
+from grader.types.report import Cause, CheckResult, Diagnosis, Kind, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
 
@@ -79,17 +79,20 @@ def _repaired(edit: Edit, text: str) -> str:
     return f"{edit.source}, line {text.count(chr(10), 0, start) + 1}:\n{lines}"
 
 
-def with_diagnosis(stage: StageResult, place: Place) -> StageResult:
-    """The stage's verdict with the place beside what is known of each failing check.
+def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResult:
+    """The stage's verdict with the place beside what is known of each check of this cause.
 
     Checks of a student's copy are the visible ones, and it is said of them alone.
     """
-    every = "every visible check" if stage.is_partial else "every check"
-    text = f"One small change makes {every} of this stage pass:"
-    alone = Diagnosis("place", text, kind=Kind.PLACE)
+    failing = [check for each in stage.causes for check in each.checks]
+    visible = "visible " if stage.is_partial else ""
+    passing = f"every {visible}check of this stage pass"
+    if len(cause.checks) < len(failing):
+        passing = f"{len(cause.checks)} of the {len(failing)} failing {visible}checks pass"
+    alone = Diagnosis("place", f"One small change makes {passing}:", kind=Kind.PLACE)
 
     def told(check: CheckResult) -> CheckResult:
-        if check.outcome in (Outcome.PASSED, Outcome.SKIPPED):
+        if check not in cause.checks:
             return check
         found = check.diagnosis or alone
         found = replace(found, place=place.where, repair=place.repaired)

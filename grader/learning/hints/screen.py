@@ -48,7 +48,7 @@ def hint(
 
 def _last(page: Page, repair: str) -> Iterator[Text]:
     if repair:
-        words = "And last, your own code with one small change that makes the checks pass:"
+        words = "And last, your own code with the one small change that fixes this mistake:"
         yield from page.sentence(Text(words))
         yield from page.verbatim(repair, MARGIN + 2, limit=_REPAIR_LINES)[0]
     yield from page.sentence(Text("This was the last one.", "dim"))

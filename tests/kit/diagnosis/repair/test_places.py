@@ -27,7 +27,9 @@ LOOPS = f"n = 3\n{DETACHED}".replace(
 SECONDS = 60.0  # far more than it takes: the machine may be busy
 
 FILE = Submission("file", {STAGE.file_name: DETACHED.encode()})
+NO_ERROR = DETACHED.replace('        raise ValueError("uneven")\n', "        pass\n")
 SUBMISSIONS = {
+    "two mistakes": Submission("two mistakes", {STAGE.file_name: NO_ERROR.encode()}),
     "file": FILE,
     "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
     "notebook": Submission("notebook", {}, cells=CELLS[:2]),
@@ -73,6 +75,15 @@ def test_it_points_at_the_call_that_is_too_much(
     assert code[caret.index("^") : len(caret)] == "x.detach()"
     assert found.repair.endswith("    return x.view(B, T, num_heads, -1).transpose(1, 2)")
     assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
+
+
+def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Report]) -> None:
+    stage = reports["two mistakes"].stages[0]
+    first, *others = stage.causes
+    assert others
+    assert first.show.diagnosis is not None
+    assert "detach" in first.show.diagnosis.place
+    assert not any(cause.show.diagnosis.place for cause in others if cause.show.diagnosis)
 
 
 def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:
