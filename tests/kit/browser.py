@@ -111,6 +111,22 @@ def chromium(folder: Path) -> Iterator[Any]:
         driver.quit()
 
 
+def look(browser: Any, scheme: str, width: int) -> None:
+    """As a reader whose system is light or dark, with a window of that width."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    sizes = {"width": width, "height": 1500, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
+
+
+def opened(browser: Any, address: str) -> None:
+    """Open the page anew and wait until it is whole; `get` alone may return a moment earlier."""
+    browser.get("about:blank")
+    browser.get(address)
+    state = "return [document.URL, document.readyState]"
+    soon(lambda: browser.execute_script(state) == [address, "complete"], 30)
+
+
 def picture(browser: Any, name: str, of: Any) -> bytes:
     """The window as a PNG, with that element in its middle."""
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", of)

@@ -13,8 +13,8 @@ import pytest
 
 from grader.classes.folder.types import SubmissionRecord
 from grader.classes.report.page import class_report
-from grader.classes.report.types import Alike, Similar
-from tests.kit.browser import IN_A_BROWSER, chromium, contrasts, picture, webdriver
+from grader.classes.report.types import Alike, Similar, Unexplained
+from tests.kit.browser import IN_A_BROWSER, chromium, contrasts, look, opened, picture, webdriver
 from tests.kit.classes.report.test_page import CLASS, EVIL, FLIGHT, LOST, UNREAD
 
 pytestmark = IN_A_BROWSER
@@ -42,13 +42,14 @@ ENTRIES = sorted(
     key=lambda entry: entry.student,
 )
 LONG = "signal = signal.roll(" + "edges.pop(0), " * 20 + ")\n"
+UNEXPLAINED = [Unexplained("fold", "It can `fold`", (NAMES[0], "student 1"), f"{EVIL}\n{LONG}")]
 SIMILAR = Similar((Alike("fold", (NAMES[0], "student 1", NAMES[2]), 1.0, 40, (EVIL, LONG)),), 3)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("report") / "report.html"
-    pieces = class_report("Birds", FLIGHT, lambda: ENTRIES, SIMILAR)
+    pieces = class_report("Birds", FLIGHT, lambda: ENTRIES, UNEXPLAINED, SIMILAR)
     file.write_text("".join(pieces), encoding="utf-8")
     return file.as_uri()
 
@@ -57,19 +58,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with chromium(tmp_path_factory.mktemp("browser")) as driver:
         yield driver
-
-
-def look(browser: Any, scheme: str, width: int) -> None:
-    """As a reader whose system is light or dark, with a window of that width."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    sizes = {"width": width, "height": 1500, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
-
-
-def opened(browser: Any, address: str, place: str = "") -> None:
-    browser.get("about:blank")
-    browser.get(f"{address}{place}")
 
 
 def element(browser: Any, css: str) -> Any:
@@ -141,7 +129,7 @@ def test_a_name_leads_to_the_students_page_alone_and_back(browser: Any, address:
 def test_nothing_of_a_strangers_runs_and_nothing_is_refused(browser: Any, address: str) -> None:
     browser.get_log("browser")
     for place in ("", "#s1", "#s2"):
-        opened(browser, address, place)
+        opened(browser, address + place)
         assert browser.title == "flight: Birds"
         assert browser.execute_script("return document.images.length") == 0
     assert browser.get_log("browser") == []
@@ -164,7 +152,7 @@ def test_without_scripts_it_is_all_there_by_name(browser: Any, address: str) -> 
         assert element(browser, ".heat thead th").text.startswith("Student")
         assert not element(browser, ".heat thead button").is_enabled()
         picture(browser, "class-without-scripts", element(browser, "#students"))
-        opened(browser, address, "#s3")
+        opened(browser, address + "#s3")
         assert element(browser, ".student:target h2").is_displayed()
         assert not element(browser, ".class").is_displayed()
     finally:
@@ -192,7 +180,7 @@ def test_it_can_be_read_in_light_and_dark_and_in_a_narrow_window(
 ) -> None:
     for width in (400, 1200):
         look(browser, scheme, width)
-        opened(browser, address, place)
+        opened(browser, address + place)
         browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
         over = "return document.documentElement.scrollWidth - innerWidth"
         assert browser.execute_script(over) <= 0

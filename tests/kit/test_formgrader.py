@@ -27,6 +27,8 @@ from tests.kit.browser import (
     contrasts,
     homes,
     jupyter,
+    look,
+    opened,
     picture,
     soon,
     webdriver,
@@ -116,14 +118,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield driver
 
 
-def look(browser: Any, scheme: str, width: int) -> None:
-    """As a reader whose system is light or dark, with a window of that width."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    sizes = {"width": width, "height": 1500, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
-
-
 def found(browser: Any, css: str, words: str = "") -> Any:
     """The first element of that kind which shows these words."""
     every = browser.find_elements("css selector", css)
@@ -201,7 +195,7 @@ return [...parts].flatMap(part => [...part.querySelectorAll("*")]).filter(elemen
 
 
 def feedback(browser: Any, graded: Path, student: str) -> None:
-    browser.get((graded / "feedback" / student / NAME / f"{NAME}.html").as_uri())
+    opened(browser, (graded / "feedback" / student / NAME / f"{NAME}.html").as_uri())
 
 
 def is_dark(png: bytes) -> bool:
