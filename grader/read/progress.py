@@ -180,6 +180,7 @@ def _stage(data: Any) -> StageProgress:
         gave_up=_taken(rest, "gave_up", bool, False),
         judged=_taken(rest, "judged", str, None),
         repair=_taken(rest, "repair", str, ""),
+        asked=_count(rest, "asked"),
         advice=None if advice is None else _advice(_table(advice)),
         rest=rest,
     )
@@ -230,6 +231,7 @@ def _stage_json(stage: StageProgress) -> dict[str, Any]:
         "advice": stage.advice and asdict(stage.advice),
         "judged": stage.judged,
         "repair": stage.repair,
+        "asked": stage.asked,
     }
     return {**stage.rest, **{key: value for key, value in known.items() if value}}
 

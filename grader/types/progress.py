@@ -30,8 +30,8 @@ class StageProgress:
     answers were graded (`digest` is that of the last), `passed` when it first passed (ISO 8601,
     UTC), and `gave_up` whether the learner looked at the solution before that. `judged` is the
     `seal` of the last verdict, which identifies its text. `repair` is the learner's own line with
-    the edit that makes the checks pass, shown after the last hint. `rest` is data from another
-    version of the kit, kept unchanged.
+    the edit that makes the checks pass, shown after the last hint. `asked` is the hint whose answer
+    comes next (0: none). `rest` is data from another version of the kit, kept unchanged.
     """
 
     rungs: int = 0
@@ -45,6 +45,7 @@ class StageProgress:
     advice: Advice | None = None
     judged: str | None = None
     repair: str = ""
+    asked: int = 0
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -65,7 +66,7 @@ class StageProgress:
         """The hint to show next, of `total`: first the one about the mistake."""
         if self.advice is not None and not self.advice.given and self.advice.rung <= total:
             return self.advice.rung
-        return min(self.rungs + 1, total)
+        return self.asked if 0 < self.asked <= total else min(self.rungs + 1, total)
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,18 @@ class Progress:
         """The progress of one stage, maybe empty."""
         return self.stages.get(slug, StageProgress())
 
-    def with_hint(self, slug: str, rung: int) -> Progress:
-        """The progress after the hint `rung` (from 1) of `slug` was shown."""
+    def with_hint(self, slug: str, rung: int, *, asks: bool = False) -> Progress:
+        """The progress after the hint `rung` (from 1) of `slug` was shown.
+
+        `asks` if only its question was: the answer comes next.
+        """
         stage = self.stage(slug)
-        advice = stage.advice
+        advice, asked = stage.advice, stage.asked
         if advice is not None and advice.rung == rung:
             advice = replace(advice, given=True)
-        stage = replace(stage, rungs=max(rung, stage.rungs), advice=advice)
+        if asks or asked == rung:
+            asked = rung if asks else 0
+        stage = replace(stage, rungs=max(rung, stage.rungs), asked=asked, advice=advice)
         return replace(self._with(slug, stage), last_hint=slug)
 
     def of(self, texts: Mapping[str, str], *, notebooks: bool = False) -> Progress:

@@ -115,10 +115,13 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     assert "Split into heads" in failed.text and "Likely:" in failed.text
     assert "this cell, line" in failed.text
     hint = opener(failed, "A hint, for this mistake (")
-    following = opener(hint.find_element("xpath", ".."), "The next hint (")
-    assert not following.is_displayed()
+    inside = hint.find_element("xpath", "..")
+    answer, following = opener(inside, "The answer"), opener(inside, "The next hint (")
+    assert not answer.is_displayed()
     picture(browser, f"{theme}-2-failed", hint)
     hint.click()
+    assert answer.is_displayed() and not following.is_displayed()
+    answer.click()
     assert following.is_displayed()
     picture(browser, f"{theme}-3-hint", hint)
     assert worst_contrast(browser, failed) > 4.5

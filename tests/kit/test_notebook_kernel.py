@@ -425,9 +425,9 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     assert "passed, 6 / 6" in there.html(AVERAGE)  # it was dead before the call
     again = int(there.prints(f"print({PROCESS}.pid)"))
     assert again != pid
-    threading.Timer(1, lambda: os.kill(again, signal.SIGKILL)).start()
+    threading.Timer(0.5, lambda: os.kill(again, signal.SIGKILL)).start()
     # In the worker alone: after this the kernel runs the cell.
-    wait = "import sys, time\ntime.sleep(0 if 'IPython' in sys.modules else 4)"
+    wait = "import sys, time\ntime.sleep(0 if 'IPython' in sys.modules else 1.5)"
     html = there.html(f"%%grade smooth\n{wait}")
     assert "the grader has ended (signal 9); run the cell again" in html
     assert "passed, 6 / 6" in there.html(AVERAGE)

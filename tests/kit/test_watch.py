@@ -11,9 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from grader.learning.hints.turn import Turn
+from grader.learning.hints.types import Part
 from grader.learning.watch import changes as changes_module
 from grader.learning.watch.loop import Watch
-from grader.learning.watch.state import DiffShown, Every, HintShown, Phase, Standing, Watching
+from grader.learning.watch.state import (
+    DiffShown,
+    Every,
+    HintShown,
+    KeysShown,
+    NotesShown,
+    Phase,
+    Standing,
+    Watching,
+)
 from grader.read.progress import memory_folder, read_progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
@@ -63,6 +74,10 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> N
     learner.solves(SECOND.slug)
     bonus = learner.judged(BONUS.slug, Status.NOT_STARTED)
     assert bonus.success is not None and bonus.success.stage == SECOND
+    learner.presses("w")
+    learner.sees(lambda state: isinstance(state.panel, NotesShown))
+    learner.solves(BONUS.slug)
+    assert learner.judged(BONUS.slug, Status.PASSED).stage == BONUS
     known = read_progress(learner.root).progress
     assert known.stage(FIRST.slug).best == 6
     assert known.stage(FIRST.slug).attempts == 2
@@ -139,16 +154,21 @@ def test_the_keys(learner: Learner) -> None:
     learner.presses("h")
     shown = learner.sees(lambda state: isinstance(state.panel, HintShown))
     assert isinstance(shown.panel, HintShown)
-    number = shown.panel.number
-    assert read_progress(learner.root).progress.stage(FIRST.slug).rungs == number
-    learner.presses("h")
-    learner.sees(lambda s: isinstance(s.panel, HintShown) and s.panel.number == number + 1)
+    assert shown.panel.turn == Turn(1, Part.QUESTION)
+    for turn in (Turn(1, Part.ANSWER), Turn(2)):
+        assert read_progress(learner.root).progress.stage(FIRST.slug).rungs == 1
+        learner.presses("h")
+        learner.sees(lambda s, turn=turn: isinstance(s.panel, HintShown) and s.panel.turn == turn)
     learner.presses("a")
     learner.sees(lambda state: isinstance(state.panel, Every))
     learner.presses("j")
     learner.sees(lambda state: state.scroll == 1)
     learner.presses("l")
     learner.sees(lambda state: isinstance(state.panel, Standing) and state.scroll == 0)
+    learner.presses("?")
+    learner.sees(lambda state: isinstance(state.panel, KeysShown))
+    learner.presses("w")
+    learner.sees(lambda state: "open when it passes" in state.notice)
     learner.presses("d")
     compared = learner.sees(lambda state: isinstance(state.panel, DiffShown))
     assert isinstance(compared.panel, DiffShown) and compared.panel.now == WRONG

@@ -157,7 +157,9 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     screen = terminal.sees("failed", "✗", "look at   moving_average.py, line 2")
     assert len(screen) <= 24 and max(map(len, screen)) <= 80
     terminal.types("h")
-    terminal.sees("hint 1 of 4", "Look at the example")
+    terminal.sees("hint 1 of 4", "Look at the example", "For the answer press h again.")
+    terminal.types("h")
+    terminal.sees("hint 1 of 4, the answer", "on paper", "For the next one press h again.")
     terminal.types("l")
     terminal.sees("up to hint 1", "1 attempt")
     terminal.types("d")
@@ -173,7 +175,7 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
 
 def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
-    terminal.types("hl\x1b[B\x1b[Bhq")
+    terminal.types("hhl\x1b[B\x1b[Bhq")
     assert terminal.ends() == 1
     assert (
         json.loads((terminal.root / ".grade" / "progress.json").read_text("utf-8"))["stages"][

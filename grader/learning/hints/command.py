@@ -1,17 +1,20 @@
-"""`grade hint [STAGE] [N]`: shows one more hint each time, first the one about your mistake."""
+"""`grade hint [STAGE] [N]`: asks a question, then gives its answer, then asks the next one."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from dataclasses import replace
 
-from grader.command.output import console
+from grader.command.output import complain, console
 from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.turn import Turn, chosen_turn, last_turn, next_turn
+from grader.learning.hints.types import Part
 from grader.read.course_file import find_stage
 from grader.read.progress import recall_present, update_progress
 from grader.read.workspace import current_stage, locate_workspace
 from grader.types.course import Stage
 from grader.types.errors import KitError, ProgressError
+from grader.types.progress import Progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
 
@@ -19,8 +22,9 @@ from grader.types.workspace import Workspace
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of `grade hint`."""
     parser.description = (
-        "Show the next hint for a stage. If the last run named your mistake, the hint about that "
-        "mistake comes first. `grade` remembers which hints you have seen."
+        "Show the next hint for a stage: first its question, the next time its answer. If the "
+        "last run named your mistake, the hint about that mistake comes first. `grade` remembers "
+        "what you have seen."
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
     parser.add_argument(
@@ -40,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     workspace = locate_workspace(args.course)
     found = recall_present(workspace)
-    progress, trouble = found.progress, found.note
+    progress = found.progress
     word: str | None = args.stage
     asked: int | None = args.number
     if word is not None and word.isdecimal():  # `grade hint 2`
@@ -61,26 +65,33 @@ def run(args: argparse.Namespace) -> int:
             )
         console(args).print(ladder(hints), end="")
         return 0
-    number = asked or (max(1, known.rungs) if args.again else known.next_rung(total))
-    advice = known.advice if asked is None and not args.again else None
-    skips = asked is not None and asked > known.rungs + 1 and not known.is_open
-    trouble = _remember(workspace, stage, known.rungs if skips else number) or trouble
-    if skips and not trouble:
+    if asked is not None:
+        turn = chosen_turn(hints, known, asked)
+    else:
+        turn = (last_turn if args.again else next_turn)(hints, known)
+    skips = turn.number > known.rungs + 1 and asked is not None and not known.is_open
+    unsaved = _remember(workspace, stage, None if skips else turn)
+    if skips and not unsaved:
         raise KitError(
-            f"hint {number} comes after hint {known.rungs + 1}: `grade hint {stage.slug}` shows it"
+            f"hint {asked} comes after hint {known.rungs + 1}: `grade hint {stage.slug}` shows it"
         )
-    speaks_to = advice.text if advice and not advice.given and advice.rung == number else ""
+    if unsaved:  # the answer would never come
+        turn = replace(turn, part=Part.WHOLE)
     repair = known.repair if known.status is Status.FAILED else ""  # of the present text
-    shown = hint(stage, hints, number, speaks_to, is_open=known.is_open, repair=repair)
+    shown = hint(stage, hints, turn, is_open=known.is_open, repair=repair)
     console(args).print(shown, end="")
-    if trouble:
-        print(f"grade: {trouble}", file=sys.stderr)
+    if trouble := unsaved or found.note:
+        complain(trouble)
     return 0
 
 
-def _remember(workspace: Workspace, stage: Stage, rung: int) -> str:
-    """Remember that hint `rung` was shown; returns what went wrong, or ""."""
+def _remember(workspace: Workspace, stage: Stage, turn: Turn | None) -> str:
+    """Remember that `turn` was shown, if it was; returns what went wrong, or ""."""
+
+    def change(now: Progress) -> Progress:
+        return turn.remembered(now, stage.slug) if turn else now
+
     try:
-        return update_progress(workspace.root, lambda now: now.with_hint(stage.slug, rung)).note
+        return update_progress(workspace.root, change).note
     except ProgressError as error:
         return str(error)

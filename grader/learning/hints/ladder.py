@@ -17,6 +17,7 @@ _SHOWN = 20  # characters of a faulty heading to quote
 _TITLE = re.compile(r"# +(\S.*?) *")
 _HEADING = re.compile(r"## *(.*?) *")
 _RUNG = re.compile(r"(\d+)\. *(\S.*)")
+_BREAK = re.compile(r"-{3,} *")  # between a question and its answer
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
@@ -39,17 +40,17 @@ def parse_hints(text: str, place: str) -> Hints:
     """The hints in `text`; `place` is the file's name in errors. Raises CourseError."""
     blocks = list(_blocks(text, place))
     _, title, above = blocks[0]
-    if above:
+    if any(above):
         raise CourseError(f"{place}: there is text before hint 1: give it a heading '## 1. ...'")
     rungs: list[Rung] = []
     sections: dict[str, str] = {}
-    for line, heading, body in blocks[1:]:
+    for line, heading, parts in blocks[1:]:
         at = f"{place}:{line}"
-        if not body:
+        if not any(parts):
             raise CourseError(f"{at}: '{heading[:_SHOWN]}' has no text")
         rung = _RUNG.fullmatch(heading)
         if rung is None:
-            sections[_field(heading, sections, at)] = body
+            sections[_field(heading, sections, at)] = "\n\n---\n\n".join(parts)
         elif sections:
             raise CourseError(
                 f"{at}: hint {rung[1][:_SHOWN]} comes after the sections: move it before them"
@@ -60,10 +61,21 @@ def parse_hints(text: str, place: str) -> Hints:
                 "number them 1, 2, ..."
             )
         else:
-            rungs.append(Rung(rung[2], body))
+            rungs.append(_rung(rung[2], parts, f"{at}: hint {rung[1]}"))
     if len(rungs) < FEWEST_RUNGS:
         raise CourseError(f"{place}: has {len(rungs)} hints: write at least {FEWEST_RUNGS}")
     return Hints(title, tuple(rungs), **sections)
+
+
+def _rung(heading: str, parts: list[str], what: str) -> Rung:
+    """A question and its answer, or a whole hint. Raises CourseError beginning with `what`."""
+    if len(parts) > 2:
+        raise CourseError(f"{what} has {len(parts) - 1} lines '---': keep one, above the answer")
+    if not parts[0]:
+        raise CourseError(f"{what} has no text above '---': ask the question there")
+    if not parts[-1]:
+        raise CourseError(f"{what} has no text below '---': write the answer there")
+    return Rung(heading, *parts)
 
 
 def _field(heading: str, sections: dict[str, str], at: str) -> str:
@@ -82,28 +94,33 @@ def _field(heading: str, sections: dict[str, str], at: str) -> str:
     return field
 
 
-def _blocks(text: str, place: str) -> Iterator[tuple[int, str, str]]:
-    """The number of each heading's line, the heading and the text below it; the title first."""
+def _blocks(text: str, place: str) -> Iterator[tuple[int, str, list[str]]]:
+    """The number of each heading's line, the heading and the text below it; the title first.
+
+    A line `---` divides the text into parts.
+    """
     lines = text.rstrip().splitlines()
     title = _TITLE.fullmatch(lines[0]) if lines else None
     if title is None:
         raise CourseError(f"{place}:1: the first line must be '# ' and the stage's title")
     start, heading = 1, title[1]
-    body: list[str] = []
+    parts: list[list[str]] = [[]]
     fence, opened = "", 0
     for number, line in enumerate(lines[1:], start=2):
         mark = _FENCE.match(line)
         if mark is not None and fence in ("", mark[1]):
             fence, opened = ("", 0) if fence else (mark[1], number)
         found = None if fence else _HEADING.fullmatch(line)
-        if found is None:
-            body.append(line)
-            continue
-        yield start, heading, _trimmed(body)
-        start, heading, body = number, found[1], []
+        if found is not None:
+            yield start, heading, [_trimmed(part) for part in parts]
+            start, heading, parts = number, found[1], [[]]
+        elif not fence and _BREAK.fullmatch(line):
+            parts.append([])
+        else:
+            parts[-1].append(line)
     if fence:
         raise CourseError(f"{place}:{opened}: the code block that starts here has no end")
-    yield start, heading, _trimmed(body)
+    yield start, heading, [_trimmed(part) for part in parts]
 
 
 def _trimmed(lines: list[str]) -> str:

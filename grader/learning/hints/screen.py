@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from grader.learning.hints.types import Hints
+from grader.learning.hints.turn import Turn
+from grader.learning.hints.types import Hints, Part
 from grader.show.screen import MARGIN, Page, screen
 from grader.types.course import Stage
 
@@ -18,26 +19,28 @@ def hint(
     page: Page,
     stage: Stage,
     hints: Hints,
-    number: int,
-    speaks_to: str = "",
+    turn: Turn,
     *,
     is_open: bool = False,
     repair: str = "",
 ) -> Iterator[Text]:
-    """Hint `number` (from 1) and how to get the next one.
+    """One turn of the hints and how to get the next one.
 
-    `speaks_to` is the mistake that the hint is about, if it was chosen for one; `is_open` is
-    whether the learner may read all hints at once. After the last hint comes the `repair` of the
-    learner's own code, if one is known.
+    `is_open` is whether the learner may read all hints at once. After the last hint comes the
+    `repair` of the learner's own code, if one is known.
     """
     yield Text()
-    yield from rung(page, stage.title, hints, number, bool(speaks_to))
-    if speaks_to:
+    yield from rung(page, stage.title, hints, turn)
+    if turn.speaks_to:
         yield Text()
-        found = page.inline(speaks_to)
+        found = page.inline(turn.speaks_to)
         yield from page.wrap(found, MARGIN, Text("The last run found: ", "bold yellow"))
     yield Text()
-    if number < len(hints.rungs):
+    if turn.part is Part.QUESTION:
+        yield from page.offer(
+            "The answer:  " if is_open else "The answer:", f"grade hint {stage.slug}"
+        )
+    elif turn.number < len(hints.rungs):
         yield from page.offer("The next one:", f"grade hint {stage.slug}")
     else:
         yield from _last(page, repair)
@@ -61,7 +64,7 @@ def ladder(page: Page, hints: Hints) -> Iterator[Text]:
     yield from _heading(page, hints.title, f"all {len(hints.rungs)} hints")
     yield Text()
     for number in range(1, len(hints.rungs) + 1):
-        yield from _rung(page, hints, number)
+        yield from _rung(page, hints, Turn(number))
         yield Text()
     yield from aftermath(hints).draw(page)
 
@@ -81,18 +84,20 @@ def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
             yield Text()
 
 
-def rung(page: Page, title: str, hints: Hints, number: int, advised: bool) -> Iterator[Text]:
-    """One hint under the stage's title; `advised` if it is about the mistake that was found."""
-    why = ", for the mistake that the last run found" if advised else ""
-    yield from _heading(page, title, f"hint {number} of {len(hints.rungs)}{why}")
+def rung(page: Page, title: str, hints: Hints, turn: Turn) -> Iterator[Text]:
+    """One turn of the hints under the stage's title."""
+    more = ", for the mistake that the last run found" if turn.speaks_to else ""
+    if turn.part is Part.ANSWER:
+        more = ", the answer"
+    yield from _heading(page, title, f"hint {turn.number} of {len(hints.rungs)}{more}")
     yield Text()
-    yield from _rung(page, hints, number)
+    yield from _rung(page, hints, turn)
 
 
 def _heading(page: Page, title: str, what: str) -> Iterator[Text]:
     yield from page.sentence(Text().append(page.word(title), "bold").append(f"   {what}", "dim"))
 
 
-def _rung(page: Page, hints: Hints, number: int) -> Iterator[Text]:
-    rung = hints.rungs[number - 1]
-    yield from page.markdown(f"# {number}. {rung.heading}\n\n{rung.text}", MARGIN)
+def _rung(page: Page, hints: Hints, turn: Turn) -> Iterator[Text]:
+    shown = hints.rungs[turn.number - 1].shown(turn.part)
+    yield from page.markdown(f"# {turn.number}. {shown}", MARGIN)

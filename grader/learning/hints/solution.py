@@ -15,7 +15,10 @@ _COMMENT = re.compile(r"( *# )(.*)")
 
 @screen
 def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> Iterator[Text]:
-    """The code of a solution; `gave_up` if the learner sees it before passing."""
+    """The code of a solution; `gave_up` if the learner sees it before passing.
+
+    A line of code stays whole however long it is: print this with `soft_wrap`.
+    """
     yield Text()
     yield from page.sentence(
         Text().append(page.word(stage.title), "bold").append("   one solution")
@@ -29,8 +32,8 @@ def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> I
     for line in code.rstrip().split("\n"):
         comment = _COMMENT.fullmatch(line)
         if comment is None:
-            yield from page.verbatim(line, MARGIN, limit=len(line) + 1)[0]
-        else:  # every wrapped line must stay a comment, or the code would no longer run
+            yield Text(" " * MARGIN + page.clean(line), no_wrap=True)
+        else:  # every wrapped line stays a comment
             head = " " * MARGIN + comment[1]
             for part in page.wrap(Text(page.clean(comment[2])), len(head)):
                 yield Text(head + part.plain.strip(), "dim")

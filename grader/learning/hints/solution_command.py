@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from grader.command.output import console
+from grader.command.output import complain, console
 from grader.learning.hints.ladder import read_hints
 from grader.read.course_file import find_stage
 from grader.read.progress import read_progress, update_progress
@@ -48,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
         after = update_progress(workspace.root, surrender)
         known, note = after.progress.stage(stage.slug), note or after.note
     if note:
-        print(f"grade: {note}", file=sys.stderr)
+        complain(note)
     if not known.is_open:
         raise KitError(
             f"the solution opens when you pass: `grade hint {stage.slug}` helps, --give-up shows "
             "it now"
         )
     early = known.gave_up and known.passed is None
-    console(args).print(solution(stage, code, gave_up=early), aftermath(hints), sep="", end="")
+    screen = console(args)
+    screen.print(solution(stage, code, gave_up=early), soft_wrap=True, end="")
+    screen.print(aftermath(hints), end="")
     return 0

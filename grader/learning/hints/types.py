@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Part(Enum):
+    """What of a hint to show."""
+
+    QUESTION = "the question"
+    ANSWER = "the answer"
+    WHOLE = "both"
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One hint; `text` is simple markdown."""
+    """One hint; `text` and `answer` are simple markdown.
+
+    `text` is the question if there is an answer, and otherwise the whole hint.
+    """
 
     heading: str
     text: str
+    answer: str = ""
+
+    def shown(self, part: Part) -> str:
+        """The heading and this part of the text, as markdown."""
+        texts = {
+            Part.QUESTION: [self.text],
+            Part.ANSWER: [self.answer or self.text],
+            Part.WHOLE: [self.text, self.answer],
+        }[part]
+        return "\n\n".join([self.heading, *texts]).rstrip()
 
 
 @dataclass(frozen=True)

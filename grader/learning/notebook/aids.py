@@ -45,12 +45,15 @@ def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
 
 
 def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
-    """The rungs from `first` to `last`, each inside the one before."""
+    """The rungs from `first` to `last`, each inside the one before or its answer."""
     total, inner = len(hints.rungs), ""
     for number in range(last, first - 1, -1):
         rung = hints.rungs[number - 1]
         summary = f"{opening if number == first else 'The next hint'} ({number} of {total})"
         heading = f"<p><strong>{inline_html(rung.heading)}</strong></p>"
+        if rung.answer:
+            answer = markdown_html(rung.answer) + inner
+            inner = details_html("The answer", answer, is_indented=False)
         inner = details_html(summary, heading + markdown_html(rung.text) + inner)
     return inner
 

@@ -10,12 +10,13 @@ from rich.text import Text
 
 from grader.learning.pictures.numbers import every, is_finite, number_format
 from grader.learning.pictures.types import Number, Rows, TracedHeatmap
-from grader.show.screen import MARGIN, UNICODE, Page, screen
+from grader.show.screen import MARGIN, UNICODE, Page, count, screen
 
 _SHADES = " ░▒▓█"
 _ASCII_SHADES = " .:#@"
 _LONGEST_LABEL = 8
 _BETWEEN = 4  # cells between two grids
+_UNROUNDED = 0.01  # half precision sums to 1 within this
 _ROUNDING = 0.02  # in steps: a cell with 25 has the shade of a quarter, one with 0 is blank
 
 
@@ -28,6 +29,7 @@ def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     if page.plain:
         for fact in _facts(heatmap):
             yield from page.sentence(Text(page.clean(fact)))
+        yield from _odd_sums(page, heatmap)
         yield Text()
         return
     grids = [_grid(page, heatmap, name, rows) for name, rows in heatmap.panels]
@@ -43,6 +45,7 @@ def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
             yield line
         yield Text()
     yield from page.sentence(Text(page.clean(_legend(page, heatmap)), "dim"))
+    yield from _odd_sums(page, heatmap)
     yield Text()
 
 
@@ -71,6 +74,26 @@ def limits(heatmap: TracedHeatmap) -> tuple[float, float]:
 def description(heatmap: TracedHeatmap) -> str:
     """All numbers of a heatmap in words."""
     return " ".join(f"{fact}." for fact in _facts(heatmap))
+
+
+def _odd_sums(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
+    """A sentence if rows of weights do not sum to 100 percent. A row of zeros is hidden.
+
+    Numbers that are only 0 and 1 are marks, not weights.
+    """
+    shares = [float(number) for number in every(rows for _, rows in heatmap.panels)]
+    if not are_shares(heatmap) or all(share in (0.0, 1.0) for share in shares):
+        return
+    odd = [
+        f"{name}, {word}: {100 * total:.0f}"
+        for name, rows in heatmap.panels
+        for word, row in zip(heatmap.rows, rows, strict=True)
+        if (total := math.fsum(row)) and abs(total - 1) > _UNROUNDED
+    ]
+    if odd:
+        words = f"{count(len(odd), 'row')} {'does' if len(odd) == 1 else 'do'} not sum to 100; "
+        words += f"the first is {odd[0]}."
+        yield from page.sentence(Text(page.clean(words), "yellow"))
 
 
 def is_light(red: float, green: float, blue: float) -> bool:

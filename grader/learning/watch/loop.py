@@ -12,12 +12,15 @@ from queue import Empty, SimpleQueue
 
 from grader.engine import Engine, Request, with_engine
 from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.turn import next_turn
 from grader.learning.watch.changes import Seen, changed_files, changes, see
 from grader.learning.watch.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
 from grader.learning.watch.state import (
     DiffShown,
     Every,
     HintShown,
+    KeysShown,
+    NotesShown,
     Panel,
     Phase,
     Standing,
@@ -301,6 +304,12 @@ class Watch:
         elif key == "d":
             shown = isinstance(state.panel, DiffShown)
             self._state = state.showing(None) if shown else self._compared()
+        elif key == "w":
+            shown = isinstance(state.panel, NotesShown)
+            self._state = state.showing(None) if shown else self._noted()
+        elif key == "?":
+            shown = isinstance(state.panel, KeysShown)
+            self._state = state.showing(None if shown else KeysShown())
         elif key == "r":
             self._judge.change_seed()
             self._begin()
@@ -325,21 +334,26 @@ class Watch:
     def _hinted(self) -> Watching:
         state, stage = self._state, self._state.stage
         hints = read_hints(stage)
-        known = state.progress.stage(stage.slug)
-        number = known.next_rung(len(hints.rungs))
-        advice = known.advice
-        advised = advice is not None and not advice.given and advice.rung == number
-        progress = self._known.with_hint(stage.slug, number)
+        turn = next_turn(hints, state.progress.stage(stage.slug))
+        progress = turn.remembered(self._known, stage.slug)
         try:
             found = update_progress(
-                self._workspace.root, lambda now: now.with_hint(stage.slug, number)
+                self._workspace.root, lambda now: turn.remembered(now, stage.slug)
             )
             progress, notice = found.progress, found.note
         except ProgressError as error:
             notice = str(error)
         self._know(progress)
-        panel: Panel = HintShown(hints, number, advised)
+        panel: Panel = HintShown(hints, turn)
         return replace(self._state.showing(panel), notice=notice)
+
+    def _noted(self) -> Watching:
+        """Show why the solution of the stage that passed last, or of this one, is as it is."""
+        state = self._state
+        stage = state.success.stage if state.success else state.stage
+        if not state.progress.stage(stage.slug).is_open:
+            return replace(state, notice=f"the notes on {stage.slug} open when it passes")
+        return state.showing(NotesShown(read_hints(stage)))
 
     def _compared(self) -> Watching:
         state, stage = self._state, self._state.stage

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from grader.learning.hints.screen import rung
+from grader.learning.hints.screen import aftermath, rung
+from grader.learning.hints.types import Part
 from grader.learning.watch.state import (
     DiffShown,
     HintShown,
+    KeysShown,
+    NotesShown,
     Phase,
     Standing,
     Watching,
@@ -17,15 +20,34 @@ from grader.learning.watch.state import (
 from grader.learning.workspace.diff import diff
 from grader.show.failure import every_failure, first_failure
 from grader.show.scoreboard import CHANGED, VISIBLE_PASS, mark, standing, unjudged
-from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count, screen
+from grader.show.screen import (
+    COMMAND,
+    GAP,
+    MARGIN,
+    SHORTEST_TITLE,
+    Page,
+    Screen,
+    amount,
+    count,
+    screen,
+)
 from grader.types.course import Stage
 from grader.types.report import Outcome, StageResult, Status
 
 _LEARNT_LINES = 2
+_NARROW = 60  # columns: below, what was learnt takes more lines
 _KEYS = (
-    *(("h", "hint"), ("a", "all"), ("d", "diff"), ("l", "list")),
-    *(("e", "edit"), ("r", "rerun"), ("q", "quit")),
+    ("h", "hint", "a question about what fails; again for its answer, then the next hint"),
+    ("a", "all", "every failing check of this stage"),
+    ("e", "edit", "your file in your editor"),
+    ("l", "list", "every stage and its points"),
+    ("d", "diff", "what you have changed in the file"),
+    ("r", "rerun", "grade again, with other random inputs"),
+    ("w", "why", "after a stage passes: why its solution is written so"),
+    ("q", "quit", "stop watching; your progress is kept"),
+    ("?", "keys", "this list"),
 )
+_SCROLLING = "The arrows, j, k, Page Up and Page Down scroll. Esc goes back."
 _ENDLESS = 1000  # lines for output without a terminal, where no key can be pressed
 _SLOW = 1.0  # seconds
 _FEWEST_LINES = 10  # a terminal with fewer lines scrolls
@@ -70,8 +92,14 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
     facts += f"{count(sum(stage.points for stage in core), 'point')}"
     if course.is_partial:
         facts = f"visible checks: {done} of {count(len(core), 'stage')}"
-    title = page.word(course.title, max(8, page.width - MARGIN - len(facts) - GAP))
-    line = Text(" " * MARGIN).append(title, "bold")
+    bonus = sum(state.progress.stage(s.slug).score for s in course.stages if s not in core)
+    if bonus and not course.is_partial:
+        facts += f", +{amount(bonus)} bonus"
+    room = page.width - MARGIN - len(facts) - GAP
+    if room < SHORTEST_TITLE:
+        yield from page.sentence(Text(facts, "dim"))
+        return
+    line = Text(" " * MARGIN).append(page.word(course.title, room), "bold")
     yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
 
 
@@ -89,16 +117,16 @@ def _success(page: Page, state: Watching) -> Iterator[Text]:
     success = state.success
     if success is None:
         return
-    line = Text(" " * MARGIN).append_text(mark(page, Status.PASSED)).append(" ")
-    line.append(page.word(success.stage.slug), "bold green")
+    line = Text(page.word(success.stage.slug), "bold green")
     if not state.workspace.course.is_partial:
-        yield line.append(f" passes: {count(success.points, 'point')}.", "green")
+        line.append(f" passes: {count(success.points, 'point')}.", "not bold green")
     elif success.points:
-        yield line.append(f": y{VISIBLE_PASS[1:]}", "green")
+        line.append(f": y{VISIBLE_PASS[1:]}", "not bold green")
     else:
-        yield line.append(": its checks run on submission; none is visible.")
+        line.append(": its checks run on submission; none is visible.", "not bold default")
+    yield from page.wrap(line, MARGIN, mark(page, Status.PASSED).append(" "))
     learnt = list(page.markdown(success.learnt, MARGIN + 2)) if success.learnt else []
-    yield from learnt[:_LEARNT_LINES]
+    yield from learnt[: _LEARNT_LINES if page.width >= _NARROW else 2 * _LEARNT_LINES + 1]
 
 
 def _stage(page: Page, state: Watching) -> Iterator[Text]:
@@ -108,12 +136,21 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
         Phase.JUDGING: f"grading, {state.seconds:.0f} s" if _is_slow(state) else "grading",
         Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
     }[state.phase]
-    line = Text(" " * MARGIN)
-    line.append_text(mark(page, result or Status.NOT_STARTED)).append(" ")
+    sign = mark(page, result or Status.NOT_STARTED).append(" ")
+    line = Text(" " * MARGIN).append_text(sign)
     line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
+    facts = Text()
     if result is not None:
         points = f"{amount(result.score)} / {amount(result.max_score)}"
-        line.append(f"  {points}  ").append(standing(result))
+        facts.append(f"{points}  ").append(standing(result))
+    if line.cell_len + GAP + facts.cell_len > page.width:
+        yield from page.wrap(Text(page.word(stage.title), "bold"), MARGIN, sign)
+        line = Text(" " * (MARGIN + 2)).append(page.word(stage.slug), "dim")
+    if line.cell_len + GAP + facts.cell_len > page.width:
+        yield line
+        line = Text(" " * MARGIN)
+    line.append(" " * GAP).append_text(facts)
+    line.rstrip()
     if page.width - line.cell_len - GAP >= len(doing):
         line.append(" " * (page.width - line.cell_len - len(doing)) + doing, "dim")
     yield line
@@ -152,12 +189,19 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):
-        lines = list(rung(page, state.stage.title, panel.hints, panel.number, panel.advised))
-        last = panel.number == len(panel.hints.rungs)
-        more = "This was the last one." if last else "For the next one press h again."
+        lines = list(rung(page, state.stage.title, panel.hints, panel.turn))
+        is_last = panel.turn.number == len(panel.hints.rungs)
+        more = "This was the last one." if is_last else "For the next one press h again."
+        if panel.turn.part is Part.QUESTION:
+            more = "For the answer press h again."
         lines += [Text(), *page.sentence(Text(more, "dim"))]
     elif isinstance(panel, DiffShown):
         lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
+    elif isinstance(panel, NotesShown):
+        lines = [*page.sentence(Text(panel.hints.title, "bold")), Text()]
+        lines += aftermath(panel.hints).draw(page)
+    elif isinstance(panel, KeysShown):
+        lines = list(_every_key(page))
     elif isinstance(panel, Standing):
         lines = list(_standing(page, state))
     else:
@@ -177,10 +221,10 @@ def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Tex
     left = len(lines) - start - shown
     what = f"{count(left, 'more line')} below" if left else "the end"
     part = lines[start : start + shown]
-    return [
-        *part,
-        Text(" " * MARGIN + f"{page.glyphs.more} {what}: arrows, Page Up and Down scroll", "dim"),
-    ]
+    line = f"{page.glyphs.more} {what}: arrows, Page Up and Down scroll"
+    if MARGIN + len(line) > page.width:
+        line = f"{page.glyphs.more} {what}: j, k scroll"
+    return [*part, Text(" " * MARGIN + line, "dim")]
 
 
 def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
@@ -218,6 +262,9 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
     if all_pass:
         done = Text("Every stage passes. Well done!", "bold green")
         yield from page.sentence(done)
+        left = sum(each.status is not Status.PASSED for each in known.values())
+        if left:
+            yield from page.offer(f"For bonus points, {count(left, 'more stage')}:", "grade list")
         yield Text()
     yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
 
@@ -237,13 +284,21 @@ def _standing(page: Page, state: Watching) -> Iterator[Text]:
         word = unjudged(known)
         if known.status is not None:
             word = standing(known.status, is_partial=is_partial and known.score > 0)
+        if line.cell_len + GAP + 9 + GAP + len(word) > page.width:
+            yield line
+            line = Text(" " * MARGIN)
         line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
         facts = [
             f"best {amount(known.best)}" if known.best > known.score else "",
             count(known.attempts, "attempt") if known.attempts else "",
             f"up to hint {known.rungs}" if known.rungs else "",
         ]
-        yield line.append("".join(f"{' ' * GAP}{fact}" for fact in facts if fact), "dim")
+        for fact in filter(None, facts):
+            if line.cell_len + GAP + len(fact) > page.width:
+                yield line
+                line = Text(" " * (MARGIN + 2))
+            line.append(f"{' ' * GAP}{fact}", "dim")
+        yield line
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:
@@ -252,15 +307,23 @@ def _notice(page: Page, state: Watching) -> Iterator[Text]:
 
 
 def _keys(page: Page) -> Text:
-    """The keys and their words; only the keys if the words do not fit."""
-    for gap in ("   ", "  "):
-        line = Text(" " * MARGIN)
-        for key, word in _KEYS:
-            line.append(key, COMMAND).append(f" {word}{gap}", "dim")
-        line.rstrip()
-        if line.cell_len <= page.width:
-            return line
-    return Text(" " * MARGIN).append(" ".join(key for key, _ in _KEYS), COMMAND)
+    """As many keys with their words as fit; the last ones always, for `?` shows the others."""
+    for last in range(len(_KEYS) - 2, -1, -1):
+        for gap in ("   ", "  "):
+            line = Text(" " * MARGIN)
+            for key, word, _ in (*_KEYS[:last], *_KEYS[-2:]):
+                line.append(key, COMMAND).append(f" {word}{gap}", "dim")
+            line.rstrip()
+            if line.cell_len <= page.width:
+                return line
+    return line
+
+
+def _every_key(page: Page) -> Iterator[Text]:
+    for key, _, what in _KEYS:
+        yield from page.wrap(Text(what), MARGIN, Text(f"{key}  ", COMMAND))
+    yield Text()
+    yield from page.sentence(Text(_SCROLLING, "dim"))
 
 
 def _is_slow(state: Watching) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints
 from grader.types.course import Stage
 from grader.types.progress import Progress
@@ -22,11 +23,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class HintShown:
-    """A hint that the learner asked for; `advised` if it is about the mistake that was found."""
+    """The question, the answer or the hint that the learner asked for."""
 
     hints: Hints
-    number: int
-    advised: bool = False
+    turn: Turn
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,19 @@ class DiffShown:
     now: str
 
 
-Panel = HintShown | Every | Standing | DiffShown
+@dataclass(frozen=True)
+class NotesShown:
+    """What a stage that has passed teaches, and why its solution is written so."""
+
+    hints: Hints
+
+
+@dataclass(frozen=True)
+class KeysShown:
+    """Every key and what it does."""
+
+
+Panel = HintShown | Every | Standing | DiffShown | NotesShown | KeysShown
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from grader.command.output import console
+from grader.command.output import complain, console
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.errors import KitError
@@ -32,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
         pass  # a course without a workspace has a list too
     console(args).print(listing(course, progress), end="")
     if trouble:
-        print(f"grade: {trouble}", file=sys.stderr)
+        complain(trouble)
     return 0

@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__"))
     toml = (folder / "course.toml").read_text(encoding="utf-8")
     toml = toml.replace('[[stages]]\nslug = "moving_average"\n', VISIBLE)
-    toml = toml.replace("load_seconds = 5", "load_seconds = 2")
+    toml = toml.replace("load_seconds = 5", "load_seconds = 1")
     (folder / "course.toml").write_text(toml, encoding="utf-8")
     return folder
 

@@ -162,6 +162,16 @@ def test_an_earlier_hint_seen_again_takes_none_away() -> None:
     assert Progress().with_hint("fold", 4).with_hint("fold", 2).stage("fold").rungs == 4
 
 
+def test_an_answer_is_due_until_it_was_shown(tmp_path: Path) -> None:
+    update_progress(tmp_path, lambda now: now.with_hint("fold", 2, asks=True))
+    update_progress(tmp_path, lambda now: now.with_hint("fold", 1))
+    stage = read_progress(tmp_path).progress.stage("fold")
+    assert (stage.rungs, stage.asked, stage.next_rung(5)) == (2, 2, 2)
+    update_progress(tmp_path, lambda now: now.with_hint("fold", 2))
+    stage = read_progress(tmp_path).progress.stage("fold")
+    assert (stage.rungs, stage.asked, stage.next_rung(5)) == (2, 0, 3)
+
+
 def test_keeps_itself_out_of_git_and_leaves_no_litter(tmp_path: Path) -> None:
     used(tmp_path, "fold", 1)
     names = sorted(file.name for file in memory_folder(tmp_path).iterdir())
@@ -198,6 +208,7 @@ def test_what_is_written_can_be_read() -> None:
                 passed="2026-01-14T10:00:00+00:00",
                 gave_up=True,
                 advice=Advice(3, "uneven", "You fold at a third.", given=True),
+                asked=2,
                 rest={"mood": 3},
             ),
             "bird": StageProgress(),
@@ -224,6 +235,7 @@ def test_what_is_written_can_be_read() -> None:
         '{"schema": 1, "stages": {"fold": {"rungs": "2"}}}',
         '{"schema": 1, "stages": {"fold": {"rungs": -1}}}',
         '{"schema": 1, "stages": {"fold": {"rungs": true}}}',
+        '{"schema": 1, "stages": {"fold": {"asked": -1}}}',
         '{"schema": 1, "stages": {"fold": {"status": "done"}}}',
         '{"schema": 1, "stages": {"fold": {"status": []}}}',
         '{"schema": 1, "stages": {"fold": {"score": NaN}}}',

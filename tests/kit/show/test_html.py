@@ -131,6 +131,16 @@ def test_hints_are_a_ladder_of_which_each_rung_opens_the_next() -> None:
     assert "Sheets have" not in page.text
 
 
+def test_an_answer_opens_below_its_question_and_the_next_hint_below_that() -> None:
+    asks = Rung("Step 2?", "Try *it*.", "So, `twice`.")
+    hints = replace(HINTS, rungs=(HINTS.rungs[0], asks, *HINTS.rungs[2:]))
+    page = read(stage(Status.FAILED, check()), aids=StageAids(hints))
+    assert page.deepest == 6
+    parts = ("(2 of 5)", "Step 2?", "Try", "The answer", "So, twice", "(3 of 5)")
+    order = [page.text.index(part) for part in parts]
+    assert order == sorted(order) and page.text.count("The answer") == 1
+
+
 def test_the_ladder_begins_with_the_hint_for_the_mistake() -> None:
     bad = check(diagnosis=DIAGNOSIS)
     page = read(stage(Status.FAILED, check(), bad), aids=StageAids(HINTS))

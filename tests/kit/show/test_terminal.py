@@ -18,7 +18,8 @@ import pytest
 from rich.console import Console, Group, RenderableType
 
 from grader.learning.hints.screen import hint, ladder
-from grader.learning.hints.types import Hints, Rung
+from grader.learning.hints.turn import Turn
+from grader.learning.hints.types import Hints, Part, Rung
 from grader.learning.workspace.listing import listing
 from grader.show import scoreboard, terminal
 from grader.show.screen import PlainConsole
@@ -287,7 +288,7 @@ HINTS = Hints(
     (
         *(Rung(f"Rung {n}", f"Text {n}.") for n in (1,)),
         Rung("The two halves", LADDER),
-        Rung("Compare", "Is `a` as wide as `b`?"),
+        Rung("Compare", "Is `a` as wide as `b`?", "It is twice as wide."),
         Rung("Nearly", "The line is `a = b`."),
     ),
     learnt="A fold halves what it folds.",
@@ -448,9 +449,13 @@ KNOWN = Progress(
     }
 )
 HINT_SCREENS: dict[str, Callable[[], RenderableType]] = {
-    "hint": lambda: hint(COURSE.stages[0], HINTS, 2),
-    "hint_advised": lambda: hint(COURSE.stages[0], HINTS, 3, UNEVEN.text),
-    "hint_last": lambda: hint(COURSE.stages[0], HINTS, 4, is_open=True),
+    "hint": lambda: hint(COURSE.stages[0], HINTS, Turn(2)),
+    "hint_advised": lambda: hint(
+        COURSE.stages[0], HINTS, Turn(3, Part.QUESTION, speaks_to=UNEVEN.text)
+    ),
+    "hint_answer": lambda: hint(COURSE.stages[0], HINTS, Turn(3, Part.ANSWER), is_open=True),
+    "hint_question": lambda: hint(COURSE.stages[0], HINTS, Turn(3, Part.QUESTION), is_open=True),
+    "hint_last": lambda: hint(COURSE.stages[0], HINTS, Turn(4), is_open=True),
     "hint_ladder": lambda: ladder(HINTS),
 }
 

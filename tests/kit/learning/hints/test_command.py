@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
-from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult, Status
+from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 
 ROOT = Path(__file__).parents[4]
 Ask = Callable[..., str]
@@ -60,7 +61,7 @@ def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
     ask: Ask, birds: Path
 ) -> None:
     repair = "fold.py, line 3:\n    return sheet / 2"
-    found = Diagnosis("place", "", kind=Kind.PLACE, place="fold.py", repair=repair)
+    found = Diagnosis("place:", "", place="fold.py", repair=repair)
     check = CheckResult("fold.even", "Even", Outcome.FAILED, 0, 1, diagnosis=found)
     result = StageResult("fold", "Fold", Status.FAILED, 0, 1, False, (check,))
     update_progress(birds, lambda now: now.with_result(result, "digest", "today"))
@@ -79,6 +80,79 @@ def test_one_more_each_time_then_the_last_again(ask: Ask) -> None:
         assert f"Do step {number} of fold." in shown
         assert ("This was the last one." in shown) is (number == 5)
         assert ("grade hint fold" in shown) is (number < 5)
+
+
+@pytest.fixture
+def asking(birds: Path) -> Path:
+    """Each hint of fold asks first."""
+    file = birds / "hints" / "fold.md"
+    text = re.sub(r"(Do step (\d).*)", r"Why step \2?\n\n---\n\n\1", file.read_text("utf-8"))
+    file.write_text(text, encoding="utf-8")
+    return birds
+
+
+def parts(shown: str) -> tuple[bool, bool]:
+    """Whether it has a question, and whether it has an answer."""
+    return "Why step" in shown, "Do step" in shown
+
+
+def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Ask) -> None:
+    for number in range(1, 6):
+        shown = ask("fold")
+        assert f"hint {number} of 5\n\n  {number}. Step {number}\n" in shown
+        assert parts(shown) == (True, False)
+        assert "The answer:  grade hint fold" in shown and "The next one" not in shown
+        shown = ask("fold")
+        assert f"hint {number} of 5, the answer\n\n  {number}. Step {number}\n" in shown
+        assert parts(shown) == (False, True)
+        assert ("The next one:  grade hint fold" in shown) == (number < 5)
+        assert read_progress(asking).progress.stage("fold").rungs == number
+    assert parts(ask("fold")) == (True, True)
+    assert parts(ask("fold", "2")) == (True, True)
+
+
+def test_a_question_again_and_a_hint_by_its_number(asking: Path, ask: Ask) -> None:
+    ask("fold")
+    assert parts(ask("fold", "--again")) == (True, False)
+    assert parts(ask("fold")) == (False, True)
+    assert parts(ask("fold", "--again")) == (True, True)
+    assert parts(ask("fold", "2")) == (True, False)
+    assert parts(ask("fold", "1")) == (True, True)
+    shown = ask("fold")
+    assert "hint 2 of 5, the answer" in shown and parts(shown) == (False, True)
+
+
+def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Ask) -> None:
+    graded(asking, "fold", Status.FAILED, named=True)
+    shown = ask()
+    assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
+    assert parts(shown) == (True, False)
+    graded(asking, "fold", Status.FAILED, named=True)
+    shown = ask()
+    assert "hint 4 of 5, the answer" in shown and "The last run found" not in shown
+    assert "hint 5 of 5" in ask()
+
+
+def test_a_hint_that_is_refused_leaves_the_answer_due(
+    asking: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask("fold")
+    refused(capsys, "fold", "4")
+    assert "hint 1 of 5, the answer" in ask("fold")
+
+
+def test_whole_if_the_question_cannot_be_remembered(
+    asking: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory_folder(asking).write_text("a file stands in the way", encoding="utf-8")
+    assert main(["hint"]) == 0
+    assert parts(capsys.readouterr().out) == (True, True)
+
+
+def test_all_of_them_have_their_questions_and_answers(asking: Path, ask: Ask) -> None:
+    graded(asking, "fold", Status.PASSED)
+    shown = ask("fold", "--all")
+    assert all(f"Why step {n}?\n\n  Do step {n} of fold." in shown for n in range(1, 6))
 
 
 def test_stages_have_ladders_of_their_own(ask: Ask) -> None:

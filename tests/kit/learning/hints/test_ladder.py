@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from grader.learning.hints.ladder import parse_hints, read_hints
-from grader.learning.hints.types import Rung
+from grader.learning.hints.types import Part, Rung
 from grader.read.course_file import parse_course, read_course
 from grader.types.errors import CourseError
 
 ROOT = Path(__file__).parents[4]
 SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
+ROOM = 11  # lines for a question on the screen of `grade watch`, of 80 x 24
 RUNGS = "".join(f"## {n}. Question {n}?\nAnswer {n}.\n\n" for n in range(1, 5))
 AFTER = "## Learnt\nHalves.\n\n## Why it is written so\nSo.\n\n## Read next\nA book.\n"
 GOOD = f"# Fold\n\n{RUNGS}{AFTER}"
@@ -30,6 +31,30 @@ def test_reads_everything() -> None:
 def test_the_sections_may_be_missing() -> None:
     hints = parse_hints(f"# Fold\n{RUNGS}", "fold.md")
     assert (len(hints.rungs), hints.learnt, hints.why, hints.read_next) == (4, "", "", "")
+
+
+def test_a_line_divides_a_hint_into_a_question_and_its_answer() -> None:
+    asks = "Try it.\n\n    a = 1\n\n---\n\n    b = 2\n\nSo.\n"
+    hints = parse_hints(GOOD.replace("Answer 2.", asks), "fold.md")
+    assert hints.rungs[1] == Rung("Question 2?", "Try it.\n\n    a = 1", "    b = 2\n\nSo.")
+    assert hints.rungs[0].answer == hints.rungs[2].answer == ""
+
+
+def test_a_part_of_a_hint_has_its_heading() -> None:
+    divided, whole = Rung("How?", "Try it.", "So."), Rung("How?", "Try it: so.")
+    shown = [divided.shown(part) for part in (Part.QUESTION, Part.ANSWER, Part.WHOLE)]
+    assert shown == ["How?\n\nTry it.", "How?\n\nSo.", "How?\n\nTry it.\n\nSo."]
+    assert whole.shown(Part.WHOLE) == "How?\n\nTry it: so."
+
+
+@pytest.mark.parametrize("text", ["```\na\n---\nb\n```", "    ---", "-- -", "| --- |"])
+def test_other_lines_divide_nothing(text: str) -> None:
+    assert parse_hints(GOOD.replace("Answer 2.", text), "fold.md").rungs[1].text == text
+
+
+def test_a_line_in_a_section_stays() -> None:
+    learnt = parse_hints(GOOD.replace("Halves.", "Halves.\n---\nAll."), "fold.md").learnt
+    assert learnt == "Halves.\n\n---\n\nAll."
 
 
 def test_code_is_kept_as_it_is() -> None:
@@ -49,6 +74,20 @@ def test_code_is_kept_as_it_is() -> None:
         (GOOD.replace("## 3.", "## 4."), "fold.md:9: hint 4 where hint 3 should be"),
         (GOOD.replace("## 4.", "## 3."), "fold.md:12: hint 3 where hint 4 should be"),
         (GOOD.replace("Answer 2.", ""), "fold.md:6: '2. Question 2?' has no text"),
+        (
+            GOOD.replace("Answer 2.", "a\n---\nb\n---\nc"),
+            "fold.md:6: hint 2 has 2 lines '---': keep one, above the answer",
+        ),
+        (
+            GOOD.replace("Answer 2.", "\n---\nAnswer 2."),
+            "fold.md:6: hint 2 has no text above '---': ask the question there",
+        ),
+        (
+            GOOD.replace("Answer 2.", "Answer 2.\n\n---"),
+            "fold.md:6: hint 2 has no text below '---': write the answer there",
+        ),
+        (GOOD.replace("Answer 2.", "---"), "fold.md:6: '2. Question 2?' has no text"),
+        (f"# Fold\n---\n{RUNGS}Hi\n---", "hint 4 has no text below '---'"),
         (GOOD.replace("Halves.", " "), "'Learnt' has no text"),
         (GOOD.replace("## Learnt", "## Lernt"), "fold.md:15: 'Lernt' is neither a hint"),
         (GOOD.replace("## 4. Question 4?", "## 4."), "fold.md:12: '4.' is neither a hint"),
@@ -83,6 +122,10 @@ def test_the_hints_of_this_course(slug: str) -> None:
     stage = read_course(ROOT / "course.toml").stage(slug)
     hints = read_hints(stage)
     assert hints.title == stage.title
+    questions = [rung.text for rung in hints.rungs if rung.answer]
+    assert len(questions) >= 3
+    assert all(len(text.splitlines()) <= ROOM for text in questions)
+    assert hints.rungs[-1].answer == "" or slug == "flash"
     assert hints.learnt
     assert hints.why
     assert hints.read_next

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from grader.learning.pictures.heatmap import (
@@ -62,6 +63,28 @@ def test_below_each_other_where_it_is_narrow() -> None:
     lines = draw(heatmap(*[SHARES] * 5), width=40)
     assert max(map(len, lines)) <= 40
     assert [line for line in lines if "wing 4" in line] == ["  wing 4"]
+
+
+def test_rows_that_do_not_sum_to_100_are_named() -> None:
+    odd: Rows = ((0.5, 0.2), (0.25, 0.75))
+    for kind in (Console, PlainConsole):
+        lines = draw(heatmap(SHARES, odd), kind=kind)
+        assert lines[-2] == "  1 row does not sum to 100; the first is wing 1, the: 70."
+    columns: Rows = ((0.9, 0.5), (0.1, 0.5))
+    assert "  2 rows do not sum to 100; the first is wing 0, the: 140." in draw(heatmap(columns))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        SHARES,
+        ((0.0, 0.0), (0.3333, 0.6663)),  # nothing may be seen; rounded
+        ((1.0, 1.0), (1.0, 0.0)),  # marks
+        ((0.5, float("nan")), (2.0, 7.0)),  # no weights
+    ],
+)
+def test_of_other_rows_nothing_is_said(rows: Rows) -> None:
+    assert not any("sum to 100" in line for line in draw(heatmap(rows)))
 
 
 def test_other_numbers_have_a_scale_of_their_own() -> None:

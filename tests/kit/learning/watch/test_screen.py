@@ -1,6 +1,6 @@
 """The screen of `grade watch` fills the terminal exactly, whatever it has to say.
 
-REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_watch.py    draws all of them anew.
+REWRITE_GOLDENS=1 python -m pytest tests/kit/learning/watch/test_screen.py    redraws all.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from grader.learning.hints.types import Hints, Rung
+from grader.learning.hints.turn import Turn
+from grader.learning.hints.types import Hints, Part, Rung
 from grader.learning.watch.screen import news, watch_screen
 from grader.learning.watch.state import (
     DiffShown,
     Every,
     HintShown,
+    KeysShown,
+    NotesShown,
     Phase,
     Standing,
     Success,
@@ -47,7 +50,10 @@ MESSAGE = (
 )
 HINTS = Hints(
     "Fold a sheet",
-    tuple(Rung(f"Step {n}", f"Do step {n}, and look.\n\n" * n) for n in range(1, 9)),
+    (
+        Rung("Step 1?", "Fold it once, and count.", "Two halves."),
+        *(Rung(f"Step {n}", f"Do step {n}, and look.\n\n" * n) for n in range(2, 9)),
+    ),
 )
 
 
@@ -92,13 +98,17 @@ SITUATIONS = {
         FAILING, report=report(Status.FAILED, F, caused_by="wings"), notice="Nothing is kept."
     ),
     "timeout": replace(FAILING, report=report(Status.FAILED, P, T)),
-    "hint": FAILING.showing(HintShown(HINTS, 2, advised=True)),
-    "hint_too_long": FAILING.showing(HintShown(HINTS, 8)),
-    "hint_scrolled": replace(FAILING.showing(HintShown(HINTS, 8)), scroll=99),
+    "hint": FAILING.showing(HintShown(HINTS, Turn(2, speaks_to="You fold at a third."))),
+    "hint_question": FAILING.showing(HintShown(HINTS, Turn(1, Part.QUESTION))),
+    "hint_answer": FAILING.showing(HintShown(HINTS, Turn(1, Part.ANSWER))),
+    "hint_too_long": FAILING.showing(HintShown(HINTS, Turn(8))),
+    "hint_scrolled": replace(FAILING.showing(HintShown(HINTS, Turn(8))), scroll=99),
     "all": FAILING.showing(Every()),
     "list": replace(FAILING, progress=PASSED).showing(Standing()),
     "changed": replace(FAILING, progress=CHANGED),
     "changed_list": replace(FAILING, progress=CHANGED).showing(Standing()),
+    "keys": FAILING.showing(KeysShown()),
+    "why": FAILING.showing(NotesShown(replace(HINTS, learnt="Halves.", why="It is short."))),
     "diff": FAILING.showing(DiffShown("fold.py", "a\nb\n", "a\nc\n")),
     "passed_and_next": replace(
         START.at(WINGS),
@@ -148,16 +158,48 @@ def test_no_screen_is_larger_than_the_terminal(name: str, width: int, height: in
     assert len(lines) <= height and max(map(len, lines)) <= width
 
 
+ALL_KEYS = (
+    *("h hint", "a all", "e edit", "l list", "d diff", "r rerun", "w why", "q quit"),
+    "? keys",
+)
+
+
 @pytest.mark.parametrize(
     "width, keys",
     [
-        (63, "h hint   a all   d diff   l list   e edit   r rerun   q quit"),
-        (60, "h hint  a all  d diff  l list  e edit  r rerun  q quit"),
-        (50, "h a d l e r q"),
+        (80, f"{'   '.join(ALL_KEYS)}"),
+        (71, f"{'  '.join(ALL_KEYS)}"),
+        (40, "h hint  a all  e edit  q quit  ? keys"),
+        (20, "q quit   ? keys"),
     ],
 )
 def test_the_keys_have_their_words_where_there_is_room(width: int, keys: str) -> None:
     assert draw(FAILING, width).rstrip().endswith(f"\n  {keys}")
+
+
+def test_in_40_columns_no_word_is_cut() -> None:
+    known = {
+        "fold": replace(PASSED.stage("fold"), best=41.0),
+        "kite": StageProgress(status=Status.PASSED, score=5.0),
+    }
+    long = replace(FOLD, slug="fold_a_very_large_sheet", title="Fold a sheet, then once more")
+    course = replace(COURSE, stages=(long, FOLD, KITE))
+    state = replace(
+        SITUATIONS["passed_and_next"], workspace=Workspace(Path("birds"), course), stage=long
+    )
+    drawn = draw(replace(state, progress=Progress(known)).showing(Standing()), 40, 40)
+    words = " ".join(drawn.split())
+    assert "1 of 2 stages, 40 of 80 points, +5 bonus" in words
+    assert "Fold a sheet, then once more fold_a_very_large_sheet 0 / 40 not started" in words
+    assert "A fold halves. Twice is a quarter. This line is one too many." in words
+    assert "✓ fold 40 / 40 passed best 41 3 attempts up to hint 2" in words
+
+
+def test_bonus_stages_that_are_left_are_counted() -> None:
+    core = {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in (FOLD, WINGS)}
+    drawn = draw(replace(SITUATIONS["all_done"], progress=Progress(core)))
+    assert "Every stage passes. Well done!\n  For bonus points, 1 more stage:  grade list" in drawn
+    assert "bonus points" not in draw(SITUATIONS["all_done"])
 
 
 @pytest.mark.parametrize("height", range(16, 30))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,6 +51,22 @@ def test_the_readme_is_the_course_s_and_fits_a_terminal() -> None:
     assert "Open the first file, `moving_average.py`" in text
     assert "3. `roughness.py`: Measure the jumps (bonus)" in text
     assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path: Path) -> None:
+    make_workspace(tmp_path / "work", COURSE, None)
+    found = re.search(
+        r"    python (-m doctest .*)", (tmp_path / "work" / "README.md").read_text("utf-8")
+    )
+    assert found is not None
+    command = [sys.executable, *found[1].split()]
+    file = tmp_path / "work" / command[-1]
+    for right, code in (("[1.0]", 0), ("[1.0, 2.0]", 1)):
+        file.write_text(f'"""\n>>> [1.0]\n{right}\n"""\n', encoding="utf-8")
+        ended = subprocess.run(
+            command, cwd=tmp_path / "work", capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == code and ("Expected" in ended.stdout) is bool(code)
 
 
 @pytest.mark.parametrize("python", [None, sys.executable, 'C:\\a "b"\\python.exe'])
