@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from grader.classes.nbgrader.types import Graded
 from grader.command.grade import DEVICES, lanes
-from grader.command.output import console, progress_bar, short_path, status_line
+from grader.command.output import complain, console, progress_bar, short_path, status_line
 from grader.read.course_file import find_assignment
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Assignment, Course
@@ -125,6 +125,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.folder.grading import FolderClass
     from grader.classes.folder.ledger import open_ledger
     from grader.classes.folder.students import read_students
+    from grader.classes.folder.unexplained import look_for_examples
     from grader.classes.folder.versions import read_version
     from grader.classes.screen import class_summary
 
@@ -152,6 +153,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
                 assignment,
                 seed,
                 lambda grader: work.grade(students, seed, grader, tell),
+                lambda engine: look_for_examples(engine, ledger, course, version),
             )
         files = _write_results(args, ledger, course, assignment)
         older = sum(1 for _ in work.affected())
@@ -202,8 +204,12 @@ def _with_grader(
     assignment: Assignment,
     seed: int,
     body: Callable[[Grader], None],
+    after: Callable[[Engine], None] = lambda engine: None,
 ) -> None:
-    """Run `body` with a grader: this machine, or the cluster of --dask."""
+    """Run `body` with a grader: this machine, or the cluster of --dask.
+
+    `after` runs on this machine only, when `body` has ended.
+    """
     from grader.classes.folder.cluster import graded_on_cluster
     from grader.classes.folder.grading import graded_here
     from grader.classes.grading import with_locked_engine
@@ -214,13 +220,12 @@ def _with_grader(
         body(lambda jobs: cluster(args.dask, course, stages, args.device, jobs))
         return
     at_once = lanes(args.jobs)
-    with_locked_engine(
-        course,
-        stages,
-        args.device,
-        lambda engine: body(lambda jobs: graded_here(engine, jobs, stages, seed, at_once)),
-        unlocked=args.unlocked,
-    )
+
+    def run_here(engine: Engine) -> None:
+        body(lambda jobs: graded_here(engine, jobs, stages, seed, at_once))
+        after(engine)
+
+    with_locked_engine(course, stages, args.device, run_here, unlocked=args.unlocked)
 
 
 def _write_results(
@@ -228,6 +233,7 @@ def _write_results(
 ) -> list[str]:
     """Rewrite the files that other programs read; returns their names."""
     from grader.classes.folder.tables import csv_text, json_line, score_rows
+    from grader.classes.folder.unexplained import unexplained
     from grader.classes.report.page import class_report
     from grader.read.files import write_pieces
     from grader.show.junit import junit
@@ -240,7 +246,12 @@ def _write_results(
         "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
         "results.jsonl": map(json_line, ledger.latest()),
         "report.html": class_report(
-            course.title, assignment, entries, alike, anonymous=args.anonymous
+            course.title,
+            assignment,
+            entries,
+            unexplained(ledger),
+            alike,
+            anonymous=args.anonymous,
         ),
     }
     try:
@@ -300,7 +311,7 @@ def _file_name(student: str) -> str:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        print("grade: no terminal to ask on; --yes accepts the differences", file=sys.stderr)
+        complain("no terminal to ask on; --yes accepts the differences")
         return False
     try:
         return input("Accept these points? [y/N] ").strip().lower() in ("y", "yes")

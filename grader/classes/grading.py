@@ -149,7 +149,7 @@ def all_graded(
     """
     expect_sound(engine, stages, seed)
     if lanes == 1 or not can_fork(engine.device):
-        one = _LaneWork(engine, (), seed, work)
+        one = LaneWork(engine, (), seed, work)
         yield from ((job, one(job)) for job in jobs)
         return
     engine.read_misconceptions(stages)  # once, before the fork, for all lanes
@@ -158,7 +158,7 @@ def all_graded(
     lost: list[Job] = []
     for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
         for job, result in in_lanes(
-            count, some, lambda: _LaneWork(engine.forked(), stages[:1], seed, work)
+            count, some, lambda: LaneWork(engine.forked(), stages[:1], seed, work)
         ):
             if isinstance(result, LaneLost) and not once_more:
                 lost.append(job)
@@ -168,7 +168,7 @@ def all_graded(
                 yield job, result
 
 
-class _LaneWork(Generic[Job, Result]):
+class LaneWork(Generic[Job, Result]):
     """One job after the other, with the engine of one process."""
 
     def __init__(
@@ -185,6 +185,7 @@ class _LaneWork(Generic[Job, Result]):
         self._done = 0
 
     def __call__(self, job: Job) -> Result:
+        """The result of one job."""
         if self._probed:
             expect_sound(self._engine, self._probed, self._seed)
             self._probed = ()
@@ -197,6 +198,7 @@ class _LaneWork(Generic[Job, Result]):
         return done
 
     def close(self) -> None:
+        """Close what only this process uses."""
         self._engine.interpreter.close()
 
 

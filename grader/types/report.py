@@ -65,6 +65,7 @@ class Kind(str, Enum):
 class Diagnosis:
     """Why a check fails; `hint` is the rung about it.
 
+    An `id` such as "symptom:factor" begins with its kind; any other is a misconception's.
     `place` is where: the file and line, and below it the code with a caret under the expression.
     `repair` is that code as it would pass, which only the last hint may tell.
     """
@@ -72,9 +73,14 @@ class Diagnosis:
     id: str
     text: str
     hint: int | None = None
-    kind: Kind = Kind.NAME
     place: str = ""
     repair: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """How the reason was found."""
+        kinds = (kind for kind in Kind if self.id.startswith(f"{kind.value}:"))
+        return next(kinds, Kind.NAME)
 
     @property
     def opening(self) -> str:

@@ -293,6 +293,38 @@ def test_why_points_at_a_mistake_that_has_no_name(
     assert "every check gave the same result" in shown
 
 
+def test_the_report_points_into_one_of_the_answers_that_share_a_mistake_without_a_name(
+    course: Path, tmp_path: Path
+) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "results"
+    wrong = RIGHT.replace("/ width", "/ width * 1.5")
+    for student, answer in {"ann": RIGHT, "ian": wrong, "joe": f"# mine\n{wrong}"}.items():
+        hand_in(submissions, student, answer)
+    grade_class(course, out, str(submissions))
+    page = (out / "report.html").read_text(encoding="utf-8")
+    shown = page.partition('<h2 id="unexplained">')[2].partition("</section>")[0]
+    assert "ian</bdi>" in shown and "joe</bdi>" in shown and "ann" not in shown
+    assert "line 6: this operation, which is not needed" in shown and "^^^" in shown
+    grade_class(course, out, str(submissions))  # nothing is new: the ledger has kept the place
+    assert (out / "report.html").read_text(encoding="utf-8") == page
+
+
+def test_a_failure_in_a_stage_that_is_gone_needs_no_example(course: Path, tmp_path: Path) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "results"
+    for student in ("ian", "joe"):
+        hand_in(submissions, student, RIGHT)
+        wrong = SMOOTH.replace("return values", "return values * 1.5")
+        (submissions / student / "smooth.py").write_text(wrong, encoding="utf-8")
+    grade_class(course, out, str(submissions))
+    with sqlite3.connect(out / FILE) as database:  # as an older version of the kit left it
+        found = database.execute("DELETE FROM facts WHERE name LIKE 'example smooth %'")
+        assert found.rowcount == 1
+    toml = course / "course.toml"
+    text = toml.read_text("utf-8")
+    toml.write_text(text.partition('[[stages]]\nslug = "smooth"')[0], encoding="utf-8")
+    assert grade_class(course, out, str(submissions)) == 0
+
+
 def test_why_after_a_change_shows_what_was_kept(
     course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

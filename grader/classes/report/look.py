@@ -28,11 +28,13 @@ def text(words: str, letters: int | None = None) -> str:
     return escape(words)
 
 
-def verbatim(words: str, lines: int = 40, letters: int = 4000) -> str:
+def verbatim(words: str, lines: int = 40, letters: int = 4000, *, style: str = "") -> str:
     """Text with its own line breaks, cut to a reasonable length."""
     words = safe(words).strip("\n").rstrip()
     kept = "\n".join(words[:letters].split("\n")[:lines])
-    return f"<pre>{escape(kept)}{f'{chr(10)}{_CUT} and more' if kept != words else ''}</pre>"
+    more = f"\n{_CUT} and more" if kept != words else ""
+    opening = f'<pre class="{style}" tabindex="0">' if style else "<pre>"
+    return f"{opening}{escape(kept)}{more}</pre>"
 
 
 def page(title: str, body: Iterable[str]) -> Iterator[str]:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
 
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.report.look import bar, cell, histogram, page, table, text, verbatim
 from grader.classes.report.similar import similar_section
-from grader.classes.report.types import Similar
+from grader.classes.report.types import Similar, Unexplained
 from grader.show.html import inline_html, titles_html
 from grader.show.scoreboard import standing
 from grader.show.screen import amount, count
 from grader.types.course import Assignment
-from grader.types.report import Cause, Outcome, Report, StageResult, Status
+from grader.types.report import Cause, Kind, Outcome, Report, StageResult, Status
 from grader.types.text import safe
 
 Entries = Callable[[], Iterable[LedgerEntry]]
@@ -50,6 +50,7 @@ def class_report(
     title: str,
     assignment: Assignment,
     entries: Entries,
+    unexplained: Sequence[Unexplained] = (),
     similar: Similar | None = None,
     *,
     anonymous: bool = False,
@@ -59,7 +60,7 @@ def class_report(
     `entries` returns the verdicts, in the same order at every call. With `anonymous` the page shows
     numbers in that order instead of names, and leaves `similar` answers out.
     """
-    body = _body(title, assignment, entries, similar, anonymous)
+    body = _body(title, assignment, entries, unexplained, similar, anonymous)
     return page(f"{assignment.name}: {title}", body)
 
 
@@ -67,6 +68,7 @@ def _body(
     title: str,
     assignment: Assignment,
     entries: Entries,
+    unexplained: Sequence[Unexplained],
     similar: Similar | None,
     anonymous: bool,
 ) -> Iterator[str]:
@@ -75,6 +77,7 @@ def _body(
             yield _Person(number, entry, anonymous)
 
     named = {name for one in similar.alike for name in one.students} if similar else set()
+    named.update(name for one in unexplained for name in one.students[:_NAMED])
     tally = _tally(people(), named)
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
@@ -83,6 +86,7 @@ def _body(
         '<li><a href="#students">Students and stages</a></li>'
         '<li><a href="#checks">Checks that fail most</a></li>'
         '<li><a href="#misconceptions">Misconceptions</a></li>'
+        '<li><a href="#unexplained">Other failures</a></li>'
         f"{'' if anonymous else _TO_SIMILAR}"
         '<li><a href="#notes">Notes</a></li></ul></nav>\n'
     )
@@ -90,8 +94,9 @@ def _body(
     yield from _heatmap(people(), assignment, anonymous)
     yield from _checks(tally)
     yield from _misconceptions(tally)
+    titles = {stage.slug: stage.title for stage in assignment.stages}
+    yield from _unexplained(unexplained, titles, tally, anonymous)
     if not anonymous:
-        titles = {stage.slug: stage.title for stage in assignment.stages}
         yield from similar_section(similar, titles, lambda name: tally.links.get(name, ""))
     yield from _notes(tally)
     yield "</div>\n"
@@ -126,10 +131,12 @@ class _Person:
 
     def hidden(self, words: str) -> str:
         """The words; on an anonymous page without the student's name, which files may contain."""
-        if not self.anonymous:
-            return words
-        name = re.escape(self.entry.student)
-        return re.sub(rf"(?<!\w){name}(?!\w)", lambda found: self.name, words)
+        return _without(self.entry.student, self.name, words) if self.anonymous else words
+
+
+def _without(student: str, instead: str, words: str) -> str:
+    """The words with something else instead of a student's name."""
+    return re.sub(rf"(?<!\w){re.escape(student)}(?!\w)", lambda found: instead, words)
 
 
 # --- what is counted ---------------------------------------------------------------------------
@@ -239,8 +246,9 @@ def _count(tally: _Tally, person: _Person, stage: StageResult) -> None:
                 key = (stage.slug, check.id)
                 held = tally.checks.setdefault(key, _Held(stage, check.title))
                 held.students += 1
-            if check.outcome is Outcome.FAILED and check.diagnosis is not None:
-                key, words = (stage.slug, check.diagnosis.id), check.diagnosis.text
+            diagnosis = check.diagnosis if check.outcome is Outcome.FAILED else None
+            if diagnosis is not None and diagnosis.kind is Kind.NAME:
+                key, words = (stage.slug, diagnosis.id), diagnosis.text
                 found[key] = tally.misconceptions.setdefault(key, _Held(stage, words))
         for held in found.values():
             held.students += 1
@@ -385,18 +393,52 @@ def _misconceptions(tally: _Tally) -> Iterator[str]:
 
     def rows() -> Iterator[str]:
         for one in sorted(tally.misconceptions.values(), key=lambda one: -one.students):
-            more = one.students - len(one.first)
-            who = ", ".join(one.first) + (f" and {more} more" if more else "")
-            share = one.students / max(len(tally.scores), 1)
+            shared = _shared(tally, one.first, one.students)
             yield (
                 f'<tr><th scope="row">{inline_html(one.words)}</th>'
-                f"<td>{text(one.stage.title)}</td>"
-                + cell(f"{bar(share)} {one.students}", one.students)
-                + f"<td>{who}</td></tr>\n"
+                f"<td>{text(one.stage.title)}</td>{shared}</tr>\n"
             )
 
     columns = ["What the feedback says", "Stage", "Students", "Who"]
     yield from table("held", "Most common first", columns, rows())
+    yield "</section>\n"
+
+
+def _shared(tally: _Tally, first: Sequence[str], students: int) -> str:
+    """How many students have something in common, and links to the first of them."""
+    more = students - len(first)
+    who = ", ".join(first) + (f" and {more} more" if more else "")
+    share = students / max(len(tally.scores), 1)
+    return cell(f"{bar(share)} {students}", students) + f"<td>{who}</td>"
+
+
+def _unexplained(
+    failures: Sequence[Unexplained], titles: Mapping[str, str], tally: _Tally, anonymous: bool
+) -> Iterator[str]:
+    yield '<section aria-labelledby="unexplained"><h2 id="unexplained">Other failures</h2>\n'
+    if not failures:
+        yield "<p>No other failure.</p></section>\n"
+        return
+    yield (
+        "<p>No known mistake explains them. For the most common ones, the last column shows where "
+        "one answer goes wrong.</p>\n"
+    )
+
+    def rows() -> Iterator[str]:
+        for one in failures:
+            names = [name for name in one.students[:_NAMED] if name in tally.links]
+            shared = _shared(tally, [tally.links[name] for name in names], len(one.students))
+            example = one.example
+            if anonymous:
+                example = _without(one.students[0], "a student", example)
+            yield (
+                f'<tr><th scope="row">{inline_html(one.says)}</th>'
+                f"<td>{text(titles.get(one.stage, one.stage))}</td>{shared}"
+                f"<td>{_place(example) if example else _NOTHING}</td></tr>\n"
+            )
+
+    columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer"]
+    yield from table("unnamed", "Most common first", columns, rows())
     yield "</section>\n"
 
 
@@ -523,10 +565,16 @@ def _cause(person: _Person, cause: Cause) -> str:
         opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
         parts.append(f"<p>{opening}{inline_html(found.text)}</p>")
         if found.place:
-            parts.append(verbatim(person.hidden(found.place)))
+            parts.append(_place(person.hidden(found.place)))
     if check.message.strip():
         parts.append(verbatim(person.hidden(check.message)))
     return "".join(parts) + "</div>"
+
+
+def _place(words: str) -> str:
+    """Where a mistake is, and below it the code; there no line breaks, as carets point up."""
+    where, _, code = words.partition("\n")
+    return f"<p>{inline_html(where)}</p>" + (verbatim(code, style="code") if code else "")
 
 
 # --- small pieces ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Answers that are more alike than their task explains: a place to look, never a verdict."""
+"""What the report says of a class beyond its verdicts: similar answers, unexplained failures."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ class Similar:
     alike: tuple[Alike, ...]
     rare: int
     left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Students who fail a stage in one way that no known mistake explains.
+
+    `says` is what the feedback says of it: a symptom, or the title of a check. `example` is where
+    the first student's answer goes wrong, "" if that is not known.
+    """
+
+    stage: str
+    says: str
+    students: tuple[str, ...]
+    example: str = ""

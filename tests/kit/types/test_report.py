@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult, Status
+from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 
 
 def check(name: str, way: str = "values, f", **more: Any) -> CheckResult:
@@ -48,8 +48,8 @@ def test_a_small_input_is_shown_but_not_a_single_number() -> None:
 
 def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
-    symptom = Diagnosis("turned", "It is turned.", kind=Kind.SYMPTOM, place="fold.py, line 2")
-    placed = Diagnosis("place", "Here:", kind=Kind.PLACE, place="fold.py, line 2")
+    symptom = Diagnosis("symptom:turned", "It is turned.", place="fold.py, line 2")
+    placed = Diagnosis("place:", "Here:", place="fold.py, line 2")
     one, other = check("a", size=4, diagnosis=named), check("b", "shape, f", diagnosis=named)
     assert causes(one, check("c"), other) == [["a", "b"], ["c"]]
     both = check("a", diagnosis=placed), check("b", "shape, f", diagnosis=symptom)

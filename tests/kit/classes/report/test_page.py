@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.report.look import histogram
 from grader.classes.report.page import class_report
+from grader.classes.report.types import Unexplained
 from grader.types.course import Assignment, Stage
 from grader.types.report import (
     UNLOCKED,
@@ -115,8 +116,10 @@ class Reader(HTMLParser):
         return re.sub(r"\s+", " ", "".join(self.texts))
 
 
-def read(*entries: LedgerEntry, anonymous: bool = False) -> Reader:
-    pieces = class_report("Birds", FLIGHT, lambda: entries, anonymous=anonymous)
+def read(
+    *entries: LedgerEntry, unexplained: Sequence[Unexplained] = (), anonymous: bool = False
+) -> Reader:
+    pieces = class_report("Birds", FLIGHT, lambda: entries, unexplained, anonymous=anonymous)
     return Reader("".join(pieces))
 
 
@@ -182,6 +185,24 @@ def test_a_misconception_counts_the_students_that_hold_it_once_each() -> None:
     crowd = [replace(CLASS[1], record=SubmissionRecord(f"s{n}", "")) for n in range(9)]
     said = part(read(*crowd), "misconceptions")
     assert "9 s0 , s1 , s2 , s3 , s4 and 4 more" in said
+
+
+def test_a_symptom_is_no_misconception() -> None:
+    symptom = replace(BAD, diagnosis=Diagnosis("symptom:upside", "It is upside down."))
+    page = read(entry("dan", stage(FOLD, Status.FAILED, symptom)))
+    assert "No answer behaves like a known mistake" in part(page, "misconceptions")
+    assert "<p>It is upside down.</p>" in page.html
+
+
+def test_other_failures_are_listed_with_the_place_in_one_answer() -> None:
+    assert "No other failure" in part(read(*CLASS), "unexplained")
+    found = Unexplained("fold", "It can `bend`", ("cas", "bob"), f"cas/fold.py, line 3\n{EVIL}")
+    said = part(read(*CLASS, unexplained=[found]), "unexplained")
+    assert "It can bend Fold a sheet 2 cas , bob cas/fold.py, line 3" in said
+    hidden = read(*CLASS, unexplained=[found], anonymous=True)
+    assert "a student/fold.py, line 3" in part(hidden, "unexplained")
+    assert "cas" not in hidden.text
+    assert EVIL not in hidden.html
 
 
 def test_what_was_odd_is_noted() -> None:
