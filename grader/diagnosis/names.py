@@ -34,8 +34,8 @@ class Level(IntEnum):
 
 
 _SAID = {
-    Level.CHECK: "In this check your results equal those of a known mistake: ",
-    Level.ORDINARY: "Edge cases aside, your results equal those of a known mistake: ",
+    Level.CHECK: " (This does not explain every check that fails.)",
+    Level.ORDINARY: " (In edge cases your code does something else.)",
     Level.EVERYWHERE: "",
 }
 
@@ -44,12 +44,14 @@ _SAID = {
 class Tally:
     """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.
 
-    `differs` if it gives another answer somewhere, `ordinarily` if it does so in an ordinary one,
-    `hidden` if an exception stands where the learner's answer would tell.
+    `returned` are those of the ordinary ones that are no exceptions: two mistakes may well end in
+    the same exception. `differs` if it gives another answer somewhere, `ordinarily` if it does so
+    in an ordinary one, `hidden` if an exception stands where the learner's answer would tell.
     """
 
     explained: int = 0
     ordinary: int = 0
+    returned: int = 0
     differs: bool = False
     ordinarily: bool = False
     hidden: bool = False
@@ -84,7 +86,7 @@ def named(
         best = _best({id: levels.of(id, cases) for id in able}, explanations)
         if best is not None:
             id, level = best
-            diagnoses[check] = Diagnosis(id, _SAID[level] + by_id[id].says, by_id[id].hint)
+            diagnoses[check] = Diagnosis(id, by_id[id].says + _SAID[level], by_id[id].hint)
     return diagnoses
 
 
@@ -110,7 +112,7 @@ class _Levels:
             entry = self._by_id[id].replaces
             alike = [other for other in self._able(entry) if self._is_whole(other)]
             return Level.ORDINARY if alike[0] == id else None
-        is_seen = agrees or any(by_case[case].ordinary for case in cases)
+        is_seen = agrees or any(by_case[case].returned for case in cases)
         return Level.CHECK if is_seen else None
 
     def _able(self, entry: str) -> list[str]:
@@ -240,7 +242,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     steps = record.steps(case)
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
-    explained = ordinary = 0
+    explained = ordinary = returned = 0
     differs = ordinarily = hidden = False
     answers = record.replays.of(suspect.id, case, [step.exchange for step in steps], find)
     for step, suspected in zip(steps, answers, strict=True):
@@ -249,6 +251,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
         if same(step.learner, suspected, step.fresh, step.solution.error is not None):
             explained += step.deviates
             ordinary += step.deviates and is_ordinary(step)
+            returned += step.deviates and is_ordinary(step) and step.learner.error is None
         elif _is_hidden(step) and suspected.error is None:
             hidden = True
         elif not same(step.solution, suspected, step.fresh, False):
@@ -258,7 +261,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
                 return None
             else:
                 differs = ordinarily = True
-    return Tally(explained, ordinary, differs, ordinarily, hidden)
+    return Tally(explained, ordinary, returned, differs, ordinarily, hidden)
 
 
 def _is_hidden(step: Step) -> bool:

@@ -7,10 +7,12 @@ to another implementation, in this process, and compares its answers with the le
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from grader.diagnosis.starts import is_named_tensor, start_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
@@ -21,12 +23,13 @@ _PASSED = (Ending.PASSED, Ending.SKIPPED)
 # Relative and absolute tolerance between two computations of the same numbers, by dtype.
 _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
-_MANY = 4096  # parameters with at least this many values are compared by their spread
-_SPREAD_ROOM = 0.05
-_PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
+PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
 _MODERATE = 100  # numbers up to this size are ordinary
 _REPLAYS = 1000  # replays to keep
 _LARGE = 1 << 16  # bytes of arrays; a larger replay is not kept
+# What an exception's message says beside the mistake: whose method it is, what was read of None.
+_BESIDE = re.compile(r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*")
+_LONGEST = 600  # characters of a message to look at
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class _Replay:
                 if number == len(self._read):
                     answer = next(self._answers)
                     self._size += len(answer.data)
-                    self._read.append(_read(answer))
+                    self._read.append(_answer(self._requests[number], answer))
                 yield self._read[number]
         finally:
             if self._size > _LARGE:
@@ -134,14 +137,14 @@ def against_solution(
     case, exchanges = fact.case.id, fact.exchanges
     answers = replays.of("", case, exchanges, solution)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
-    drawn = [place for place, method in enumerate(methods) if method in _PARAMETERS]
+    drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
     wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # later ones need no second seed
     others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
     entries = _entries(exchanges)
     for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
-        learner = _read(exchange.reply)
+        learner = _answer(exchange.request, exchange.reply)
         other = next(others, answer)
-        random = method in _PARAMETERS and not same(answer, other, False, False)
+        random = method in PARAMETERS and not same(answer, other, False, False)
         deviates = not same(learner, answer, random, answer.error is not None)
         yield Step(exchange, entry, learner, answer, random, deviates)
 
@@ -328,7 +331,7 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
         if not torch.nn.parameter.is_lazy(parameter)
     }
     with torch.no_grad():
-        for name, tensor in filter(_is_named_tensor, named):
+        for name, tensor in filter(is_named_tensor, named):
             if name in own and own[name].shape == tensor.shape:
                 own[name].copy_(tensor)
 
@@ -344,11 +347,26 @@ def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
             return False
         if one.error.get("type") != other.error.get("type"):
             return False
-        return expects_error or one.error.get("message") == other.error.get("message")
+        return expects_error or _message(one.error) == _message(other.error)
     if fresh:
-        return _alike(one.value, other.value)
+        return start_alike(one.value, other.value)
     same_grads = one.grads == other.grads
     return same_grads and equal(one.value, other.value) and equal(one.changed, other.changed)
+
+
+def _answer(request: Frame, reply: Frame) -> Read:
+    """Unpack the reply to a request.
+
+    The names that load_state_dict misses tell nothing: a buffer may be saved or not, and whoever
+    misses a parameter asks for the parameters next.
+    """
+    method = (request.header.get("target") or {}).get("method")
+    return replace(_read(reply), value=None) if method == "load_state_dict" else _read(reply)
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    """The text of an exception, as far as it is about the mistake."""
+    return _BESIDE.sub("", str(error.get("message"))[:_LONGEST])
 
 
 def _read(reply: Frame) -> Read:
@@ -407,32 +425,3 @@ def _close(one: Any, other: Any) -> bool:
     import numpy
 
     return bool(numpy.allclose(one, other, relative, absolute, equal_nan=True))
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two lists of fresh parameters have the same names, shapes and spread."""
-    one, other = (list(v.items()) if isinstance(v, dict) else v for v in (one, other))
-    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
-        return False
-    if not all(map(_is_named_tensor, [*one, *other])):
-        return False
-    for (name, tensor), (other_name, other_tensor) in zip(one, other, strict=True):
-        if name != other_name or tensor.shape != other_tensor.shape:
-            return False
-        if tensor.dtype != other_tensor.dtype:
-            return False
-        if bool((tensor == 0).all()) != bool((other_tensor == 0).all()):
-            return False
-        if tensor.numel() >= _MANY:
-            spread, other_spread = float(tensor.std()), float(other_tensor.std())
-            if not abs(spread - other_spread) <= _SPREAD_ROOM * max(spread, other_spread):
-                return False  # true for NaN too
-    return True
-
-
-def _is_named_tensor(pair: Any) -> bool:
-    import torch
-
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        return False
-    return isinstance(pair[0], str) and isinstance(pair[1], torch.Tensor)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grader.diagnosis.relations import Pair, is_telling, relation_of
-from grader.diagnosis.replay import Step, arrays, equal, room, wide
+from grader.diagnosis.replay import PARAMETERS, Step, arrays, equal, room, wide
+from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.run.worker.wire import Unpacker
-from grader.types.report import Diagnosis, Kind, Way
+from grader.types.report import Diagnosis, Way
 from grader.types.text import listed
 
 _MOST_VALUES = 1 << 16  # numbers of one answer; a larger one is not examined
@@ -35,30 +36,34 @@ def symptom_of(
     before the kit's.
     """
     seen = [_Seen(fact, steps, solution) for fact, steps in cases]
+    starts = [each.start for each in seen]
+    if starts and None not in starts:
+        found = start_symptom([start for start in starts if start])
+        return found and Diagnosis(f"symptom:{found[0]}", found[1])
     if not seen or not all(each.is_comparable for each in seen):
         return None
     for symptom in own:
         if all(each.has(symptom) for each in seen):
-            return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint, Kind.SYMPTOM)
+            return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint)
     sayings = [each.beside_the_numbers() for each in seen]
     ids = {each and each[0] for each in sayings}
     if sayings[0] is not None and len(ids) == 1:
         texts = {each[1] for each in sayings if each}
         text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
-        return Diagnosis(f"symptom:{sayings[0][0]}", text, kind=Kind.SYMPTOM)
+        return Diagnosis(f"symptom:{sayings[0][0]}", text)
     pairs = [each.pair() for each in seen]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(pairs):
         return None
     relation = relation_of(known)
     if relation is not None:
-        return Diagnosis(f"symptom:{relation.id}", relation.text, kind=Kind.SYMPTOM)
-    alone = {each.only_wrong() for each in seen}
-    found = alone.pop()
-    if found is None or alone:
+        return Diagnosis(f"symptom:{relation.id}", relation.text)
+    only = {each.only_wrong() for each in seen}
+    alone = only.pop()
+    if alone is None or only:
         return None
-    place, text = found
-    return Diagnosis(f"symptom:only-wrong:{place}", text, kind=Kind.SYMPTOM)
+    place, text = alone
+    return Diagnosis(f"symptom:only-wrong:{place}", text)
 
 
 class _Seen:
@@ -77,10 +82,20 @@ class _Seen:
             self._step = steps[-1]
 
     @property
-    def is_comparable(self) -> bool:
-        """Whether both sides returned an answer that is not freshly drawn."""
+    def start(self) -> tuple[Any, Any] | None:
+        """The parameters of both sides, if they are freshly drawn or of other names."""
         step = self._step
-        if step is None or step.fresh:
+        if step is None or step.learner.error is not None or step.solution.error is not None:
+            return None
+        both = step.learner.value, step.solution.value
+        method = (step.exchange.request.header.get("target") or {}).get("method")
+        return both if step.fresh or (method in PARAMETERS and other_names(*both)) else None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both sides returned an answer of an entry point that is not freshly drawn."""
+        step = self._step
+        if step is None or step.fresh or step.entry is None:
             return False
         return step.learner.error is None and step.solution.error is None
 
@@ -189,8 +204,7 @@ class _Seen:
             return None
         place = is_right.index(False)
         kind = "results" if "args" in step.exchange.request.header else "gradients"
-        rest = "the other one is right" if len(want) == 2 else "the others are right"
-        return place, f"Of the {len(want)} {kind} only the {_ordinal(place)} is wrong; {rest}."
+        return place, f"Only the {_ordinal(place)} of the {len(want)} {kind} is wrong."
 
     def _room(self, array: Any) -> tuple[float, float]:
         relative, absolute = room(array)

@@ -16,6 +16,14 @@ from grader.run.plain import plain_words
 from grader.types.text import safe
 
 _MESSAGE_CAP = 2000
+# Exceptions that end a program, which say nothing themselves.
+_OF_ENDS = {
+    "SystemExit": "your code called sys.exit() or quit(); return a value instead",
+    "BdbQuit": (
+        "graded code has no terminal for a debugger; remove breakpoint(), or run the lines that "
+        "`grade repro` prints"
+    ),
+}
 _MIXED_IN = (
     *(ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError, NameError),
     *(AssertionError, NotImplementedError, ZeroDivisionError, ArithmeticError, LookupError),
@@ -93,8 +101,7 @@ def told(error: dict[str, Any]) -> str:
     """An exception of the learner's code in words: the error, then the learner's own frames."""
     name = safe(str(error.get("type", "Exception"))[:100])
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
-    if name == "SystemExit":
-        message = "your code called sys.exit() or quit(); return a value instead"
+    message = _OF_ENDS.get(name, message)
     first = f"{name}: {message}" if message else name
     plain = plain_words(message, str(_last_frame(error).get("text", "")))
     return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)

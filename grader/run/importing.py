@@ -103,6 +103,6 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     if name in others:
         return f"{name} in {where} is neither a function nor a class"
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
-    hint = f"; did you mean {safe(close[0])}?" if close else ""
+    hint = f"; it defines {safe(close[0])}: rename it" if close else ""
     fails = f"\n  And a cell of it fails: {told(cells[0])}" if cells else ""
     return f"{where} does not define {name}{hint}{fails}"

@@ -140,7 +140,7 @@ def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any,
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
     for other in others:
         other.close()
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, ConnectionError):
         while True:
             job = connection.recv()
             try:

@@ -22,6 +22,8 @@ def plain_words(message: str, code: str = "") -> str:
         found = re.search(pattern, message)
         if found is not None:
             text = words(*found.groups())
+            if words is _none and _BIAS.search(code):
+                text = "this value is None, as is the bias of a layer made with bias=False"
             if words in (_products, _product, _meeting) and _TURNED.search(code):
                 text += "; .T reverses all axes of a tensor, not only the last two"
             return text
@@ -29,6 +31,7 @@ def plain_words(message: str, code: str = "") -> str:
 
 
 _TURNED = re.compile(r"\w\.T\b")
+_BIAS = re.compile(r"\w\.bias\b")
 
 
 def _product(first: str, second: str) -> str:
@@ -75,7 +78,7 @@ def _not_a_tensor(function: str, kind: str) -> str:
 
 
 def _none(*_: str) -> str:
-    return "this value is None: a function without a return gives None"
+    return "this value is None, as a function without a return gives"
 
 
 def _pair(function: str) -> str:
@@ -114,6 +117,10 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (r"^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$", _not_a_tensor),
     (r"torch\.return_types\.(\w+)", _pair),
+    (
+        r"before Module\.__init__\(\) call",
+        lambda: "call super().__init__() first: an nn.Module must be set up before it gets layers",
+    ),
     (r"'NoneType'", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),

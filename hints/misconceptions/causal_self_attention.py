@@ -138,8 +138,8 @@ def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
 @misconception(
     "csa_not_cut",
     replaces="CausalSelfAttention",
-    says="Your mask has context_size rows and columns whatever the text's length, so it fits only "
-    "the longest texts. Use its first T rows and columns.",
+    says="Your mask keeps context_size rows or columns whatever the text's length, so it fits only "
+    "the longest texts. Use its first T rows and its first T columns.",
     hint=3,
 )
 class NotCut(_Base):
@@ -337,7 +337,7 @@ class Unused(_Base):
 @misconception(
     "csa_multiplied",
     replaces="CausalSelfAttention",
-    says="You multiply scores and mask, so blocked scores become 0, and exp(0) is 1. "
+    says="Your blocked scores become 0, as if you multiplied scores and mask, and exp(0) is 1. "
     "Blocked scores have to become -inf.",
     hint=5,
 )
@@ -386,8 +386,8 @@ class QkvBiasDefault(_Base):
 @misconception(
     "csa_qkv_bias_for_all",
     replaces="CausalSelfAttention",
-    says="Your w_o follows qkv_bias. That is about queries, keys and values; "
-    "w_o always has a bias.",
+    says="With qkv_bias=False your w_o has no bias. That argument is about queries, keys and "
+    "values; w_o always has a bias.",
     hint=1,
 )
 class QkvBiasForAll(_Base):
@@ -613,3 +613,54 @@ class InputInPlace(_Base):
         q = self.split(self.w_q(x)) * math.sqrt(self.d_k)
         weights = self.weights(self.hide(self.scores(q, k)))
         return self.out((weights @ v).transpose(1, 2).flatten(2))
+
+
+@misconception(
+    "csa_dropout_default",
+    replaces="CausalSelfAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_size: int,
+        num_heads: int,
+        dropout: float = 0.1,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__(d_in, d_out, context_size, num_heads, dropout, qkv_bias)
+
+
+@misconception(
+    "csa_random_biases",
+    replaces="CausalSelfAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+)
+class RandomBiases(_Base):
+    def initialise(self) -> None:
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "csa_w_o_without_bias",
+    replaces="CausalSelfAttention",
+    says="Your w_o has no bias. It always has one; only those of w_q, w_k and w_v depend on "
+    "qkv_bias.",
+)
+class OutputWithoutBias(_Base):
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        super().make_layers(d_in, d_out, qkv_bias)
+        self.w_o = nn.Linear(d_out, d_out, bias=False)
+
+
+@misconception(
+    "csa_qkv_bias_never",
+    replaces="CausalSelfAttention",
+    says="Your w_q, w_k and w_v never have a bias. Pass qkv_bias on to each of the three.",
+)
+class QkvBiasNever(_Base):
+    def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
+        super().make_layers(d_in, d_out, False)

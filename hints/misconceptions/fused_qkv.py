@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, symptom, values
 
 
 class _Base(nn.Module):
@@ -46,7 +48,7 @@ class _Base(nn.Module):
         blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
         weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1)
         weights = self.drop(weights.masked_fill(blocked, 0.0))
-        return self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights
+        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
 
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = packed.chunk(3, dim=-1)
@@ -60,6 +62,36 @@ class _Base(nn.Module):
 
     def drop(self, weights: Tensor) -> Tensor:
         return self.dropout(weights)
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined)
+
+
+@values(of="FusedMultiHeadAttention")
+def way(module: Any, x: Tensor, mask: Tensor | None = None) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout."""
+    B, T, D = x.shape
+    packed = module.w_qkv(x)
+    yield Value("the packed projection", packed, "B T 3*D")
+    q, k, v = packed.reshape(B, T, 3, module.num_heads, -1).permute(2, 0, 3, 1, 4)
+    yield (
+        Value("the query's heads", q, "B H T d_k"),
+        Value("the key's heads", k, "B H T d_k"),
+        Value("the value's heads", v, "B H T d_k"),
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    yield Value("the scaled scores", scores, "B H T T")
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+        yield Value("the masked scores", scores, "B H T T")
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    yield Value("the weights", weights, "B H T T")
+    context = weights @ v
+    yield Value("each head's context", context, "B H T d_k")
+    joined = context.transpose(1, 2).reshape(B, T, D)
+    yield Value("the joined heads", joined, "B T D")
+    yield Value("the output", module.w_o(joined), "B T D")
 
 
 # The module
@@ -198,6 +230,69 @@ class NoDropout(_Base):
         return weights
 
 
+# Dropout, biases and starts
+
+
+@misconception(
+    "fused_dropout_always",
+    replaces="FusedMultiHeadAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+)
+class DropoutAlways(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, self.dropout.p)
+
+
+@misconception(
+    "fused_dropout_on_output",
+    replaces="FusedMultiHeadAttention",
+    says="You drop parts of the output. Dropout acts on the attention weights, before they "
+    "meet the values.",
+)
+class DropoutOnOutput(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "fused_dropout_twice",
+    replaces="FusedMultiHeadAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
+    "enough here.",
+)
+class DropoutTwice(_Base):
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "fused_dropout_default",
+    replaces="FusedMultiHeadAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+
+
+@misconception(
+    "fused_bias_always",
+    replaces="FusedMultiHeadAttention",
+    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
+)
+class BiasAlways(_Base):
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, True)
+
+
 # fuse
 
 
@@ -320,3 +415,16 @@ def fuse_one_head(mha: Any, num_heads: int) -> nn.Module:
 def fuse_switches_mode(mha: Any, num_heads: int) -> nn.Module:
     mha.eval()
     return _fused(mha, num_heads)
+
+
+@symptom(
+    "fuse_output_alone",
+    of="fuse",
+    says="The attention weights of the fused module are right, and its output is not. The output "
+    "also depends on the last third of w_qkv, for the values, and on w_o.",
+    hint=6,
+)
+def fuse_output_alone(got: tuple[Tensor, Tensor], expected: tuple[Tensor, Tensor]) -> bool:
+    off = got[0] - expected[0]
+    is_bias = torch.allclose(off, off[:1, :1].expand_as(off), 1e-3, 1e-5)  # which the kit says
+    return torch.allclose(got[1], expected[1], 1e-3, 1e-5) and not is_bias

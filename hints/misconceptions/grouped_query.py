@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
@@ -64,7 +65,7 @@ class _Base(nn.Module):
         if mask is not None:
             scores = scores.masked_fill(self.allowed(mask) == 0, float("-inf"))
         weights = self.drop(self.weights(scores))  # (B, H, Tq, Tk)
-        return self.result(self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights)
+        return self.result(self.out((weights @ v).transpose(1, 2).flatten(2)), weights)
 
     def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         k, v = self.w_k(key), self.w_v(value)
@@ -92,6 +93,9 @@ class _Base(nn.Module):
 
     def drop(self, weights: Tensor) -> Tensor:
         return self.dropout(weights)
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined)
 
     def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         return output, weights
@@ -463,3 +467,79 @@ class WeightsFiveAxes(_Base):
 class MaskInPlace(_Base):
     def allowed(self, mask: Tensor) -> Tensor:
         return mask.eq_(0) == 0
+
+
+# Dropout, biases and starts
+
+
+@misconception(
+    "gqa_dropout_never",
+    replaces="GroupedQueryAttention",
+    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+)
+class DropoutNever(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+@misconception(
+    "gqa_dropout_always",
+    replaces="GroupedQueryAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+)
+class DropoutAlways(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, self.dropout.p)
+
+
+@misconception(
+    "gqa_dropout_on_output",
+    replaces="GroupedQueryAttention",
+    says="You drop parts of the output. Dropout acts on the attention weights, before they "
+    "meet the values.",
+)
+class DropoutOnOutput(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "gqa_dropout_twice",
+    replaces="GroupedQueryAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
+    "enough here.",
+)
+class DropoutTwice(_Base):
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "gqa_dropout_default",
+    replaces="GroupedQueryAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        num_kv_heads: int,
+        dropout: float = 0.1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(d_model, num_heads, num_kv_heads, dropout, bias)
+
+
+@misconception(
+    "gqa_random_biases",
+    replaces="GroupedQueryAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+)
+class RandomBiases(_Base):
+    def initialise(self, layer: nn.Linear, d_model: int) -> None:
+        nn.init.xavier_uniform_(layer.weight)

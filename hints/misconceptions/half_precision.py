@@ -115,6 +115,31 @@ def half_only_float16(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 
 
 @misconception(
+    "half_only_bfloat16",
+    replaces="stable_attention",
+    says="You convert bfloat16 and leave float16 as it is. Its largest number is 65504, so "
+    "products of large queries and keys are inf.",
+    hint=1,
+)
+def half_only_bfloat16(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = (x.float() if x.dtype == torch.bfloat16 else x for x in (q, k, v))
+    return (_softmax(_blocked(_scores(a, b), mask)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_float64_lost",
+    replaces="stable_attention",
+    says="For float64 inputs your result is float32. Return the dtype of the inputs, whichever it "
+    "is.",
+    hint=4,
+)
+def half_float64_lost(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = (x.float() for x in (q, k, v))
+    result = _softmax(_blocked(_scores(a, b), mask)) @ c
+    return result if v.dtype == torch.float64 else result.to(v.dtype)
+
+
+@misconception(
     "half_float32_out",
     replaces="stable_attention",
     says="Your result is float32. The layer after it has weights in half precision and would "

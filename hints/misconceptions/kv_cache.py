@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
 
 
 class _Base(nn.Module):
@@ -67,6 +68,48 @@ class _Base(nn.Module):
 
     def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
         return output, (k, v)
+
+
+@values(of="CachedSelfAttention")
+def way(module: Any, x: Tensor, cache: Any = None) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output."""
+    B, N, D = x.shape
+    H = module.num_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, N, H, D // H).transpose(1, 2)  # (B, H, N, d_k)
+
+    q, k, v = module.w_q(x), module.w_k(x), module.w_v(x)
+    yield (
+        Value("the projected queries", q, "B N D"),
+        Value("the projected keys", k, "B N D"),
+        Value("the projected values", v, "B N D"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the queries' heads", q, "B H N d_k"),
+        Value("the keys' heads", k, "B H N d_k"),
+        Value("the values' heads", v, "B H N d_k"),
+    )
+    if cache is not None:
+        k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+        yield (
+            Value("the keys of old and new tokens", k, "B H T d_k"),
+            Value("the values of old and new tokens", v, "B H T d_k"),
+        )
+    T = k.shape[2]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
+    yield Value("the scaled scores", scores, "B H N T")
+    later = torch.ones(N, T, dtype=torch.bool, device=x.device).triu(T - N + 1)
+    scores = scores.masked_fill(later, float("-inf"))
+    yield Value("the masked scores", scores, "B H N T")
+    weights = torch.softmax(scores, dim=-1)
+    yield Value("the weights", weights, "B H N T")
+    context = weights @ v
+    yield Value("each head's context", context, "B H N d_k")
+    joined = context.transpose(1, 2).reshape(B, N, D)
+    yield Value("the joined heads", joined, "B N D")
+    yield Value("the output", module.w_o(joined), "B N D")
 
 
 # Who sees whom
@@ -444,3 +487,24 @@ class DefaultInit(_Base):
 class Dropout(_Base):
     def hide(self, scores: Tensor, cache: Any) -> Tensor:
         return F.dropout(super().hide(scores, cache), 0.1, self.training)
+
+
+@misconception(
+    "kv_random_biases",
+    replaces="CachedSelfAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+)
+class RandomBiases(_Base):
+    def initialise(self) -> None:
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "kv_bias_always",
+    replaces="CachedSelfAttention",
+    says="Your layers have a bias even with bias=False. Pass the argument on to each of the four.",
+)
+class BiasAlways(_Base):
+    def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
+        super().__init__(d_model, num_heads)

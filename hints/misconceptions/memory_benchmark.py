@@ -112,8 +112,8 @@ def memory_sum(
 @misconception(
     "memory_at_the_end",
     replaces="peak_bytes",
-    says="You look when the call is over. By then the big tensors are gone; the peak lies "
-    "somewhere in the middle.",
+    says="You count what is there before the call or after it. The big tensors are there only in "
+    "between: the peak lies somewhere in the middle.",
     hint=3,
 )
 def memory_at_the_end(

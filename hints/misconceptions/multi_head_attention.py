@@ -146,8 +146,8 @@ def way(
 @misconception(
     "mha_no_value_error",
     replaces="MultiHeadAttention",
-    says="Your constructor accepts a d_model that the heads do not divide; the error only comes "
-    "later, with a message about shapes. Check it at the start and raise a ValueError.",
+    says="Your constructor accepts a d_model that the heads do not divide, so an error comes late, "
+    "if at all. Check it at the start and raise a ValueError.",
     hint=3,
 )
 class NoValueError(_Base):
@@ -713,8 +713,8 @@ class NoScale(_Base):
 @misconception(
     "mha_scale_by_d_k",
     replaces="MultiHeadAttention",
-    says="You divide the scores by d_k, which is too much. "
-    "Their standard deviation grows with its square root.",
+    says="Your scores are divided by d_k, perhaps by its root twice: that is too much. "
+    "Their standard deviation grows with the root of d_k.",
     hint=5,
 )
 class ScaleByDK(_Base):
@@ -1095,7 +1095,7 @@ class DropoutOnHeads(_Base):
 @misconception(
     "mha_dropout_always",
     replaces="MultiHeadAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    says="Your dropout is active after eval(). The function needs to be told whether the "
     "module is training; the layer nn.Dropout knows by itself.",
     hint=6,
 )
@@ -1107,7 +1107,8 @@ class DropoutAlways(_Base):
 @misconception(
     "mha_dropout_never",
     replaces="MultiHeadAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="In training none of your weights is dropped. Use the dropout rate there, on the "
+    "attention weights.",
     hint=6,
 )
 class DropoutNever(_Base):

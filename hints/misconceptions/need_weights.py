@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
 
 
 class _Base(nn.Module):
@@ -22,8 +23,7 @@ class _Base(nn.Module):
         self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+        self.check(d_model, num_heads)
         self.num_heads, self.d_k = num_heads, d_model // num_heads
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_model, d_model, bias=bias)
@@ -31,9 +31,16 @@ class _Base(nn.Module):
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
         for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.xavier_uniform_(layer.weight)
-            if bias:
-                nn.init.zeros_(layer.bias)
+            self.initialise(layer)
+
+    def check(self, d_model: int, num_heads: int) -> None:
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+
+    def initialise(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
 
     def forward(
         self,
@@ -49,7 +56,7 @@ class _Base(nn.Module):
             self.split(self.w_v(value)),
         )
         context, weights = self.attend(q, k, v, mask, need_weights)
-        return self.result(self.w_o(context.transpose(1, 2).flatten(2)), weights, need_weights)
+        return self.result(self.out(context.transpose(1, 2).flatten(2)), weights, need_weights)
 
     def split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, self.d_k)).transpose(1, 2)
@@ -62,11 +69,66 @@ class _Base(nn.Module):
             scores = scores.masked_fill(mask == 0, float("-inf"))
         blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
         weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1)
-        weights = self.dropout(weights.masked_fill(blocked, 0.0))
+        weights = self.drop(weights.masked_fill(blocked, 0.0))
         return weights @ v, weights
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(weights)
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined)
 
     def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights if need_weights else None
+
+
+@values(of="OptionalWeightsAttention")
+def way(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    need_weights: bool = True,
+) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout.
+
+    Without need_weights a shorter way makes neither scores nor weights.
+    """
+    B, Tq, D = query.shape
+    H = module.num_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, -1, H, D // H).transpose(1, 2)  # (B, H, T, d_k)
+
+    q, k, v = module.w_q(query), module.w_k(key), module.w_v(value)
+    yield (
+        Value("the projected query", q, "B Tq D"),
+        Value("the projected key", k, "B Tk D"),
+        Value("the projected value", v, "B Tk D"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the query's heads", q, "B H Tq d_k"),
+        Value("the key's heads", k, "B H Tk d_k"),
+        Value("the value's heads", v, "B H Tk d_k"),
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
+    if need_weights:
+        yield Value("the scaled scores", scores, "B H Tq Tk")
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    if mask is not None and need_weights:
+        yield Value("the masked scores", scores, "B H Tq Tk")
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    if need_weights:
+        yield Value("the weights", weights, "B H Tq Tk")
+    context = weights @ v
+    yield Value("each head's context", context, "B H Tq d_k")
+    joined = context.transpose(1, 2).reshape(B, Tq, D)
+    yield Value("the joined heads", joined, "B Tq D")
+    yield Value("the output", module.w_o(joined), "B Tq D")
 
 
 # What comes back
@@ -122,8 +184,8 @@ class EmptyTensor(_Base):
 @misconception(
     "need_detached",
     replaces="OptionalWeightsAttention",
-    says="You detach the weights before you return them, so no loss can be put on them. "
-    "Return them as they are.",
+    says="No gradient flows through the weights that you return, so no loss can be put on them. "
+    "Return them as they are, not detached and not computed again.",
     hint=4,
 )
 class Detached(_Base):
@@ -275,3 +337,108 @@ class MaskInPlace(_Base):
     ) -> tuple[Tensor, Tensor]:
         allowed = None if mask is None else mask.eq_(0) == 0
         return super().attend(q, k, v, allowed, need_weights)
+
+
+# Dropout, biases and starts
+
+
+@misconception(
+    "need_dropout_never",
+    replaces="OptionalWeightsAttention",
+    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+)
+class DropoutNever(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+@misconception(
+    "need_dropout_always",
+    replaces="OptionalWeightsAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+)
+class DropoutAlways(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, self.dropout.p)
+
+
+@misconception(
+    "need_dropout_on_output",
+    replaces="OptionalWeightsAttention",
+    says="You drop parts of the output. Dropout acts on the attention weights, before they "
+    "meet the values.",
+)
+class DropoutOnOutput(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "need_dropout_twice",
+    replaces="OptionalWeightsAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
+    "enough here.",
+)
+class DropoutTwice(_Base):
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "need_dropout_default",
+    replaces="OptionalWeightsAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+
+
+@misconception(
+    "need_bias_always",
+    replaces="OptionalWeightsAttention",
+    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
+)
+class BiasAlways(_Base):
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, True)
+
+
+@misconception(
+    "need_random_biases",
+    replaces="OptionalWeightsAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+)
+class RandomBiases(_Base):
+    def initialise(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "need_default_start",
+    replaces="OptionalWeightsAttention",
+    says="You leave the starting values to nn.Linear. The weights start with Xavier values and "
+    "the biases with 0.",
+)
+class DefaultStart(_Base):
+    def initialise(self, layer: nn.Linear) -> None:
+        pass
+
+
+@misconception(
+    "need_no_value_error",
+    replaces="OptionalWeightsAttention",
+    says="Your constructor accepts a d_model that the heads do not divide. Check it at the "
+    "start and raise a ValueError.",
+)
+class NoValueError(_Base):
+    def check(self, d_model: int, num_heads: int) -> None:
+        pass

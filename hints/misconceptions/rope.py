@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
 
 
 def _speeds(d_k: int, base: float) -> Tensor:
@@ -35,6 +38,52 @@ def _turn(x: Tensor, angles: Tensor) -> Tensor:
 
 def _interleaved(a: Tensor, b: Tensor) -> Tensor:
     return torch.stack((a, b), dim=-1).flatten(-2)
+
+
+@values(of="RotaryMultiHeadAttention")
+def way(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout."""
+    B, Tq, D = query.shape
+    H = module.num_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, -1, H, D // H).transpose(1, 2)  # (B, H, T, d_k)
+
+    def turned(x: Tensor) -> Tensor:
+        return _turn(x, _angles(x.shape[2], D // H, module.base))
+
+    q, k, v = module.w_q(query), module.w_k(key), module.w_v(value)
+    yield (
+        Value("the projected query", q, "B Tq D"),
+        Value("the projected key", k, "B Tk D"),
+        Value("the projected value", v, "B Tk D"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the query's heads", q, "B H Tq d_k"),
+        Value("the key's heads", k, "B H Tk d_k"),
+        Value("the value's heads", v, "B H Tk d_k"),
+    )
+    q, k = turned(q), turned(k)
+    yield (
+        Value("the turned query", q, "B H Tq d_k"),
+        Value("the turned key", k, "B H Tk d_k"),
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
+    yield Value("the scaled scores", scores, "B H Tq Tk")
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+        yield Value("the masked scores", scores, "B H Tq Tk")
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    yield Value("the weights", weights, "B H Tq Tk")
+    context = weights @ v
+    yield Value("each head's context", context, "B H Tq d_k")
+    joined = context.transpose(1, 2).reshape(B, Tq, D)
+    yield Value("the joined heads", joined, "B Tq D")
+    yield Value("the output", module.w_o(joined), "B Tq D")
 
 
 # The angles
@@ -308,8 +357,14 @@ class _Base(nn.Module):
         scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
         if mask is not None:
             scores = scores.masked_fill(mask == 0, float("-inf"))
-        weights = self.dropout(self.weights(scores))
-        return self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights
+        weights = self.drop(self.weights(scores))
+        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return self.dropout(weights)
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined)
 
     def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = (
@@ -336,8 +391,8 @@ class _Base(nn.Module):
 @misconception(
     "rope_nothing_turned",
     replaces="RotaryMultiHeadAttention",
-    says="Your module turns nothing: it is the one of stage 6, and still sees a set of tokens "
-    "without an order.",
+    says="Your results are those of stage 6: positions have no effect, and your module still sees "
+    "a set of tokens without an order. Turn each query and key by its token's position.",
     hint=6,
 )
 class NothingTurned(_Base):
@@ -489,3 +544,96 @@ class BlockedNan(_Base):
 class DefaultStart(_Base):
     def initialise(self, layer: nn.Linear) -> None:
         pass
+
+
+# Dropout, biases and starts
+
+
+@misconception(
+    "rope_dropout_never",
+    replaces="RotaryMultiHeadAttention",
+    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+)
+class DropoutNever(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+@misconception(
+    "rope_dropout_always",
+    replaces="RotaryMultiHeadAttention",
+    says="Your dropout is active even after eval(). The function needs to be told whether the "
+    "module is training; the layer nn.Dropout knows by itself.",
+)
+class DropoutAlways(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, self.dropout.p)
+
+
+@misconception(
+    "rope_dropout_on_output",
+    replaces="RotaryMultiHeadAttention",
+    says="You drop parts of the output. Dropout acts on the attention weights, before they "
+    "meet the values.",
+)
+class DropoutOnOutput(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "rope_dropout_twice",
+    replaces="RotaryMultiHeadAttention",
+    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
+    "enough here.",
+)
+class DropoutTwice(_Base):
+    def out(self, joined: Tensor) -> Tensor:
+        return self.dropout(self.w_o(joined))
+
+
+@misconception(
+    "rope_dropout_default",
+    replaces="RotaryMultiHeadAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+)
+class DropoutDefault(_Base):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.1,
+        bias: bool = True,
+        base: float = 10000.0,
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias, base)
+
+
+@misconception(
+    "rope_bias_always",
+    replaces="RotaryMultiHeadAttention",
+    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
+)
+class BiasAlways(_Base):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        base: float = 10000.0,
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, True, base)
+
+
+@misconception(
+    "rope_random_biases",
+    replaces="RotaryMultiHeadAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+)
+class RandomBiases(_Base):
+    def initialise(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)

@@ -82,13 +82,24 @@ def scores_root_of_heads(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_power_precedence",
     replaces="scaled_scores",
-    says="In Python ** binds before /, so d_k**1/2 is half of d_k and not its root. "
+    says="In Python `**` binds before `/`, so `d_k**1/2` is half of d_k and not its root. "
     "Write the exponent as one number, or use a square root function.",
     hint=4,
 )
 def scores_power_precedence(q: Tensor, k: Tensor) -> Tensor:
     scale = q.shape[-1] ** 1 / 2
     return q @ k.transpose(-2, -1) / scale
+
+
+@misconception(
+    "scores_power_precedence_inline",
+    replaces="scaled_scores",
+    says="You divide by d_k and then by 2: `**` binds before `/` in Python, so that is what "
+    "`/ d_k**1/2` does. Write the exponent as one number, or use a square root function.",
+    hint=4,
+)
+def scores_power_precedence_inline(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / q.shape[-1] ** 1 / 2
 
 
 @misconception(

@@ -114,6 +114,17 @@ def softmax_blocked_equal(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_blocked_finite",
+    replaces="attention_weights",
+    says="A fully blocked row shares its weight out equally: so it is where the same finite number "
+    "stands in place of each -inf. Nothing is allowed there: all its weights are 0.",
+    hint=3,
+)
+def softmax_blocked_finite(scores: Tensor) -> Tensor:
+    return torch.softmax(scores.masked_fill(_blocked_rows(scores), 0.0), dim=-1)
+
+
+@misconception(
     "softmax_any_blocked",
     replaces="attention_weights",
     says="You zero every row in which any key is blocked. Only a row in which all keys are blocked "

@@ -6,13 +6,57 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception, values
+
+
+@values(of="ValidLensAttention")
+def way(
+    module: Any, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+) -> Iterator[Value | tuple[Value, ...]]:
+    """The values on the way to the output; weights are those before dropout.
+
+    B and H are two axes here, because a right answer may also keep them apart.
+    """
+    B, H = len(queries), module.num_heads
+
+    def heads(x: Tensor) -> Tensor:
+        return x.reshape(B, x.shape[1], H, -1).transpose(1, 2)  # (B, H, T, d_k)
+
+    q, k, v = module.w_q(queries), module.w_k(keys), module.w_v(values)
+    yield (
+        Value("the projected queries", q, "B Tq num_hiddens"),
+        Value("the projected keys", k, "B Tk num_hiddens"),
+        Value("the projected values", v, "B Tk num_hiddens"),
+    )
+    q, k, v = heads(q), heads(k), heads(v)
+    yield (
+        Value("the queries' heads", q, "B H Tq d_k"),
+        Value("the keys' heads", k, "B H Tk d_k"),
+        Value("the values' heads", v, "B H Tk d_k"),
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    yield Value("the scaled scores", scores, "B H Tq Tk")
+    if valid_lens is not None:
+        lens = valid_lens.reshape(B, 1, -1, 1)  # (B, 1, 1 or Tq, 1)
+        valid = torch.arange(k.shape[2], device=k.device) < lens
+        scores = scores.masked_fill(~valid, float("-inf"))
+        yield Value("the masked scores", scores, "B H Tq Tk")
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    yield Value("the weights", weights, "B H Tq Tk")
+    context = weights @ v
+    yield Value("each head's context", context, "B H Tq d_k")
+    joined = context.transpose(1, 2).flatten(2)
+    yield Value("the joined heads", joined, "B Tq num_hiddens")
+    yield Value("the output", module.w_o(joined), "B Tq num_hiddens")
+
 
 # The heads in the batch
 

@@ -99,6 +99,19 @@ class UniformStart:
 
 
 @misconception(
+    "tests_assert_nothing",
+    replaces="make_attention",
+    says="Your tests pass for every module that raises no error: what they assert about its "
+    "results, if anything, cannot fail. Make each test fail once on purpose.",
+    hint=1,
+)
+class AssertNothing:
+    def test_call(self, make_attention: Make) -> None:
+        x = some(2, 5, 12)
+        make_attention(12, 3)(x, x, x)
+
+
+@misconception(
     "tests_shapes_alone",
     replaces="make_attention",
     says="You look at shapes alone. A module that mixes up everything inside can still give the "

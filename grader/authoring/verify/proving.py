@@ -29,9 +29,9 @@ from grader.authoring.verify.solution_runs import (
 from grader.authoring.verify.todos import stage_todos
 from grader.learning.hints.ladder import read_hints
 from grader.learning.pictures.examples import read_trace
-from grader.misconceptions import Misconception
+from grader.misconceptions import Known, Misconception, Way
 from grader.read.faults import fault_of, undefined
-from grader.read.misconceptions import other_call, read_misconceptions
+from grader.read.misconceptions import other_call, read_known
 from grader.read.stubs import read_stub
 from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.run.workers import Interpreter
@@ -147,16 +147,18 @@ class StageProving:
                 f"{place}: {worth}, but course.toml says {stage.points:g}: change one"
             )
         draft.problems += self._record_problems()
-        known = self._known_misconceptions()
+        known = self._known()
+        mistakes = known.misconceptions
         answers = accepted_files(stage)
-        self._total = len(self._seeds) + len(self._few) + len(known) + len(answers) + 1
+        self._total = len(self._seeds) + len(self._few) + len(mistakes) + len(answers) + 1
         self._checks.forget()
         try:
             with at_hand(self._files, stage) as solution:
                 self._run_solution(solution, self._few)
                 self._in_the_worker()
-                self._misconceptions(known, solution)
+                self._misconceptions(mistakes, solution)
                 self._constants(solution)
+                self._ways(known.ways, solution)
             for file in answers:
                 self._accepted(file)
             self._checks.forget()
@@ -180,27 +182,29 @@ class StageProving:
         checks = [check.id.partition(".")[2] for check in self._checks.planned[self._stage.slug]]
         return list(no_checks(records, checks))
 
-    def _known_misconceptions(self) -> Sequence[Misconception]:
-        """The misconceptions in the stage's file; reports a fault of the file."""
+    def _known(self) -> Known:
+        """What the stage's file of misconceptions holds; reports a fault of the file."""
         from grader.run.stopping import Stopped, stopped_after
 
         file = self._stage.misconceptions_file
         try:
             with stopped_after(self._course.limits.load_seconds):
-                known = read_misconceptions(self._stage)
+                known = read_known(self._stage)
         except CourseError as error:
             self._draft.problems.append(str(error))
-            return ()
+            return Known()
         except Stopped as error:
             fault = fault_of(error, {str(file): self._stage.place(file)})
             self._draft.problems.append(fault)
-            return ()
+            return Known()
         try:
             rungs = len(read_hints(self._stage).rungs)
         except CourseError:  # reported already
             return known
         place = self._stage.place(file)
-        pointing = [(place, f"the misconception {one.id}", one.hint) for one in known]
+        pointing = [
+            (place, f"the misconception {one.id}", one.hint) for one in known.misconceptions
+        ]
         place = self._stage.place(self._stage.check_file)
         checks = self._checks.planned[self._stage.slug]
         pointing += [(place, f"the check {check.id}", check.hint) for check in checks]
@@ -209,6 +213,16 @@ class StageProving:
                 said = f"{what} points to hint {hint}"
                 self._draft.problems.append(f"{place}: {said}, but there are only {rungs} hints")
         return known
+
+    def _ways(self, ways: Sequence[Way], solution: Find) -> None:
+        """Expect that the solution makes the values that the stage lists."""
+        if not ways:
+            return
+        from grader.authoring.verify.ways import way_problems  # imports torch
+
+        found = way_problems(ways, solution, lambda find: self._runs.local(find, self._seeds[0]))
+        place = self._stage.place(self._stage.misconceptions_file)
+        self._draft.problems += [f"{place}: {problem}" for problem in found]
 
     # --- right answers ---------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits import Edit
 from grader.diagnosis.repair.search import search
-from grader.types.report import Cause, CheckResult, Diagnosis, Kind, StageResult
+from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
 
@@ -89,7 +89,7 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
     passing = f"every {visible}check of this stage pass"
     if len(cause.checks) < len(failing):
         passing = f"{len(cause.checks)} of the {len(failing)} failing {visible}checks pass"
-    alone = Diagnosis("place", f"One small change makes {passing}:", kind=Kind.PLACE)
+    alone = Diagnosis("place:", f"One small change makes {passing}:")
 
     def told(check: CheckResult) -> CheckResult:
         if check not in cause.checks:

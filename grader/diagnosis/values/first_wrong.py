@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
-from grader.types.report import Diagnosis, Kind
+from grader.types.report import Diagnosis
 
 _LOOSE = 30  # times the room between equal numbers
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
@@ -75,8 +75,18 @@ def first_wrong(
     if any(_is_there(match(value.array, arrays, _loose(value))) for value in missing):
         return None
     if not reached:
-        none = f"None of the tensors that your {code} makes equals the first value on the way"
-        return _told(following[0].name, f"{none}: {_shown(following)}.") if missing else None
+        what = f"equals {_joined([value.shown for value in following], 'or')}"
+        said = f"None of the tensors that your {code} makes {what}: the answer begins with"
+        said += " these." if len(following) > 1 else " that."
+        return _told(following[0].name, said) if missing else None
+    # A value that is missing beside one that is there: the keys are right, say, the values not.
+    passed = [
+        value
+        for step in way[: max(last, 0)]
+        if any(_is_there(found.get(v.name)) for v in step)
+        for value in step
+        if value.name in found and not _is_there(match(value.array, arrays, _loose(value)))
+    ]
     turned = _turned(reached, found)
     if turned is None:
         said = f"Your {code} gets {_listed(reached)} right{_line(reached, found, made)}"
@@ -91,13 +101,14 @@ def first_wrong(
         return _told("the end", said)
     if missing:
         none = "None of its tensors equals what comes next"
-        return _told(missing[0].name, f"{said}. {none}: {_shown(missing)}.")
+        too = f" None equals {passed[0].shown} either." if passed else ""
+        return _told(missing[0].name, f"{said}. {none}: {_shown(missing)}.{too}")
     known = found[following[0].name]
     if known is None or len(following) > 1 or abs(known.factor - 1) < _NEAR:
         return None
-    times = f"What comes next has {known.factor:.3g} times the right numbers"
+    next_one = f"What comes next, {following[0].shown}, is {known.factor:.3g} times"
     where = _at(made[known.place].where)
-    return _told(following[0].name, f"{said}. {times}: {following[0].shown}{where}.")
+    return _told(following[0].name, f"{said}. {next_one} what it should be{where}.")
 
 
 def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:
@@ -136,7 +147,7 @@ def _turned(
 
 
 def _told(name: str, text: str) -> Diagnosis:
-    return Diagnosis(f"value:{re.sub(r'[^a-z0-9]+', '-', name.lower())}", text, kind=Kind.VALUE)
+    return Diagnosis(f"value:{re.sub(r'[^a-z0-9]+', '-', name.lower())}", text)
 
 
 def _line(reached: Sequence[Right], found: dict[str, Match | None], made: Sequence[Made]) -> str:
@@ -157,5 +168,5 @@ def _listed(values: Sequence[Right]) -> str:
     return _joined([value.name for value in values])
 
 
-def _joined(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _joined(names: Sequence[str], word: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -52,14 +52,19 @@ def is_telling(right: Any) -> bool:
 
 
 def match(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
-    """The best match of a right value: as it is, in pieces, in another order, or with a factor.
+    """The best match: as it is, in pieces, in another order, hidden in part, or with a factor.
 
     Of several the last one.
     """
     found = _as_it_is(right, made, tolerance)
     if found is not None and not found.order:
         return found
-    return _in_pieces(right, made, tolerance, 2) or found or _with_a_factor(right, made, tolerance)
+    return (
+        _in_pieces(right, made, tolerance, 2)
+        or found
+        or _hidden_in_part(right, made, tolerance)
+        or _with_a_factor(right, made, tolerance)
+    )
 
 
 def _as_it_is(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
@@ -93,12 +98,27 @@ def _in_pieces(right: Any, made: Sequence[Any], tolerance: Tolerance, depth: int
     return None
 
 
+def _hidden_in_part(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
+    """With very small numbers at some positions, as of scores that are scaled after the mask."""
+    if numpy.isneginf(right).any():
+        return None
+    for place, array in _of_size(right.size, made):
+        if array.shape[-2:] != right.shape[-2:]:
+            continue
+        array = array.reshape(right.shape)
+        seen = array > _HIDDEN
+        if not seen.all() and is_telling(right[seen]) and tolerance.holds(array[seen], right[seen]):
+            return Match(place)
+    return None
+
+
 def _with_a_factor(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
     finite = numpy.isfinite(right)
     top = numpy.abs(numpy.where(finite, right, 0.0)).argmax()
     for place, array in _of_size(right.size, made):
-        if array.shape != right.shape:
-            continue
+        if array.shape[-2:] != right.shape[-2:]:
+            continue  # the axes before them may be one
+        array = array.reshape(right.shape)
         factor = float(array.reshape(-1)[top] / right.reshape(-1)[top])
         if math.isfinite(factor) and factor > 0 and tolerance.holds(array, right * factor):
             return Match(place, factor=factor)

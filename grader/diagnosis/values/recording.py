@@ -23,12 +23,13 @@ from grader.run.worker.recording import LARGEST
 from grader.run.worker.wire import Frame, Unpacker, WireError
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
-from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult
+from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
 from grader.types.submission import Submission
 
 _CHECKS = 12  # that are run once more
 _MOST_MADE = 400  # tensors of one call that are looked at; the worker sends fewer
 _GIVE_PARAMETERS = ("load_state_dict", "named_parameters")
+Noted = list[list[Right]]  # the values of a call, step by step
 _COARSE = 1e-2  # relative room of a dtype: with more, different numbers look the same
 
 
@@ -121,8 +122,8 @@ class Recordings:
     def _compared(
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> Diagnosis | None:
-        noted: list[list[Right]] = []
-        by_name = {way.of: _noting(way, solution(way.of), noted) for way in ways}
+        noted: Noted = []
+        by_name = {way.of: noting(way, solution(way.of), noted) for way in ways}
         steps = against_solution(
             fact, lambda name: by_name[name] if name in by_name else solution(name), Replays()
         )
@@ -133,14 +134,12 @@ class Recordings:
                 return self._placed(noted, step, reply, fact.target.rpartition(".")[2])
         return None
 
-    def _placed(
-        self, noted: list[list[Right]], step: Step, reply: Frame, code: str
-    ) -> Diagnosis | None:
+    def _placed(self, noted: Noted, step: Step, reply: Frame, code: str) -> Diagnosis | None:
         right = [value for values in noted for value in values]
-        if any(v.tolerance.relative > _COARSE or v.array.size > LARGEST for v in right):
+        if not is_precise(right):
             return None
         answers = [wide(array) for array in arrays(step.solution.value)]
-        if not noted or not any(_is_answer(noted[-1], answer) for answer in answers):
+        if not noted or not any(is_answer(noted[-1], answer) for answer in answers):
             return None  # dropout, say: the way is not the one that the solution took
         return first_wrong(noted, list(self._made(reply)), code)
 
@@ -179,7 +178,7 @@ def _is_wrong(step: Step) -> bool:
     return not equal(step.learner.value, step.solution.value)
 
 
-def _noting(way: Way, own: Any, noted: list[list[Right]]) -> Any:
+def noting(way: Way, own: Any, noted: Noted) -> Any:
     """The solution's function or class, of whose last call the right values are `noted`."""
 
     def note(*args: Any, **kwargs: Any) -> None:
@@ -210,7 +209,13 @@ def _right(value: Value) -> Right:
     return Right(value.name, array, tuple(value.axes.split()), Tolerance(*room(value.tensor)))
 
 
-def _is_answer(values: Sequence[Right], answer: Any) -> bool:
+def is_precise(values: Sequence[Right]) -> bool:
+    """Whether values are small enough to be recorded, and their numbers precise enough."""
+    return all(v.tolerance.relative <= _COARSE and v.array.size <= LARGEST for v in values)
+
+
+def is_answer(values: Sequence[Right], answer: Any) -> bool:
+    """Whether an array of an answer is one of these values."""
     return any(
         value.array.shape == answer.shape and value.tolerance.holds(value.array, answer)
         for value in values
@@ -218,15 +223,18 @@ def _is_answer(values: Sequence[Right], answer: Any) -> bool:
 
 
 def with_first_wrong(stage: StageResult, found: dict[str, Diagnosis]) -> StageResult:
-    """The stage's verdict with the diagnosis of each check that had none."""
+    """The stage's verdict with the diagnosis of each check that had none, or behind its symptom."""
 
     def told(check: CheckResult) -> CheckResult:
-        return replace(check, diagnosis=check.diagnosis or found.get(check.id))
+        value, symptom = found.get(check.id), check.diagnosis
+        if value is None or symptom is None:
+            return replace(check, diagnosis=symptom or value)
+        return replace(check, diagnosis=replace(symptom, text=f"{symptom.text} {value.text}"))
 
     return replace(stage, checks=tuple(map(told, stage.checks)))
 
 
 def unexplained(stage: StageResult) -> list[str]:
-    """The ids of the failing checks without a diagnosis."""
+    """The ids of the failing checks without a diagnosis, or with a mere symptom."""
     failed = [check for check in stage.checks if check.outcome is Outcome.FAILED]
-    return [check.id for check in failed if check.diagnosis is None]
+    return [c.id for c in failed if c.diagnosis is None or c.diagnosis.kind is Kind.SYMPTOM]

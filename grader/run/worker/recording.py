@@ -22,6 +22,7 @@ def recorder(
     files. The line is one of the file that was called first; it is 0 if there is none.
     """
     import torch
+    from torch.nn.parameter import is_lazy
     from torch.overrides import TorchFunctionMode
 
     made: list[tuple[Any, str, int]] = []
@@ -35,7 +36,7 @@ def recorder(
                 note(each)
         if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return
-        if value.numel() > LARGEST or is_full:
+        if is_lazy(value) or value.numel() > LARGEST or is_full:
             return
         size += value.numel() * value.element_size()
         if len(made) == _TENSORS or size > _BYTES:

@@ -48,7 +48,8 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
         "fold is not defined: a cell of the notebook fails. SyntaxError: invalid syntax"
     )
     assert said_of_missing(cells=[mount], others=["fald"]).startswith(
-        "the notebook does not define fold; did you mean fald?\n  And a cell of it fails: Module"
+        "the notebook does not define fold; it defines fald: rename it\n"
+        "  And a cell of it fails: Module"
     )
     assert said_of_missing(cells=[]) == "the notebook does not define fold"
 

@@ -13,6 +13,13 @@ import torch
 from grader.run.plain import plain_words
 
 X = torch.ones(2, 3, 4, 5)
+
+
+class Early(torch.nn.Module):
+    def __init__(self) -> None:
+        pass
+
+
 NONE: Any = None
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
@@ -23,7 +30,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a shape with -1": (lambda: X.view(2, -1, 7), "has 120 numbers, and 14 does not divide"),
     "view after transpose": (lambda: X.transpose(1, 2).view(2, 60), "not the order in memory"),
     "a root": (lambda: torch.sqrt(NONE or 4), "plain int.*math.sqrt"),
-    "None": (lambda: torch.softmax(NONE, -1), "None: a function without a return"),
+    "None": (lambda: torch.softmax(NONE, -1), "None, as a function without a return gives"),
     "a method of None": (lambda: NONE.shape, "None"),
     "a sum with None": (lambda: NONE + X, "None"),
     "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),
@@ -34,6 +41,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
+    "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
 
@@ -43,6 +51,13 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
     with pytest.raises((RuntimeError, TypeError, AttributeError, IndexError)) as raised:
         call()
     assert re.search(words, plain_words(str(raised.value))), str(raised.value)
+
+
+def test_a_bias_that_a_layer_has_not() -> None:
+    with pytest.raises(AttributeError) as raised:
+        torch.nn.init.zeros_(torch.nn.Linear(2, 2, bias=False).bias)
+    assert "made with bias=False" in plain_words(str(raised.value), "nn.init.zeros_(layer.bias)")
+    assert "bias" not in plain_words(str(raised.value), "bias = scores.max()")
 
 
 def test_a_tensor_turned_round_with_all_its_axes() -> None:

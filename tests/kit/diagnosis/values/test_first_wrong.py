@@ -32,16 +32,23 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
     ),
     "one of two is wrong": ([Q, WRONG], f"{GETS}the query right (f.py, line 0). {NEXT}the key"),
+    "another beside it was wrong": (
+        [Q, WRONG, SCORES],
+        (
+            f"{GETS}the scores right (f.py, line 2). {NEXT}the output (B, T, D). "
+            "None equals the key (B, T, D) either."
+        ),
+    ),
     "the output is wrong": (
         [Q, K, SCORES],
-        f"{GETS}the scores right (f.py, line 2). {NEXT}the out",
+        f"{GETS}the scores right (f.py, line 2). {NEXT}the output (B, T, D).",
     ),
     "another way to the scores": ([WRONG, SCORES], f"{GETS}the scores right (f.py, line 1). "),
     "a factor": (
         [Q, K, 3 * SCORES],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next has 3 times "
-            "the right numbers: the scores (B, T, D) (f.py, line 2)."
+            f"{GETS}the query and the key right (f.py, line 1). What comes next, the scores "
+            "(B, T, D), is 3 times what it should be (f.py, line 2)."
         ),
     ),
     "axes": (
@@ -54,8 +61,8 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "nothing is right": (
         [WRONG],
         (
-            "None of the tensors that your forward makes equals the first value on the way: "
-            "the query (B, T, D) and the key (B, T, D)."
+            "None of the tensors that your forward makes equals the query (B, T, D) or the "
+            "key (B, T, D): the answer begins with these."
         ),
     ),
     "all is right": (

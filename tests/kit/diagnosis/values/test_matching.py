@@ -22,6 +22,12 @@ FORMS: dict[str, tuple[list[Any], Match | None]] = {
     "one head of one sequence at a time": (list(HEADS.reshape(6, 4, 5)), Match(5)),
     "two axes exchanged": ([HEADS.transpose(0, 2, 1, 3)], Match(0, (0, 2, 1, 3))),
     "twice as large": ([2 * HEADS], Match(0, factor=2.0)),
+    "twice as large, with batch and heads as one axis": (
+        [2 * HEADS.reshape(6, 4, 5)],
+        Match(0, factor=2.0),
+    ),
+    "hidden in part": ([numpy.where(HEADS > 1, -numpy.inf, HEADS)], Match(0)),
+    "twice as large and hidden in part": ([numpy.where(HEADS > 1, -1e9, 2 * HEADS)], None),
     "heads cut by view": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 3, 4, 5)], None),
     "heads side by side": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 4, 15)], None),
     "other numbers": ([OTHER], None),

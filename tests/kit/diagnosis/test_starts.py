@@ -1,0 +1,93 @@
+"""What is told of starting values: each drawn, so only their kind can be compared."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from grader.diagnosis.starts import other_names, start_alike, start_symptom
+
+Start = dict[str, Tensor]
+SIZE = 80
+
+
+def start(**changed: Tensor) -> Start:
+    """The parameters of two layers, some of them changed; a dot is written as two underscores."""
+    made = {}
+    for layer in ("one", "two"):
+        made[f"{layer}.weight"] = nn.init.xavier_uniform_(torch.empty(SIZE, SIZE))
+        made[f"{layer}.bias"] = torch.zeros(SIZE)
+    return made | {name.replace("__", "."): tensor for name, tensor in changed.items()}
+
+
+def wide(factor: float) -> Tensor:
+    return nn.init.xavier_normal_(torch.empty(SIZE, SIZE), gain=factor)
+
+
+TOLD = {
+    "right": (lambda: start(one__weight=wide(1)), ""),
+    "one is too narrow": (
+        lambda: start(two__weight=wide(0.3)),
+        "two.weight starts with about 0.3 times the right spread.",
+    ),
+    "all are too wide": (
+        lambda: start(one__weight=wide(2), two__weight=wide(2)),
+        "one.weight and two.weight start with about 2 times the right spread.",
+    ),
+    "each in its own way": (lambda: start(one__weight=wide(2), two__weight=wide(3)), ""),
+    "no random numbers": (
+        lambda: start(two__weight=torch.zeros(SIZE, SIZE)),
+        "two.weight starts with 0 at every position, not with random numbers.",
+    ),
+    "random biases": (
+        lambda: start(one__bias=torch.rand(SIZE)),
+        "one.bias starts with other numbers than 0.",
+    ),
+    "biases of one": (
+        lambda: start(one__bias=torch.ones(SIZE)),
+        "one.bias starts with other numbers than 0.",
+    ),
+    "NaN": (lambda: start(one__weight=torch.full((SIZE, SIZE), torch.nan)), ""),
+    "other names": (
+        lambda: {f"layers.{name}": tensor for name, tensor in start().items()},
+        (
+            "Your parameters have the right shapes, but other names: layers.one.weight, not "
+            "one.weight, and so on."
+        ),
+    ),
+    "other shapes": (lambda: start(one__bias=torch.zeros(1)), ""),
+    "one is missing": (lambda: dict(list(start().items())[1:]), ""),
+}
+
+
+@pytest.mark.parametrize("made, text", TOLD.values(), ids=TOLD)
+def test_what_is_wrong_with_a_start(made: object, text: str) -> None:
+    assert callable(made)
+    torch.manual_seed(1)
+    found = start_symptom([(made(), start()), (list(made().items()), list(start().items()))])
+    assert (found or ("", ""))[1] == text
+
+
+def test_starts_that_are_wrong_in_different_ways_are_told_nothing() -> None:
+    one, two = start(one__weight=wide(2)), start(two__weight=wide(2))
+    assert start_symptom([(one, start()), (two, start())]) is None
+
+
+def test_the_order_of_the_parameters_does_not_matter() -> None:
+    turned = dict(reversed(start().items()))
+    assert start_alike(turned, start())
+    assert not start_alike(turned, start(one__bias=torch.ones(SIZE)))
+
+
+def test_names_are_compared_even_where_nothing_is_drawn() -> None:
+    loaded = {"one.weight": torch.ones(1)}
+    assert other_names({"layers.one.weight": torch.ones(1)}, loaded)
+    assert not other_names({"one.weight": torch.zeros(1)}, loaded)
+    assert not other_names(torch.ones(1), loaded)
+
+
+@pytest.mark.parametrize("value", [None, 3, [1, 2], {"one": 1}, [("one", "two")]])
+def test_anything_else_is_no_start(value: object) -> None:
+    assert not start_alike(value, start())
+    assert start_symptom([(value, start())]) is None
