@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from grader.diagnosis.diagnose import diagnose
 from grader.diagnosis.replay import Replays
 from grader.read.misconceptions import read_known
 from grader.run.answers import WorkerAnswers
+from grader.run.facts import StageFacts
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import local_solutions, solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
 from grader.types.report import Diagnosis, Kind
 from grader.types.submission import Submission
 from tests.kit.wrong_answers import ANSWERS, COURSE, WrongAnswer, wrong_answers
@@ -26,23 +28,36 @@ from tests.kit.wrong_answers import ANSWERS, COURSE, WrongAnswer, wrong_answers
 SEED = 20
 
 
+class Explaining:
+    """Explains the answers to one stage; what one diagnosis has found out serves the next."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._replays = Replays()
+        self._known = read_known(stage)
+        self._solution = local_solutions(COURSE, stage)
+
+    def reasons(self, facts: StageFacts) -> dict[str, Diagnosis]:
+        """The reason of each failing check that has one."""
+        return diagnose(facts, self._known, self._solution, self._replays)
+
+
 def explained(
     slug: str, answers: Iterable[WrongAnswer], interpreter: Interpreter, checks: Checks
 ) -> Iterator[tuple[WrongAnswer, list[Diagnosis]]]:
     """Each answer with the reasons that its checks are given, each reason once."""
-    stage, solutions, replays = COURSE.stage(slug), solution_files(COURSE), Replays()
-    known, right = read_known(stage), local_solutions(COURSE, stage)
+    stage, solutions = COURSE.stage(slug), solution_files(COURSE)
+    explaining = Explaining(stage)
     for answer in answers:
         files = {**solutions, stage.file_name: answer.source.encode()}
         worker = WorkerAnswers(interpreter, COURSE, stage, Submission(answer.name, files))
         facts = checks.run(stage, StageUnderCheck(stage, worker), SEED, "cpu")
-        reasons = diagnose(facts, known, right, replays)
+        reasons = explaining.reasons(facts)
         yield answer, list({reason.id: reason for reason in reasons.values()}.values())
 
 
-def told(reasons: Sequence[Diagnosis]) -> tuple[str, ...]:
+def told(reasons: Iterable[Diagnosis]) -> tuple[str, ...]:
     """What is noted of an answer's reasons."""
-    return tuple(sorted(reason.id for reason in reasons))
+    return tuple(sorted({reason.id for reason in reasons}))
 
 
 def write(slug: str, found: dict[str, tuple[str, ...]]) -> None:

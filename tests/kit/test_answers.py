@@ -1,6 +1,7 @@
 """Answers that the checks were not written against: right ones pass, wrong ones do not.
 
-Why a wrong one fails fits on one screen of 24 lines at 80 columns.
+Why a wrong one fails fits on one screen of 24 lines at 80 columns, and is what somebody has read
+and found true: `python -m tests.kit.explained STAGE --write` notes it.
 
 tests/accepted/<slug>/ holds right answers in many styles, answers/<slug>.toml wrong ones and
 answers/<slug>/ the right code that these were made from.
@@ -35,28 +36,30 @@ from grader.show.terminal import explanation
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.explained import SEED, Explaining, told
 from tests.kit.wrong_answers import COURSE, base_files, wrong_answers
 
-SEED = 20
-OTHER_SEEDS = (1, 2)  # with 20, which takes half an hour, no answer got other points either
+OTHER_SEEDS = (1, 2)  # with 20 of them, which takes half an hour, no answer got other points either
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is handed in for one stage, and what is said if the verdict is not as expected."""
+    """What is submitted for one stage: what is wrong with it, and what its author is told."""
 
     slug: str
     name: str
     source: bytes
     about: str = ""
+    told: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Graded:
-    """The verdict on an answer, and the cases that did not pass."""
+    """The verdict on an answer, the cases that did not pass, and the reasons that it gives."""
 
     result: StageResult
     lost: frozenset[Case]
+    told: tuple[str, ...]
 
 
 RIGHT = [
@@ -65,7 +68,7 @@ RIGHT = [
     for file in (*accepted_files(stage), *base_files(stage.slug))
 ]
 WRONG = [
-    Answer(wrong.slug, wrong.name, wrong.source.encode(), wrong.wrong)
+    Answer(wrong.slug, wrong.name, wrong.source.encode(), wrong.wrong, wrong.told)
     for stage in COURSE.stages
     for wrong in wrong_answers(stage.slug)
 ]
@@ -90,7 +93,7 @@ def graded(request: pytest.FixtureRequest, interpreter: Interpreter) -> dict[Ans
     asked: dict[Answer, None] = {}
     for item in request.session.items:
         if isinstance(item, pytest.Function) and item.path == Path(__file__):
-            given = item.callspec.params
+            given = item.callspec.params if "graded" in item.fixturenames else {}
             if "answer" in given:
                 asked[given["answer"]] = None
             elif "stage" in given:
@@ -124,16 +127,19 @@ def lost(facts: StageFacts) -> frozenset[Case]:
 def _graded(
     asked: Iterable[Answer], interpreter: Interpreter, checks: Checks
 ) -> Iterator[tuple[Answer, Graded]]:
+    explains = {answer.slug: Explaining(COURSE.stage(answer.slug)) for answer in asked}
     for answer in asked:
         stage = COURSE.stage(answer.slug)
         submission, facts = facts_of(answer, SEED, interpreter, checks)
+        reasons = explains[answer.slug].reasons(facts) if answer.told is not None else {}
         reader = SourceReader(Reader(None), submission)
         facts = with_calls(facts, reader.calls(COURSE, stage))
 
         def place(target: str, stage: Stage = stage, reader: SourceReader = reader) -> str:
             return reader.place(stage, target)
 
-        yield answer, Graded(judge_stage(stage, facts, place=place), lost(facts))
+        result = judge_stage(stage, facts, diagnoses=reasons, place=place)
+        yield answer, Graded(result, lost(facts), told(reasons.values()))
 
 
 def _has_class(stage: Stage) -> bool:
@@ -152,6 +158,9 @@ def _name(answer: Answer) -> str:
     return f"{answer.slug}-{answer.name}"
 
 
+NOTED = [param for param in _marked(WRONG, are_wrong=True) if param.values[0].told is not None]
+
+
 @pytest.mark.parametrize("answer", list(_marked(RIGHT, are_wrong=False)), ids=_name)
 def test_a_right_answer_in_another_style_gets_full_marks(
     graded: dict[Answer, Graded], answer: Answer
@@ -167,6 +176,21 @@ def test_a_wrong_answer_loses_points(graded: dict[Answer, Graded], answer: Answe
     result = graded[answer].result
     assert result.status is Status.FAILED, answer.about
     assert result.score < result.max_score
+
+
+@pytest.mark.parametrize("answer", NOTED, ids=_name)
+def test_a_wrong_answer_is_told_what_was_noted(
+    graded: dict[Answer, Graded], answer: Answer
+) -> None:
+    assert graded[answer].told == answer.told, answer.about
+
+
+def test_most_wrong_answers_to_functions_are_noted_and_explained() -> None:
+    answers = [answer for answer in WRONG if not COURSE.stage(answer.slug).bonus]
+    answers = [answer for answer in answers if not _has_class(COURSE.stage(answer.slug))]
+    known = [answer for answer in answers if answer.told is not None]
+    assert len(known) >= 0.9 * len(answers)
+    assert sum(bool(answer.told) for answer in known) >= 0.7 * len(known)
 
 
 @pytest.mark.slow
