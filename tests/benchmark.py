@@ -5,8 +5,10 @@
 All of it is of the core stages. Whole commands are timed in turn, RUNS times each (5 by default),
 and the median is shown with the ratio to its yardstick. Then a learner's files are saved under
 `grade watch`, and the time from the save to the verdict is held against a cold pytest of the same
-stage's checks. The last part grades the solutions warm, in one process, as a class would be, and
-adds up the processor time of the checker and of the workers.
+stage's checks. Then it grades wrong answers of the kit's own tests in a warm engine, and prints the
+seconds until the verdict and until the search for an explanation has ended. The last part grades
+the solutions warm, in one process, as a class would be, and adds up the processor time of the
+checker and of the workers.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.engine import Engine, Request, with_engine
 from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Watching
 from grader.read.course_file import read_course
@@ -35,6 +38,7 @@ from grader.types.course import Stage
 from grader.types.report import Report, StageResult
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
+from tests.kit.wrong_answers import wrong_answers
 
 ROOT = Path(__file__).parents[1]
 COURSE = read_course(ROOT / "course.toml")
@@ -65,6 +69,7 @@ GOALS = {
     "grade hint": ("import rich.console", 2.5),
 }
 WARM_RUNS = 20
+EVERY = 5  # of the wrong answers to a stage
 
 
 def main(runs: int) -> None:
@@ -79,6 +84,8 @@ def main(runs: int) -> None:
         print(line)
     print()
     watched(runs)
+    print()
+    explained()
     print()
     warm()
 
@@ -161,6 +168,32 @@ def _save_to_verdict(
             if result.score != result.max_score:
                 raise SystemExit(f"{stage.slug} does not pass")
             return end - start
+
+
+def explained() -> None:
+    """Grade one in `EVERY` wrong answers: seconds to the verdict, and to its explanation."""
+    solutions = solution_files(COURSE)
+
+    def body(engine: Engine) -> None:
+        engine.grade(Request(Submission("solutions", solutions), tuple(CORE), 1))
+        engine.read_misconceptions(CORE)
+        for stage in CORE:
+            verdicts, reasons = [], []
+            for answer in wrong_answers(stage.slug)[::EVERY]:
+                files = {**solutions, stage.file_name: answer.source.encode()}
+                request = Request(Submission(answer.name, files), (stage,), 1)
+                start = time.perf_counter()
+                report = engine.grade(request)
+                verdicts.append(time.perf_counter() - start)
+                engine.with_place(request, report)
+                reasons.append(time.perf_counter() - start)
+            print(
+                f"wrong {stage.slug:<20} verdict {statistics.median(verdicts):5.2f} s, at most "
+                f"{max(verdicts):5.2f}; why {statistics.median(reasons):5.2f} s, at most "
+                f"{max(reasons):5.2f} ({len(verdicts)} answers)"
+            )
+
+    with_engine(COURSE, CORE, "cpu", body)
 
 
 def _seconds(command: Sequence[str | Path]) -> float:

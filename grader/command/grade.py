@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.command.output import console, short_path, status_line
+from grader.command.output import complain, console, short_path, status_line
 from grader.read.course_file import find_stage
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         above = [] if shown else [scoreboard(report)]
         console(args).print(*above, why, footnotes(report), sep="", end="")
     if trouble:
-        print(f"grade: {trouble}", file=sys.stderr)
+        complain(trouble)
     return 0 if report.passed else 1
 
 

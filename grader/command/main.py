@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader import __version__
-from grader.command.output import add_common_options
+from grader.command.output import add_common_options, complain
 from grader.types.errors import KitError, close_to
-from grader.types.text import safe
 
 # The module of each command, and its line in the list of commands. Only the typed command's module
 # is imported, because importing the others would take time.
@@ -58,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         return code
     except KitError as error:
-        print(f"grade: {safe(str(error))}", file=sys.stderr)
+        complain(str(error))
         return 2
     except KeyboardInterrupt:
-        print("grade: stopped; no work is lost", file=sys.stderr)
+        complain("stopped; no work is lost")
         return _INTERRUPTED
     except BrokenPipeError:
         return 1

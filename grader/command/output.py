@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from grader.read.files import write_whole
 from grader.types.errors import unwritable
+from grader.types.text import safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +41,16 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def is_plain(args: argparse.Namespace) -> bool:
     """Whether the output must be plain lines of text."""
     return bool(args.plain or os.environ.get(_PLAIN))
+
+
+def complain(text: str) -> None:
+    """Print `text` to stderr after "grade: "; a terminal breaks it only between words."""
+    lines = f"grade: {safe(text)}".split("\n")
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        lines = [wrapper.fill(line) for line in lines]
+    print("\n".join(lines), file=sys.stderr)
 
 
 def console(args: argparse.Namespace) -> Console:

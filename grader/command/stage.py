@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from grader.command.output import complain
 from grader.read.course_file import find_stage
 from grader.read.progress import recall_present
 from grader.read.workspace import current_stage
@@ -17,5 +16,5 @@ def stage_or_current(workspace: Workspace, word: str | None) -> Stage:
         return find_stage(workspace.course, word)
     found = recall_present(workspace)
     if found.note:
-        print(f"grade: {found.note}", file=sys.stderr)
+        complain(found.note)
     return current_stage(workspace, found.progress)

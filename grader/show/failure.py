@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, amount, count
-from grader.types.report import Cause, CheckResult, Outcome, Report, StageResult, Status
+from grader.types.report import Cause, CheckResult, Kind, Outcome, Report, StageResult, Status
 from grader.types.text import listed
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
@@ -134,6 +134,7 @@ def _also(page: Page, cause: Cause) -> Iterator[Text]:
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
 _FRAME = re.compile(r"  (?!look at )\S.*, line \d+")
 _LOOK_AT = "  look at "
+_LINE = re.compile(r"\(\S+, line \d+\)")
 _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
@@ -143,8 +144,13 @@ def _essence(check: CheckResult) -> str:
     """A message without unnecessary code: only the last two frames stay.
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
-    last one, where the answer is returned. None stays if a diagnosis shows the place.
+    last one, where the answer is returned. None stays if a diagnosis names the mistake, or says
+    where it is: the last line would lead away from it.
     """
+    found = check.diagnosis
+    is_told = found is not None and (
+        found.kind is Kind.NAME or bool(found.place or _LINE.search(found.text))
+    )
     parts = _PART.split(check.message.strip("\n"))
     frames = [part for part in parts if _FRAME.match(part)]
     kept = []
@@ -152,7 +158,7 @@ def _essence(check: CheckResult) -> str:
         if part in frames[:-2]:
             continue
         if part.startswith(_LOOK_AT):
-            if check.diagnosis is not None and check.diagnosis.place:
+            if is_told:
                 continue
             part = _one_line(part, check.outcome is Outcome.TIMEOUT)
         kept.append(part)

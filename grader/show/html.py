@@ -290,12 +290,13 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     yield from close()
 
 
-def details_html(summary: str, body: str) -> str:
-    """A part that the reader can open, with an indented body."""
+def details_html(summary: str, body: str, *, is_indented: bool = True) -> str:
+    """A part that the reader can open."""
+    left = "1em" if is_indented else "0"
     return (
         '<details style="margin:.6em 0">'
         f'<summary style="cursor:pointer">{escape(summary)}</summary>'
-        f'<div style="margin:.6em 0 0 1em">{body}</div></details>'
+        f'<div style="margin:.6em 0 0 {left}">{body}</div></details>'
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 from grader.types.text import safe
@@ -150,7 +151,7 @@ class Page:
             yield Text(" " * (MARGIN + 2)).append(self.word(command), COMMAND)
 
     def inline(self, text: str, style: str = "") -> Text:
-        """One paragraph of an author's text: only `code` and **bold** are styled."""
+        """One paragraph of an author's text: `code`, **bold** and addresses are styled."""
         drawn = Text(style=style)
         for part in INLINE.split(self.clean(text)):
             if _CODE.fullmatch(part):
@@ -159,6 +160,8 @@ class Page:
                 drawn.append(part[2:-2], "bold")
             else:
                 drawn.append(part)
+        for address in _ADDRESS.finditer(drawn.plain):
+            drawn.stylize(Style(link=address.group()), *address.span())
         return drawn
 
     def markdown(self, text: str, indent: int) -> Iterator[Text]:
@@ -208,6 +211,7 @@ _LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  "; the value stay
 INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
+_ADDRESS = re.compile(r"https://[\w./-]+[\w/]")
 FENCE = re.compile(r"```|~~~")
 HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
 ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
@@ -234,7 +238,8 @@ class Screen:
             plain=plain,
         )
         for line in self.draw(page):
-            line.truncate(options.max_width, overflow="crop")  # only on a console of a few columns
+            if not line.no_wrap:  # it must stay whole
+                line.truncate(options.max_width, overflow="crop")  # only on a very narrow console
             line.rstrip()
             line.no_wrap = True
             line.overflow = "ignore"

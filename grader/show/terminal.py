@@ -93,6 +93,9 @@ def _congratulation(page: Page, report: Report) -> Iterator[Text]:
         yield from provisional(page, [s for s in report.stages if s.status is Status.PASSED])
     else:
         yield from page.sentence(_praise(page, report))
+        if len(report.stages) == 1:
+            words = "What was learnt, and why it is written so:"
+            yield from page.offer(words, f"grade solution {page.word(report.stages[0].slug)}")
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
     if untouched:
         is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"

@@ -33,6 +33,7 @@ from grader.checking import (
     expect_unchanged,
     linear_shapes,
     skip_unless_supported,
+    trained_parameters,
     with_state,
 )
 
@@ -323,7 +324,7 @@ def test_gradients(submission: Submission, rand: Rand, T: int, C: int) -> None:
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
     attention = module(submission, state, C, H)
-    trained = {name: p for name, p in attention.named_parameters() if name in state}
+    trained = trained_parameters(attention, shapes(d_in, d_out))
     x = rand(B=B, T=T, d_in=d_in, grad=True)
     expect_gradients_close(attention(x), reference(trained, H, x), {"x": x, **trained})
 

@@ -241,6 +241,7 @@ def test_a_malformed_record_is_an_error(course: Course) -> None:
 # --- what each check is needed for -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_needed_tells_what_a_check_alone_catches(course: Course) -> None:
     trials = tried(course, "moving_average", needed=True)
     needs = {need.check.partition(".")[2]: need.only for need in trials.needs}
@@ -289,6 +290,7 @@ catches = ["average_in_place"]
 """
 
 
+@pytest.mark.slow
 def test_a_witness_that_is_none_is_named(course: Course) -> None:
     record(course, "moving_average", STALE)
     trials = tried(course, "moving_average")
@@ -315,6 +317,7 @@ def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, b
     assert trials.is_sound and not any(need.overlap for need in trials.needs)
 
 
+@pytest.mark.slow
 def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
     change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     output, _ = grade("roughness", "--needed", "--course", str(course.root)).communicate()
@@ -343,6 +346,7 @@ def test_a_stage_whose_solution_is_a_test_has_no_mutants(course: Course) -> None
     assert trials.skipped and trials.mutants == 0 and trials.is_sound
 
 
+@pytest.mark.slow
 def test_what_hangs_or_dies_is_caught(course: Course) -> None:
     change(
         course.stage("roughness").solution_file,

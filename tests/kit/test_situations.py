@@ -96,7 +96,10 @@ TABLE = (
         without=("scaled_scores.py",),
     ),
     Situation("missing_function", says=("scaled_scores.py does not define scaled_scores",)),
-    Situation("misspelt_function", says=("does not define scaled_scores; did you mean",)),
+    Situation(
+        "misspelt_function",
+        says=("define scaled_scores; it defines scaled_score: rename",),
+    ),
     Situation("not_a_function", says=("scaled_scores.py is neither a function nor a class",)),
     Situation("wrong_arity", says=("takes 1 positional argument but 2 were given",)),
     Situation(

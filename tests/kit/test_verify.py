@@ -464,7 +464,13 @@ FAULTS = {
 OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[pytest.mark.slow] if at % 3 else [])
+        for at, fault in enumerate(FAULTS)
+    ],
+)
 def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
     for folder in OPTIONAL:
         (course.root / folder).mkdir(exist_ok=True)

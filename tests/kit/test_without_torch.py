@@ -12,9 +12,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -258,64 +257,70 @@ def applied(function, values):
 """
 
 
-def carried(tmp_path: Path, source: str, code: int) -> dict[str, Any]:
-    """The checks of a course about what travels, by name, for a submission of this source."""
-    course = tmp_path / "course"
-    checks = course / "tests" / "checks"
-    checks.mkdir(parents=True, exist_ok=True)
-    (course / "solutions").mkdir(exist_ok=True)
+NO_ARRAYS = {
+    'np.array(["a"])': "returned numpy.ndarray (dtype <U1)",
+    "np.array([None])": "returned numpy.ndarray (dtype object)",
+    "values.tolist()": "returned a list of 2",
+    "(values, values)": "returned a tuple of 2",
+    "None": "returned None: is a `return` missing?",
+    "float(values[0, 0])": "returned float ",
+    "lambda: values": "returned function",
+    "1 / 0": "ZeroDivisionError: division by zero",
+}
+NO_NUMBERS = {
+    "values": "returned a numpy array of shape [4]",
+    "values.any()": "returned bool True",
+    '"four"': "returned str 'four'",
+    "values.sum() * 1j": "returned numpy.complex128",
+}
+Messages = Mapping[str, str]
+
+
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
+    """The messages of the checks, by name, for each of these answers: a class of them."""
+    course = tmp_path_factory.mktemp("carried")
+    (course / "tests" / "checks").mkdir(parents=True)
+    (course / "solutions").mkdir()
     (course / "course.toml").write_text(TRAVELS_COURSE, encoding="utf-8")
-    (checks / "test_carried.py").write_text(TRAVELS_CHECKS, encoding="utf-8")
+    (course / "tests" / "checks" / "test_carried.py").write_text(TRAVELS_CHECKS, encoding="utf-8")
     (course / "solutions" / "carried.py").write_text(CARRIES, encoding="utf-8")
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "carried.py").write_text(source, encoding="utf-8")
-    out = without_torch("--submission", mine, "--json", course=course, code=code)
-    [stage] = json.loads(out)["stages"]
-    return {check["id"].removeprefix("carried."): check for check in stage["checks"]}
+    table, total = "def table(values):\n    return values", "return values.sum()"
+    sources = {
+        "right": CARRIES,
+        **{f"table {b}": CARRIES.replace(table, f"table = lambda values: {b}") for b in NO_ARRAYS},
+        **{f"total {body}": CARRIES.replace(total, f"return {body}") for body in NO_NUMBERS},
+    }
+    submissions = [(f"s{n:02}", *item) for n, item in enumerate(sources.items())]
+    for student, _, source in submissions:
+        (course / "class" / student).mkdir(parents=True)
+        (course / "class" / student / "carried.py").write_text(source, encoding="utf-8")
+    out = course / "out"
+    without_torch("class", course / "class", "--out", out, course=course, code=0)
+    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    reports = {one["student"]: one["report"]["stages"][0] for one in map(json.loads, lines)}
+    return {
+        name: {check["id"].partition(".")[2]: check["message"] for check in reports[who]["checks"]}
+        for who, name, _ in submissions
+    }
 
 
-def test_values_travel_both_ways_as_what_they_are(tmp_path: Path) -> None:
-    found = carried(tmp_path, CARRIES, code=0)
-    assert {name: check["message"] for name, check in found.items()} == dict.fromkeys(found, "")
-    assert set(found) == {"same", "pair", "table", "total", "given", "device"}
+def test_values_travel_both_ways_as_what_they_are(carried: Mapping[str, Messages]) -> None:
+    names = ("same", "pair", "table", "total", "given", "device")
+    assert carried["right"] == dict.fromkeys(names, "")
 
 
-@pytest.mark.parametrize(
-    "body, told",
-    [
-        ('np.array(["a"])', "returned numpy.ndarray (dtype <U1)"),
-        ("np.array([None])", "returned numpy.ndarray (dtype object)"),
-        ("values.tolist()", "returned a list of 2"),
-        ("(values, values)", "returned a tuple of 2"),
-        ("None", "returned None: is a `return` missing?"),
-        ("float(values[0, 0])", "returned float "),
-        ("lambda: values", "returned function"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
-    ],
-)
-def test_what_is_no_array_is_refused_in_words(tmp_path: Path, body: str, told: str) -> None:
-    source = CARRIES.replace(
-        "def table(values):\n    return values", f"table = lambda values: {body}"
-    )
-    message = carried(tmp_path, source, code=1)["table"]["message"]
-    assert told in message
-    assert "ZeroDivision" in told or "expected  a numpy array" in message
+@pytest.mark.parametrize("body", NO_ARRAYS)
+def test_what_is_no_array_is_refused_in_words(carried: Mapping[str, Messages], body: str) -> None:
+    message = carried[f"table {body}"]["table"]
+    assert NO_ARRAYS[body] in message
+    assert "ZeroDivision" in message or "expected  a numpy array" in message
 
 
-@pytest.mark.parametrize(
-    "body, told",
-    [
-        ("values", "returned a numpy array of shape [4]"),
-        ("values.any()", "returned bool True"),
-        ('"four"', "returned str 'four'"),
-        ("values.sum() * 1j", "returned numpy.complex128"),
-    ],
-)
-def test_what_is_no_number_is_refused_in_words(tmp_path: Path, body: str, told: str) -> None:
-    source = CARRIES.replace("return values.sum()", f"return {body}")
-    message = carried(tmp_path, source, code=1)["total"]["message"]
-    assert told in message and "expected  a number" in message
+@pytest.mark.parametrize("body", NO_NUMBERS)
+def test_what_is_no_number_is_refused_in_words(carried: Mapping[str, Messages], body: str) -> None:
+    message = carried[f"total {body}"]["total"]
+    assert NO_NUMBERS[body] in message and "expected  a number" in message
 
 
 # --- how long it takes -----------------------------------------------------------------------
