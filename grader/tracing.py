@@ -22,7 +22,8 @@ class Step:
 
     `axes` names its axes, `labels` the places along some of them. An axis keeps the size that it
     had when its name first appeared; "H=2" states the size itself, and the axis "1" always has size
-    1. If a tensor does not fit, a sentence says so.
+    1. If a tensor does not fit, a sentence says so. Numbers that differ from the solution's are
+    marked as wrong, unless `compare` is False: for steps in which right answers differ.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Step:
     axes: str = ""
     says: str = ""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    compare: bool = True
 
 
 @dataclass(frozen=True)

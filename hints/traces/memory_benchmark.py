@@ -43,6 +43,7 @@ def trace(submission: Any) -> Iterator[Step | Curves | str]:
             "T",
             says="MiB, for each number of tokens.",
             labels={"T": [str(T) for T in LENGTHS]},
+            compare=False,  # a right one may count the inputs or the output
         )
     for name, sizes in peaks.items():
         power = submission.growth_exponent(LENGTHS, [max(1, size) for size in sizes])

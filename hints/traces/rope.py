@@ -34,6 +34,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "B H T d_k",
         says="`apply_rope`: features 0 and 1 go round quickly, 2 and 3 slowly.",
         labels=labels,
+        compare=False,  # turning the other way round is right too
     )
     yield Step(
         "lengths of the pairs",

@@ -96,6 +96,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         f"test module={len(MODULES)}",
         says="1 where a test fails.",
         labels={"test": names, "module": list(MODULES)},
+        compare=False,
     )
     yield Heatmap(
         "Where a test fails",

@@ -13,6 +13,7 @@ import pytest
 
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Part
+from grader.learning.pictures.types import Trace, TracedStep
 from grader.learning.watch import changes as changes_module
 from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import (
@@ -23,6 +24,7 @@ from grader.learning.watch.state import (
     NotesShown,
     Phase,
     Standing,
+    TraceShown,
     Watching,
 )
 from grader.read.progress import memory_folder, read_progress
@@ -35,6 +37,7 @@ FIRST, SECOND, BONUS = COURSE.stages
 LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
 ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
 WRONG = ONE_LINE + "return np.asarray(values) * 0.0\n"
+SMOOTH = "def smooth(values, width, times=1):\n    return values[2:] * 0.0\n"
 BROKEN = ONE_LINE + "return (\n"
 
 
@@ -98,6 +101,40 @@ def test_the_place_of_a_mistake_is_added_to_the_verdict(learner: Learner) -> Non
 
     assert learner.sees(is_placed).phase is Phase.WAITING
     assert read_progress(learner.root).progress.stage(FIRST.slug).attempts == 1
+
+
+def test_the_example_runs_again_at_each_save_and_keeps_what_was_before(learner: Learner) -> None:
+    def shows(number: float, before: float | None) -> Callable[[Watching], bool]:
+        def there(state: Watching) -> bool:
+            panel = state.panel
+            if not isinstance(panel, TraceShown) or panel.trace is None or panel.right is None:
+                return False
+            assert _largest(panel.right) == 3.75
+            older = panel.before and _largest(panel.before)
+            return (_largest(panel.trace), older) == (number, before)
+
+        return there
+
+    learner.presses("t")
+    assert learner.sees(lambda state: bool(state.notice)).notice == "moving_average has no example"
+    learner.solves(FIRST.slug)
+    learner.judged(SECOND.slug, Status.NOT_STARTED)
+    learner.writes(SECOND.slug, SMOOTH)
+    learner.judged(SECOND.slug, Status.FAILED)
+    learner.presses("t")
+    learner.sees(shows(0, None))
+    learner.writes(SECOND.slug, SMOOTH.replace("0.0", "2.0"))
+    learner.sees(shows(12, 0))
+    learner.presses("t")
+    learner.sees(lambda state: state.panel is None)
+    learner.presses("t")
+    learner.sees(shows(12, 0))
+
+
+def _largest(trace: Trace) -> float:
+    """The number of the example's last step."""
+    steps = [part for part in trace.parts if isinstance(part, TracedStep)]
+    return steps[-1].blocks[0].rows[0][0]
 
 
 def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:

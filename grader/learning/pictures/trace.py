@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from grader.learning.pictures.compare import Compared, Comparison, Place, compare
 from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.numbers import every, number_format
 from grader.learning.pictures.types import (
@@ -27,18 +28,40 @@ _LONGEST_LABEL = 12
 _BETWEEN = 4  # cells between two tables
 _STOP_LINES = 12
 _PRINTED_LINES = 8
+_CHANGED = "~"
 
 
 @screen
-def trace_screen(page: Page, trace: Trace) -> Iterator[Text]:
-    """Every step of a trace, what the learner's code printed, and the next thing to type."""
+def trace_screen(
+    page: Page,
+    trace: Trace,
+    right: Trace | None = None,
+    before: Trace | None = None,
+    *,
+    wrong_first: bool = False,
+) -> Iterator[Text]:
+    """Every step of a trace, what the learner's code printed, and the next thing to type.
+
+    With the solution's trace `right`, wrong numbers are marked and the right ones stand beside
+    them; with `before`, the numbers that the last save changed are marked too. If `wrong_first`,
+    the first wrong step also stands above all others, instead of the title.
+    """
     yield Text()
-    title = Text().append(page.word(trace.title), "bold")
-    yield from page.sentence(title.append(f"   trace of {page.word(trace.slug)}", "dim"))
-    for part in trace.parts:
+    if not wrong_first:
+        title = Text().append(page.word(trace.title), "bold")
+        yield from page.sentence(title.append(f"   trace of {page.word(trace.slug)}", "dim"))
+    compared = compare(trace, right, before)
+    yield from _in_short(page, trace, compared)
+    if wrong_first and compared.first_wrong is not None:
+        yield Text()
+        number = trace.parts.index(compared.first_wrong)
+        yield from _step(page, compared.first_wrong, compared.steps[number] or Compared())
+        yield Text()
+        yield from page.sentence(Text("The whole example:", "dim"))
+    for part, beside in zip(trace.parts, compared.steps, strict=True):
         yield Text()
         if isinstance(part, TracedStep):
-            yield from _step(page, part)
+            yield from _step(page, part, beside or Compared())
         elif isinstance(part, TracedHeatmap):
             yield from page.offer("As a picture:", f"grade heatmap {trace.slug}")
         elif isinstance(part, TracedCurves):
@@ -53,6 +76,9 @@ def trace_screen(page: Page, trace: Trace) -> Iterator[Text]:
         if more:
             yield from page.wrap(Text(f"{page.glyphs.more} {more} more", "dim"), _BODY)
     yield from stop_screen(trace).draw(page)
+    first = compared.first_wrong
+    if first is not None and trace.to_fix is None:
+        yield from _offers(page, first.slug or trace.slug)
 
 
 @screen
@@ -68,9 +94,28 @@ def stop_screen(page: Page, trace: Trace) -> Iterator[Text]:
             yield from page.verbatim(trace.stop.message, _BODY, limit=_STOP_LINES)[0]
         yield Text()
     if trace.to_fix:
-        yield from page.offer("To check it:", f"grade {trace.to_fix}")
-        yield from page.offer("For a hint: ", f"grade hint {trace.to_fix}")
-        yield Text()
+        yield from _offers(page, trace.to_fix)
+
+
+def _offers(page: Page, slug: str) -> Iterator[Text]:
+    yield from page.offer("To check it:", f"grade {slug}")
+    yield from page.offer("For a hint: ", f"grade hint {slug}")
+    yield Text()
+
+
+def _in_short(page: Page, trace: Trace, compared: Comparison) -> Iterator[Text]:
+    """Where the numbers first go wrong, and what the signs mean."""
+    first = compared.first_wrong
+    if first is not None:
+        line = Text("The first wrong step: ", "bold red").append(page.word(first.name), "bold")
+        yield from page.sentence(line.append("."))
+        sign = "" if page.plain else f"{page.glyphs.failed} marks a wrong number. "
+        yield from page.sentence(Text(f"{sign}The right ones are the course's.", "dim"))
+    elif compared.is_compared and trace.stop is None:
+        yield from page.sentence(Text("Every number of this example is right.", "green"))
+    if compared.any_changed and not page.plain:
+        words = f"{_CHANGED} marks what your last save changed."
+        yield from page.sentence(Text(words, "dim"))
 
 
 def _sentences(step: TracedStep) -> Iterator[str]:
@@ -112,17 +157,17 @@ def _stopped(stop: Stop) -> tuple[str, str]:
     return name, "is not written yet." if stop.not_written else "gave no usable result."
 
 
-def _step(page: Page, step: TracedStep) -> Iterator[Text]:
+def _step(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
     sizes = (", " if page.plain else "  ").join(_size(page, axis) for axis in step.axes)
     line = Text().append(page.word(step.name), "bold cyan")
     yield from page.sentence(line.append(f"   {sizes}" if sizes else ""))
     for sentence in _sentences(step):
         yield from page.wrap(page.inline(sentence), _BODY)
     if page.plain:
-        for fact in _facts(step):
+        for fact in _facts(step, compared):
             yield from page.wrap(Text(page.clean(fact)), _BODY)
     else:
-        yield from _tables(page, step)
+        yield from _tables(page, step, compared)
     if (more := _left_out(step)) is not None:
         yield from page.wrap(Text(more), _BODY)
 
@@ -134,20 +179,38 @@ def _size(page: Page, axis: Axis) -> str:
     return f"{name} is {size}" if page.plain else f"{name}={size}"
 
 
-def _facts(step: TracedStep) -> Iterator[str]:
+def _facts(step: TracedStep, compared: Compared) -> Iterator[str]:
     """The numbers one by one, each with its place: `weights, H 0, the to cat: 0.25`."""
-    show = number_format(every(block.rows for block in step.blocks))
+    right = compared.right
+    show = _format(step, right)
+    for place, where, number in _numbers(step):
+        line = f"{where}: {show(number)}"
+        if right is not None and place in compared.wrong:
+            block, i, j = place
+            line += f", wrong: {show(right.blocks[block].rows[i][j])} is right"
+        yield line + (", changed" if place in compared.changed else "")
+    if right is not None and not compared.wrong:
+        yield from (f"right {where}: {show(number)}" for _, where, number in _numbers(right))
+
+
+def _format(step: TracedStep, right: TracedStep | None) -> Callable[[Number], str]:
+    """One format for a step's numbers and for the right ones."""
+    blocks = (*step.blocks, *(right.blocks if right else ()))
+    return number_format(every(block.rows for block in blocks))
+
+
+def _numbers(step: TracedStep) -> Iterator[tuple[Place, str, Number]]:
     rows, columns = _last_axes(step.axes)
-    for block in step.blocks:
+    for place, block in enumerate(step.blocks):
         leading = [
-            _named(axis, place)
-            for axis, place in zip(step.axes, block.index, strict=False)
+            _named(axis, index)
+            for axis, index in zip(step.axes, block.index, strict=False)
             if axis.size > 1
         ]
         for i, row in enumerate(block.rows):
             for j, number in enumerate(row):
-                places = [step.name, *leading, *_places(rows, i, columns, j)]
-                yield f"{', '.join(places)}: {show(number)}"
+                words = [step.name, *leading, *_places(rows, i, columns, j)]
+                yield (place, i, j), ", ".join(words), number
 
 
 def _places(rows: Axis | None, i: int, columns: Axis | None, j: int) -> Iterator[str]:
@@ -166,12 +229,23 @@ def _named(axis: Axis, place: int) -> str:
 # --- tables ------------------------------------------------------------------------------------
 
 
-def _tables(page: Page, step: TracedStep) -> Iterator[Text]:
-    """A table for each block, as many side by side as fit."""
-    show = _drawn(page, number_format(every(block.rows for block in step.blocks)))
-    tables = [_table(page, step.axes, block, show) for block in step.blocks]
+def _tables(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
+    """A table for each block, and the right one beside each if any is wrong."""
+    right = compared.right
+    show = _drawn(page, _format(step, right))
+    whose = "yours" if compared.wrong else ""
+    tables = [
+        _table(page, step.axes, block, show, _signs(page, number, compared), whose)
+        for number, block in enumerate(step.blocks)
+    ]
+    if right is not None:
+        others = [_table(page, right.axes, block, show, {}, "right") for block in right.blocks]
+        pairs = zip(tables, others, strict=True) if compared.wrong else ()
+        tables = [table for pair in pairs for table in pair] or tables + others
     width = max((line.cell_len for table in tables for line in table), default=0)
     beside = max(1, (page.width - _BODY + _BETWEEN) // (width + _BETWEEN)) if width else 1
+    if right is not None and beside > 1:
+        beside -= beside % 2  # yours and right stay on one line
     for first in range(0, len(tables), beside):
         group = tables[first : first + beside]
         for number in range(max(map(len, group))):
@@ -183,13 +257,31 @@ def _tables(page: Page, step: TracedStep) -> Iterator[Text]:
             yield line
 
 
+def _signs(page: Page, block: int, compared: Compared) -> dict[tuple[int, int], Text]:
+    """What stands behind the numbers of a block that are wrong or have changed."""
+    places = {place[1:] for place in compared.wrong | compared.changed if place[0] == block}
+    signs = {}
+    for i, j in places:
+        is_wrong = (block, i, j) in compared.wrong
+        sign = Text(page.glyphs.failed, "bold red") if is_wrong else Text()
+        if (block, i, j) in compared.changed:
+            sign.append(_CHANGED, "yellow")
+        signs[i, j] = sign
+    return signs
+
+
 def _drawn(page: Page, show: Callable[[Number], str]) -> Callable[[Number], str]:
     signs = {True: page.glyphs.passed, False: page.glyphs.not_started}
     return lambda number: signs[number] if isinstance(number, bool) else show(number)
 
 
 def _table(
-    page: Page, axes: Sequence[Axis], block: Block, show: Callable[[Number], str]
+    page: Page,
+    axes: Sequence[Axis],
+    block: Block,
+    show: Callable[[Number], str],
+    signs: Mapping[tuple[int, int], Text],
+    whose: str,
 ) -> list[Text]:
     """The lines of one table: its place, the columns' names if any, then the rows."""
     rows, columns = _last_axes(axes)
@@ -200,19 +292,25 @@ def _table(
     names = columns.labels if columns is not None else ()
     if names:
         cell = max(cell, *(min(cell_len(page.word(name)), _LONGEST_LABEL // 2) for name in names))
-    room = max(1, (page.width - _BODY - label) // (cell + 2))
+    behind = max((sign.cell_len for sign in signs.values()), default=0)
+    room = max(1, (page.width - _BODY - label) // (cell + behind + 2))
     lines = []
-    if (place := page.word(_place_of(axes, block))) != "":
-        lines.append(Text(place, "dim"))
+    place = page.word(_place_of(axes, block))
+    if heading := ", ".join(filter(None, (place, whose))):
+        lines.append(Text(heading, "dim"))
     if names:
         words = [page.word(name, cell) for name in names[:room]]
-        drawn = "".join("  " + " " * (cell - cell_len(word)) + word for word in words)
+        drawn = "".join(f"  {' ' * (cell - cell_len(word))}{word}{' ' * behind}" for word in words)
         lines.append(Text(" " * label + drawn if label else drawn[2:], "dim"))
-    for number, row in enumerate(numbers):
-        word = row_labels[number] if row_labels else ""
+    for i, row in enumerate(numbers):
+        word = row_labels[i] if row_labels else ""
         line = Text().append(word + " " * (label - cell_len(word)), "dim")
-        drawn = "".join(f"  {text:>{cell}}" for text in row[:room])
-        lines.append(line.append(drawn if label else drawn[2:]))
+        for j, text in enumerate(row[:room]):
+            sign = signs.get((i, j), Text())
+            line.append(f"{'  ' if label or j else ''}{text:>{cell}}").append_text(sign)
+            line.append(" " * (behind - sign.cell_len))
+        line.rstrip()
+        lines.append(line)
     if any(len(row) > room for row in numbers):
         lines.append(Text(f"{page.glyphs.more} {len(numbers[0]) - room} columns more", "dim"))
     return lines

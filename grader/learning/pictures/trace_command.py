@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,23 +33,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a trace; 0 if it ran to the end, else 1. Raises KitError."""
     from grader.learning.pictures.trace import trace_screen
-    from grader.learning.pictures.tracer import traces
+    from grader.learning.pictures.tracer import right_trace, trace
+    from grader.run.workers import Interpreter
 
     if args.out is not None and args.out.suffix.removeprefix(".") not in KINDS:
         raise KitError(f"--out {args.out}: end the picture's name with .png or .svg")
     course, submission = chosen_submission(args)
     stages = stages_to_try(course, args.stage)
-    with status_line(args), closing(traces(course, stages, submission)) as found:
-        for trace in found:  # if nothing is written yet, this ends with the first stage
-            if trace.stop is None or not trace.stop.not_written:
+    with status_line(args), Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        for stage in stages:  # if nothing is written yet, this ends with the first stage
+            found = trace(course, stage, submission, interpreter)
+            if found.stop is None or not found.stop.not_written:
                 break
-    console(args).print(trace_screen(trace), end="")
+        right = right_trace(course, found, interpreter)
+    console(args).print(trace_screen(found, right), end="")
     if args.out is not None:
-        if trace.picture is None:
-            raise KitError(f"the trace of {trace.slug} drew no picture, so none was written")
-        write_picture(trace.picture, args.out)
+        if found.picture is None:
+            raise KitError(f"the trace of {found.slug} drew no picture, so none was written")
+        write_picture(found.picture, args.out)
         print(f"  written: {args.out}")
-    return 0 if trace.stop is None else 1
+    return 0 if found.stop is None else 1
 
 
 def add_submission(parser: argparse.ArgumentParser) -> None:

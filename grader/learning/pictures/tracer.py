@@ -23,6 +23,7 @@ from grader.learning.pictures.types import (
 from grader.run.answers import WorkerAnswers
 from grader.run.failures import AnswerError
 from grader.run.remote import RemoteSubmission
+from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
@@ -53,6 +54,17 @@ def trace(course: Course, stage: Stage, submission: Submission, interpreter: Int
     """
     function = read_trace(stage)  # imports torch, at the same time as the interpreter
     return _TraceRun(course, stage, submission, interpreter).trace(function)
+
+
+def right_trace(course: Course, trace_of: Trace, interpreter: Interpreter) -> Trace | None:
+    """The same trace of the solution; None if the course has no solutions or nothing to compare."""
+    if not any(isinstance(part, TracedStep) and part.compare for part in trace_of.parts):
+        return None
+    try:
+        solutions = Submission("solutions", solution_files(course))
+    except CourseError:
+        return None
+    return trace(course, course.stage(trace_of.slug), solutions, interpreter)
 
 
 class _TraceRun:
@@ -129,6 +141,7 @@ class _TraceRun:
             misfit=misfit,
             same_as=self._same_as(step, shape),
             slug=self._functions.slug,
+            compare=step.compare,
         )
 
     def _wanted(self, axes: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:

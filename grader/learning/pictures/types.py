@@ -31,7 +31,7 @@ class TracedStep:
 
     `misfit` says why the shape does not fit the expected axes, "" if it fits. `same_as` names an
     earlier step with the same numbers in another shape. `slug` is the stage whose function answered
-    last before this step, "" if none has.
+    last before this step, "" if none has. If `compare`, right answers have these numbers.
     """
 
     name: str
@@ -41,6 +41,7 @@ class TracedStep:
     misfit: str = ""
     same_as: str = ""
     slug: str = ""
+    compare: bool = True
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from grader.engine import Engine, Request, with_engine
 from grader.learning.hints.ladder import read_hints
 from grader.learning.hints.turn import next_turn
+from grader.learning.pictures.types import Trace
 from grader.learning.watch.changes import Seen, changed_files, changes, see
 from grader.learning.watch.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
 from grader.learning.watch.state import (
@@ -25,6 +27,7 @@ from grader.learning.watch.state import (
     Phase,
     Standing,
     Success,
+    TraceShown,
     Watching,
 )
 from grader.learning.workspace.exercises import began_from, read_work, text_of
@@ -76,13 +79,23 @@ class _Placed:
 
 
 @dataclass(frozen=True)
+class _Traced:
+    """A stage's example, run on the learner's code and on the solution."""
+
+    job: int
+    stage: Stage
+    trace: Trace
+    right: Trace | None
+
+
+@dataclass(frozen=True)
 class _Failed:
     error: Exception
 
 
 _PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
 
-_Event = Pressed | _Saved | _Judged | _Placed | _Failed
+_Event = Pressed | _Saved | _Judged | _Placed | _Traced | _Failed
 
 
 class Watch:
@@ -113,6 +126,7 @@ class Watch:
         self._began = self._looked = time.perf_counter()
         self._moves_on = False
         self._verdicts: dict[Stage, tuple[str, _Judged]] = {}  # with the digests of their texts
+        self._traced: dict[Stage, TraceShown] = {}
 
     def press(self, key: str) -> None:
         """A key was pressed."""
@@ -170,6 +184,8 @@ class Watch:
         elif event.job == self._judge.latest:
             if isinstance(event, _Placed):
                 self._placed(event)
+            elif isinstance(event, _Traced):
+                self._show_trace(event)
             else:
                 self._judged(event)
         return True
@@ -192,9 +208,9 @@ class Watch:
         touched = [stage for stage in self._workspace.course.stages if stage.file_name in names]
         stage = self._state.stage if self._state.stage in touched or not touched else touched[0]
         progress = self._known.of(self._texts)
-        self._state = replace(
-            self._state.at(stage), progress=progress, success=None, notice="", panel=None
-        )
+        state = self._state.at(stage)
+        panel = _kept(state.panel)
+        self._state = replace(state, progress=progress, success=None, notice="", panel=panel)
         self._begin()
 
     def _begin(self) -> None:
@@ -255,10 +271,27 @@ class Watch:
             self._tell(verdict)
         unjudged = (stage for stage in stages if progress.stage(stage.slug).status is None)
         shown = self._verdicts.get(self._state.stage)
-        if stage := next(unjudged, None):
+        if self._must_trace():
+            self._judge.submit(self._state.stage, seen, _Work.TRACE)
+        elif stage := next(unjudged, None):
             self._judge.submit(stage, seen)
         elif shown and shown[1].may_place and shown[0] == self._texts[self._state.stage.slug]:
-            self._judge.submit(self._state.stage, seen, places=True)
+            self._judge.submit(self._state.stage, seen, _Work.PLACE)
+
+    def _must_trace(self) -> bool:
+        """Whether the learner looks at the example, and it was not run on the current text."""
+        panel, stage = self._state.panel, self._state.stage
+        return isinstance(panel, TraceShown) and panel.text != self._texts[stage.slug]
+
+    def _show_trace(self, event: _Traced) -> None:
+        assert isinstance(self._seen, Submission)  # otherwise this is not the latest job
+        old = self._traced.get(event.stage, TraceShown())
+        text = self._texts[event.stage.slug]
+        shown = TraceShown(text, event.trace, event.right, old.trace)
+        self._traced[event.stage] = shown
+        if isinstance(self._state.panel, TraceShown) and event.stage == self._state.stage:
+            self._state = replace(self._state, panel=shown)
+        self._go_on(self._seen)
 
     def _tell(self, verdict: _Judged) -> None:
         """Show a verdict on the current stage."""
@@ -271,7 +304,7 @@ class Watch:
             report=verdict.report,
             seconds=verdict.seconds,
             notice=state.notice if is_there else _gone(state.stage),
-            panel=None,
+            panel=_kept(state.panel),
             scroll=0,
         )
 
@@ -307,6 +340,9 @@ class Watch:
         elif key == "w":
             shown = isinstance(state.panel, NotesShown)
             self._state = state.showing(None) if shown else self._noted()
+        elif key == "t":
+            shown = isinstance(state.panel, TraceShown)
+            self._state = state.showing(None) if shown else self._example()
         elif key == "?":
             shown = isinstance(state.panel, KeysShown)
             self._state = state.showing(None if shown else KeysShown())
@@ -347,6 +383,16 @@ class Watch:
         panel: Panel = HintShown(hints, turn)
         return replace(self._state.showing(panel), notice=notice)
 
+    def _example(self) -> Watching:
+        """Show the stage's example, and run it if the current text has no trace yet."""
+        state, seen = self._state, self._seen
+        if not state.stage.trace_file.is_file():
+            return replace(state, notice=f"{state.stage.slug} has no example")
+        self._state = state.showing(self._traced.get(state.stage, TraceShown()))
+        if state.phase is Phase.WAITING and isinstance(seen, Submission) and self._must_trace():
+            self._judge.submit(state.stage, seen, _Work.TRACE)
+        return self._state
+
     def _noted(self) -> Watching:
         """Show why the solution of the stage that passed last, or of this one, is as it is."""
         state = self._state
@@ -380,12 +426,20 @@ class Watch:
         return 1
 
 
+class _Work(Enum):
+    """What to do with a stage: grade it, find the place of its mistake, or run its example."""
+
+    VERDICT = 0
+    PLACE = 1
+    TRACE = 2
+
+
 @dataclass(frozen=True)
 class _Job:
     number: int
     stage: Stage
     submission: Submission
-    places: bool  # the mistake whose verdict is known
+    work: _Work
 
 
 class _Judge:
@@ -396,7 +450,7 @@ class _Judge:
         workspace: Workspace,
         device: str,
         seed: int,
-        post: Callable[[_Judged | _Placed | _Failed], None],
+        post: Callable[[_Judged | _Placed | _Traced | _Failed], None],
     ) -> None:
         self._workspace = workspace
         self._device = device
@@ -407,6 +461,7 @@ class _Judge:
         self._running = 0  # the number of a job
         self._closed = False
         self._engine: Engine | None = None
+        self._right: dict[Stage, Trace] = {}
         self._thread = threading.Thread(target=self._work, daemon=True)
         self.latest = 0
 
@@ -414,9 +469,9 @@ class _Judge:
         """Use other random inputs from now on; until then they are the same every time."""
         self._seed = fresh_seed()
 
-    def submit(self, stage: Stage, submission: Submission, *, places: bool = False) -> None:
-        """Grade `stage` of `submission`, and cancel the running job."""
-        self._replace((stage, submission, places))
+    def submit(self, stage: Stage, submission: Submission, work: _Work = _Work.VERDICT) -> None:
+        """Do this work on `stage` of `submission`, and cancel the running job."""
+        self._replace((stage, submission, work))
         if self._thread.ident is None:
             self._thread.start()
 
@@ -438,7 +493,7 @@ class _Judge:
             self.cancel_again()
             self._thread.join(_TICK)
 
-    def _replace(self, work: tuple[Stage, Submission, bool] | None) -> None:
+    def _replace(self, work: tuple[Stage, Submission, _Work] | None) -> None:
         with self._wake:
             self.latest += 1
             self._waiting = None if work is None else _Job(self.latest, *work)
@@ -458,21 +513,32 @@ class _Judge:
 
         self._engine = engine
         while (job := self._next()) is not None:
-            start = time.perf_counter()
-            request = Request(job.submission, (job.stage,), self._seed)
-            try:
-                report = engine.grade_begun(request)
-                may_place = engine.may_place(report)
-                if job.places:
-                    report = engine.with_place(request, report, _PLACE_SECONDS)
-            except Cancelled:
-                continue
-            seconds = time.perf_counter() - start
-            if job.places:
-                self._post(_Placed(job.number, job.stage, report))
-            else:
-                self._post(_Judged(job.number, job.stage, report, seconds, may_place))
-            engine.interpreter.prepare()
+            with suppress(Cancelled):
+                self._post(self._done(engine, job))
+                engine.interpreter.prepare()
+
+    def _done(self, engine: Engine, job: _Job) -> _Judged | _Placed | _Traced:
+        """The outcome of a job. Raises Cancelled."""
+        if job.work is _Work.TRACE:
+            return self._trace(engine, job)
+        start = time.perf_counter()
+        request = Request(job.submission, (job.stage,), self._seed)
+        report = engine.grade_begun(request)
+        may_place = engine.may_place(report)
+        if job.work is _Work.PLACE:
+            report = engine.with_place(request, report, _PLACE_SECONDS)
+            return _Placed(job.number, job.stage, report)
+        return _Judged(job.number, job.stage, report, time.perf_counter() - start, may_place)
+
+    def _trace(self, engine: Engine, job: _Job) -> _Traced:
+        from grader.learning.pictures.tracer import right_trace, trace
+
+        course, interpreter = self._workspace.course, engine.interpreter
+        found = trace(course, job.stage, job.submission, interpreter)
+        right = self._right.get(job.stage) or right_trace(course, found, interpreter)
+        if right is not None:
+            self._right[job.stage] = right
+        return _Traced(job.number, job.stage, found, right)
 
     def _next(self) -> _Job | None:
         with self._wake:
@@ -495,6 +561,11 @@ def _first_unfinished(course: Course, progress: Progress) -> Stage | None:
         s for s in _core_first(course) if progress.stage(s.slug).status is not Status.PASSED
     )
     return next(unfinished, None)
+
+
+def _kept(panel: Panel | None) -> Panel | None:
+    """What stays open when a file is saved: the example, which is run again."""
+    return panel if isinstance(panel, TraceShown) else None
 
 
 def _gone(stage: Stage) -> str:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from grader.learning.hints.screen import aftermath, rung
 from grader.learning.hints.types import Part
+from grader.learning.pictures.trace import trace_screen
 from grader.learning.watch.state import (
     DiffShown,
     HintShown,
@@ -15,6 +16,7 @@ from grader.learning.watch.state import (
     NotesShown,
     Phase,
     Standing,
+    TraceShown,
     Watching,
 )
 from grader.learning.workspace.diff import diff
@@ -40,6 +42,7 @@ _KEYS = (
     ("h", "hint", "a question about what fails; again for its answer, then the next hint"),
     ("a", "all", "every failing check of this stage"),
     ("e", "edit", "your file in your editor"),
+    ("t", "trace", "your code on a small example, wrong numbers beside the right ones"),
     ("l", "list", "every stage and its points"),
     ("d", "diff", "what you have changed in the file"),
     ("r", "rerun", "grade again, with other random inputs"),
@@ -202,12 +205,22 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
         lines += aftermath(panel.hints).draw(page)
     elif isinstance(panel, KeysShown):
         lines = list(_every_key(page))
+    elif isinstance(panel, TraceShown):
+        lines = list(_traced(page, panel))
     elif isinstance(panel, Standing):
         lines = list(_standing(page, state))
     else:
         result = _result(state)
         lines = every_failure(page, result) if result else _verdict(page, state, room)
     return _scrolled(page, lines, state.scroll, room)
+
+
+def _traced(page: Page, panel: TraceShown) -> Iterator[Text]:
+    if panel.trace is None:
+        yield from page.sentence(Text("Running the example on your code.", "dim"))
+        return
+    whole = trace_screen(panel.trace, panel.right, panel.before, wrong_first=True)
+    yield from list(whole.draw(page))[1:]
 
 
 def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Text]:

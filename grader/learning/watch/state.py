@@ -7,6 +7,7 @@ from enum import Enum
 
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints
+from grader.learning.pictures.types import Trace
 from grader.types.course import Stage
 from grader.types.progress import Progress
 from grader.types.report import Report
@@ -60,7 +61,20 @@ class KeysShown:
     """Every key and what it does."""
 
 
-Panel = HintShown | Every | Standing | DiffShown | NotesShown | KeysShown
+@dataclass(frozen=True)
+class TraceShown:
+    """The stage's example on the learner's code: now, the solution's, and before the last save.
+
+    `text` is the digest of the text that was run, "" before the first run.
+    """
+
+    text: str = ""
+    trace: Trace | None = None
+    right: Trace | None = None
+    before: Trace | None = None
+
+
+Panel = HintShown | Every | Standing | DiffShown | NotesShown | KeysShown | TraceShown
 
 
 @dataclass(frozen=True)

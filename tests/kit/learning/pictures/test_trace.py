@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -65,6 +66,64 @@ def test_plain_lines_say_one_fact_each() -> None:
     assert "seen, T 1, T 0: yes" in lines
     assert "seen, T 1, T 1: no" in lines
     assert len([line for line in lines if line.startswith("weights, ")]) == 8
+
+
+RIGHT = replace(WEIGHTS, blocks=(Block((0,), NUMBERS), Block((1,), ((0.25, 3.0), NUMBERS[1]))))
+OLDER = replace(WEIGHTS, blocks=(Block((0,), ((9.0, -1.5), NUMBERS[1])), Block((1,), NUMBERS)))
+
+
+def compared(
+    right: TracedStep, *, before: TracedStep | None = None, kind: type[Console] = Console
+) -> list[str]:
+    mine, theirs = (Trace("fold", "Fold a sheet", (step,)) for step in (WEIGHTS, right))
+    older = None if before is None else Trace("fold", "Fold a sheet", (before,))
+    file = io.StringIO()
+    screen = trace_screen(mine, theirs, older)
+    kind(file=file, width=80, _environ={}).print(screen, end="")
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def test_the_right_table_stands_beside_the_wrong_one() -> None:
+    lines = compared(RIGHT)
+    assert lines[2] == "  The first wrong step: weights."
+    assert lines[7:] == [
+        "    H=0, yours             H=0, right",
+        "           sat   down             sat   down",
+        "    the   0.25  -1.50      the   0.25  -1.50",
+        "    cat   -inf   2.00      cat   -inf   2.00",
+        "    H=1, yours             H=1, right",
+        "           sat    down           sat  down",
+        "    the   0.25   -1.50✗    the  0.25  3.00",
+        "    cat   -inf    2.00     cat  -inf  2.00",
+        "",
+        "  To check it:  grade fold",
+        "  For a hint:   grade hint fold",
+        "",
+    ]
+
+
+def test_what_the_last_save_changed_has_a_sign_of_its_own() -> None:
+    lines = compared(WEIGHTS, before=OLDER)
+    assert lines[2:4] == [
+        "  Every number of this example is right.",
+        "  ~ marks what your last save changed.",
+    ]
+    assert "    the   0.25~  -1.50     the   0.25  -1.50" in lines
+
+
+def test_plain_lines_say_what_is_right_and_what_changed() -> None:
+    lines = [line.strip() for line in compared(RIGHT, before=OLDER, kind=PlainConsole)]
+    assert "weights, H 1, the to down: -1.50, wrong: 3.00 is right" in lines
+    assert "weights, H 0, the to sat: 0.25, changed" in lines
+    assert not any("marks" in line for line in lines)
+
+
+def test_numbers_on_other_axes_are_shown_beside_the_right_ones() -> None:
+    flat = replace(WEIGHTS, axes=(Axis("T", 2),), blocks=(Block((), ((1.0, 2.0),)),))
+    assert "    0.25  -1.50    1.00  2.00" not in compared(flat)
+    assert "    right" in "".join(compared(flat)[7:])
+    plain = [line.strip() for line in compared(flat, kind=PlainConsole)]
+    assert "right weights, T 1: 2.00" in plain
 
 
 def test_many_columns_are_cut_to_the_width() -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints, Part, Rung
+from grader.learning.pictures.types import Axis, Block, Rows, Trace, TracedStep
 from grader.learning.watch.screen import news, watch_screen
 from grader.learning.watch.state import (
     DiffShown,
@@ -26,6 +27,7 @@ from grader.learning.watch.state import (
     Phase,
     Standing,
     Success,
+    TraceShown,
     Watching,
 )
 from grader.types.course import Course, EntryPoint, Limits, Stage
@@ -75,6 +77,13 @@ def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> 
     return Report("birds", "exercises", "cpu", score, 40, 0, (stage,))
 
 
+def traced(rows: Rows) -> Trace:
+    sheet = TracedStep("sheet", (Axis("T", 2),), (Block((), ((4, 8),)),))
+    axes = (Axis("T", 2, ("left", "right")), Axis("D", 2))
+    return Trace("fold", FOLD.title, (sheet, TracedStep("halves", axes, (Block((), rows),))))
+
+
+TRACES = [traced(rows) for rows in (((2, 4), (1, 5)), ((2, 4), (2, 4)), ((2, 3), (1, 5)))]
 P, F, S, T = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED, Outcome.TIMEOUT
 FAILING = replace(
     START, phase=Phase.WAITING, report=report(Status.FAILED, P, F, F, S), seconds=0.123
@@ -109,6 +118,8 @@ SITUATIONS = {
     "changed_list": replace(FAILING, progress=CHANGED).showing(Standing()),
     "keys": FAILING.showing(KeysShown()),
     "why": FAILING.showing(NotesShown(replace(HINTS, learnt="Halves.", why="It is short."))),
+    "trace": FAILING.showing(TraceShown("this text", *TRACES)),
+    "trace_is_run": FAILING.showing(TraceShown()),
     "diff": FAILING.showing(DiffShown("fold.py", "a\nb\n", "a\nc\n")),
     "passed_and_next": replace(
         START.at(WINGS),
@@ -159,7 +170,7 @@ def test_no_screen_is_larger_than_the_terminal(name: str, width: int, height: in
 
 
 ALL_KEYS = (
-    *("h hint", "a all", "e edit", "l list", "d diff", "r rerun", "w why", "q quit"),
+    *("h hint", "a all", "e edit", "t trace", "l list", "d diff", "r rerun", "w why", "q quit"),
     "? keys",
 )
 
@@ -167,8 +178,7 @@ ALL_KEYS = (
 @pytest.mark.parametrize(
     "width, keys",
     [
-        (80, f"{'   '.join(ALL_KEYS)}"),
-        (71, f"{'  '.join(ALL_KEYS)}"),
+        (80, f"{'  '.join(ALL_KEYS)}"),
         (40, "h hint  a all  e edit  q quit  ? keys"),
         (20, "q quit   ? keys"),
     ],
