@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.judge.blame import find_blame
@@ -46,11 +46,15 @@ _NO_PLACE = (
 
 @dataclass(frozen=True)
 class Request:
-    """What to grade: `stages` of a submission, with a seed from which every check draws its own."""
+    """What to grade: `stages` of a submission, with a seed from which every check draws its own.
+
+    `kept` holds verdicts that are known, by slug, each in a report of its own.
+    """
 
     submission: Submission
     stages: tuple[Stage, ...]
     seed: int
+    kept: Mapping[str, Report] = field(default_factory=dict)
 
 
 def grade(
@@ -87,20 +91,26 @@ def _report(
     request: Request,
     run: Callable[[Request, Callable[[Report], Report]], Report],
 ) -> Report:
-    """The report on one submission, of which no bonus stage is `run` that nobody has begun."""
+    """The report on one submission, of which no stage is `run` that is kept or asleep."""
     refused = request.submission.refused
     if refused:
         return judge_refused(course, request.submission.name, request.stages, refused)
-    asleep = {s.slug: judge_untouched(s) for s in request.stages if _is_asleep(course, request, s)}
-    awake = replace(request, stages=tuple(s for s in request.stages if s.slug not in asleep))
+    kept = request.kept
+    known = {s.slug: judge_untouched(s) for s in request.stages if _is_asleep(course, request, s)}
+    known |= {slug: report.stages[0] for slug, report in kept.items()}
+    awake = replace(request, stages=tuple(s for s in request.stages if s.slug not in known))
 
     def whole(report: Report) -> Report:
-        found = asleep | {result.slug: result for result in report.stages}
-        return replace(report, stages=tuple(found[stage.slug] for stage in request.stages))
+        found = known | {result.slug: result for result in report.stages}
+        stages = [found[stage.slug] for stage in request.stages]
+        merged = judge(course, report.submission, report.device, stages, report.notes)
+        return replace(merged, unchanged=tuple(kept), seconds=report.seconds)
 
     if awake.stages:
         return whole(run(awake, whole))
-    return whole(judge(course, request.submission.name, "cpu", (), [f"seed {request.seed}"]))
+    device = next((report.device for report in kept.values()), "cpu")
+    notes = () if kept else (f"seed {request.seed}",)  # what is kept may be from another seed
+    return whole(judge(course, request.submission.name, device, (), notes))
 
 
 def _is_asleep(course: Course, request: Request, stage: Stage) -> bool:

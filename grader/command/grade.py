@@ -14,6 +14,7 @@ from grader.command.output import complain, console, short_path, status_line
 from grader.read.course_file import find_stage
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
+from grader.read.kept import Kept
 from grader.read.progress import remember_results
 from grader.read.submission import read_or_refuse
 from grader.read.workspace import locate_course, locate_workspace
@@ -44,6 +45,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
     parser.add_argument("--seed", type=int, help="use the seed of an earlier run, to repeat it")
+    parser.add_argument(
+        "--fresh", action="store_true", help="rerun stages that are unchanged since they passed"
+    )
     parser.set_defaults(run=run)
 
 
@@ -59,7 +63,11 @@ def run(args: argparse.Namespace) -> int:
     submission = replace(read_or_refuse(path), name=short_path(path))
     texts = text_digests(course, submission, course_digest(course)) if workspace else {}
     seed = fresh_seed() if args.seed is None else args.seed
-    request = Request(submission, chosen_stages(course, args.stages), seed)
+    stages = chosen_stages(course, args.stages)
+    memory = Kept(workspace.root, course, args.device) if workspace else None
+    is_fresh = args.fresh or args.seed is not None
+    kept = memory.read(stages, texts) if memory and not is_fresh else {}
+    request = Request(submission, stages, seed, kept)
     shown: list[Report] = []
 
     def verdict(report: Report) -> None:
@@ -78,7 +86,10 @@ def run(args: argparse.Namespace) -> int:
             lambda result: tell(f"{result.slug}: {result.status.value}"),
             None if args.json else verdict,
         )
-    trouble = _remember(workspace, report, submission, texts) if workspace else ""
+    trouble = ""
+    if workspace and memory:
+        trouble = _remember(workspace, report, submission, texts)
+        memory.keep(report, texts)
     if args.junit is not None:
         _write_junit(args.junit, report)
     if args.json:

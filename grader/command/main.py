@@ -90,9 +90,9 @@ def parser_of(word: str) -> argparse.ArgumentParser:
         prog="grade",
         description="Grade your code: show the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
-        epilog="Options of `grade` without a command: --all, --json, --junit FILE, --submission "
-        "PATH, --device, --seed, --course DIR, --plain; `grade grade --help` explains them. Every "
-        "command has --help.",
+        epilog="Options of `grade` without a command: --all, --fresh, --json, --junit FILE, "
+        "--submission PATH, --device, --seed, --course DIR, --plain; `grade grade --help` explains "
+        "them. Every command has --help.",
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)

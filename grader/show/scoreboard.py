@@ -60,10 +60,18 @@ def footnotes(page: Page, report: Report) -> Iterator[Text]:
         lines.append(", ".join((report.submission, report.device, *report.notes)))
     else:
         lines += report.notes
+    if report.unchanged:
+        lines.append(_unchanged(report))
     for line in lines:
         yield from page.wrap(Text(page.word(line), "dim"), MARGIN)
     if len(report.stages) != 1 and lines:
         yield Text()
+
+
+def _unchanged(report: Report) -> str:
+    stages = count(len(report.unchanged), "unchanged stage")
+    was, them = ("was", "it") if len(report.unchanged) == 1 else ("were", "them")
+    return f"{stages} {was} not rerun; `grade --fresh` reruns {them}"
 
 
 def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:

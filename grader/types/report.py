@@ -200,7 +200,8 @@ class StageResult:
 class Report:
     """The verdict on one submission. `notes` are facts about the run (seed, missing isolation).
 
-    `seconds` is how long it took: wall time or CPU time, whichever is more.
+    `seconds` is how long it took: wall time or CPU time, whichever is more. The `unchanged` stages
+    were not run, because nothing has changed since they passed.
     """
 
     course: str
@@ -211,6 +212,7 @@ class Report:
     bonus: float
     stages: tuple[StageResult, ...]
     notes: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -303,6 +305,8 @@ def to_json(report: Report) -> dict[str, Any]:
             for stage in report.stages
         ],
     }
+    if report.unchanged:
+        data["unchanged"] = list(report.unchanged)
     hides_nothing: dict[str, Any] = safe_data(data)
     return hides_nothing
 

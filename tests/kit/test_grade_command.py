@@ -173,6 +173,40 @@ def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path:
     assert reports[1]["stages"][2]["status"] == "not_started"
 
 
+# --- unchanged stages ----------------------------------------------------------------------------
+
+
+def test_unchanged_stages_keep_their_verdicts_at_once(tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    for name in ("moving_average", "smooth"):  # the bonus stage stays a stub
+        shutil.copy(course / "solutions" / f"{name}.py", course / "exercises")
+
+    def report(*words: str) -> Any:
+        return json.loads(grade(*words, "--json", course=course, cwd=course).stdout)
+
+    first, again = report(), report()
+    unchanged = again.pop("unchanged")
+    assert unchanged == ["moving_average", "smooth"]
+    for stage in (*first["stages"], *again["stages"]):
+        for check in stage["checks"]:
+            del check["seconds"]
+    assert again == first
+    assert "unchanged" not in report("--fresh")
+    assert "unchanged" not in report("--seed", "3")
+    assert "unchanged" not in report("--submission", str(course / "exercises"))
+    smooth = course / "exercises" / "smooth.py"
+    smooth.write_text(smooth.read_text("utf-8") + "\n", encoding="utf-8")
+    assert report()["unchanged"] == ["moving_average"]
+
+    words = [sys.executable, "-X", "importtime", *command("smooth", course=course)[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=60)
+    assert "1 unchanged stage was not rerun; `grade --fresh` reruns it" in done.stdout
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "grader.engine" in imported
+    assert not imported & {"torch", "numpy", "pytest"}
+
+
 # --- words on the command line -------------------------------------------------------------------
 
 

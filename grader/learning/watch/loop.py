@@ -32,6 +32,7 @@ from grader.learning.watch.state import (
 )
 from grader.learning.workspace.exercises import began_from, read_work, text_of
 from grader.read.dependencies import course_digest, text_digests
+from grader.read.kept import Kept
 from grader.read.progress import recall, remember_results, update_progress
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, ProgressError
@@ -120,6 +121,7 @@ class Watch:
         self._events: SimpleQueue[_Event] = SimpleQueue()
         self._judge = _Judge(workspace, device, seed, self._events.put)
         self._workspace = workspace
+        self._kept = Kept(workspace.root, workspace.course, device)
         self._show = show
         self._edit = edit
         self._asked = stage
@@ -241,6 +243,7 @@ class Watch:
                 self._moves_on = True
             self._show(self._state)  # before writing to the disk, which may be slow
         self._remember(result, self._seen)
+        self._kept.keep(event.report, self._texts)
         self._go_on(self._seen)
 
     def _placed(self, event: _Placed) -> None:
