@@ -28,6 +28,17 @@ from grader.types.resources import filled, resource
 from grader.types.workspace import Workspace
 
 _SETTINGS = "pyproject.toml"
+# How an editor finds the place of a failure in what `grade` prints: "softmax.py, line 4: ...".
+PLACES = {
+    "owner": "grade",
+    "fileLocation": ["relative", "${workspaceFolder}/exercises"],
+    "pattern": {
+        "regexp": r"^\s+(?:look at\s+)?(?:exercises/)?(\w+\.py), line (\d+)(?:,|:)?\s*(.*)$",
+        "file": 1,
+        "line": 2,
+        "message": 3,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,7 @@ def _editor_tasks(python: str | None) -> dict[str, object]:
 
     this_file = task("grade this file", "${fileBasenameNoExtension}")
     this_file["group"] = {"kind": "test", "isDefault": True}
+    this_file["problemMatcher"] = PLACES
     tasks = [this_file, task("grade watch", "watch"), task("grade hint", "hint")]
     return {"version": "2.0.0", "tasks": tasks}
 

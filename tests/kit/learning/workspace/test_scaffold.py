@@ -17,7 +17,8 @@ from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
 
-COURSE = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+KIT = Path(__file__).parents[2]
+COURSE = read_course(KIT / "courses" / "tiny" / "course.toml")
 SLUGS = [stage.slug for stage in COURSE.stages]
 
 
@@ -78,6 +79,20 @@ def test_the_editor_s_settings_are_json(python: str | None) -> None:
     words = [first["command"], *first["args"]]
     start = ["grade"] if python is None else [python, "-m", "grader"]
     assert words == [*start, "${fileBasenameNoExtension}"]
+
+
+def test_an_editor_finds_the_place_of_every_failure_on_a_screen() -> None:
+    (task, *_) = json.loads(folder_files(COURSE, None)[".vscode/tasks.json"])["tasks"]
+    pattern = task["problemMatcher"]["pattern"]
+    screens = [*KIT.glob("situations/*/expected.txt"), *KIT.glob("show/goldens/*.txt")]
+    lines = [line for file in screens for line in file.read_text(encoding="utf-8").splitlines()]
+    places = [line for line in lines if re.search(r"\w\.py, line \d+", line)]
+    assert len(places) > 50
+    for line in places:
+        found = re.search(pattern["regexp"], line)
+        assert found is not None, line
+        assert re.fullmatch(r"\w+\.py", found[pattern["file"]])
+        assert int(found[pattern["line"]]) > 0
 
 
 @pytest.mark.parametrize("name", ["README.md", "exercises/smooth.py", ".vscode/tasks.json"])
