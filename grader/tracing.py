@@ -1,5 +1,7 @@
 """What an author writes in hints/traces/<slug>.py: the steps of a small example, one by one.
 
+And in hints/explore/<slug>.py: the same steps for an example that the learner can change.
+
     def trace(submission):
         x = torch.arange(24.0).view(1, 4, 6)
         yield Step("x", x, "B T D", says="Four words.", labels={"T": ["birds", "sing", ...]})
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class Step:
     had when its name first appeared; "H=2" states the size itself, and the axis "1" always has size
     1. If a tensor does not fit, a sentence says so. Numbers that differ from the solution's are
     marked as wrong, unless `compare` is False: for steps in which right answers differ.
+
+    `behind` names two earlier steps for the page of `grade explore`: each number comes from a
+    vector of either, along the axis that this step lacks. The page shows both and their products.
     """
 
     name: str
@@ -32,6 +37,7 @@ class Step:
     says: str = ""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     compare: bool = True
+    behind: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -60,3 +66,19 @@ class Curves:
     x_axis: str
     y_axis: str
     guides: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Control:
+    """What a person can change on the page of `grade explore`.
+
+    `explore(submission, **values)` gets its value as the argument `name`. A "choice" has one of
+    `values`, a "slider" one of these numbers, and a "text" any words; its `values` are examples. It
+    starts with `start`, by default the first value.
+    """
+
+    name: str
+    label: str
+    values: Sequence[str | float]
+    kind: Literal["choice", "slider", "text"] = "choice"
+    start: str | float | None = None

@@ -29,6 +29,7 @@ _COMMANDS = {
     "repro": ("learning.repro.command", "show a failing check as a few lines of plain torch"),
     "trace": ("learning.pictures.trace_command", "run your code on a small example, step by step"),
     "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
+    "explore": ("learning.explore.command", "play with your code on a page in the browser"),
     "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
     "diff": ("learning.workspace.diff_command", "show what you have changed"),
     "reset": ("learning.workspace.reset_command", "start a stage over"),

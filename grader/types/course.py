@@ -132,6 +132,11 @@ class Stage:
         """The small example for the trace; it may be missing."""
         return self.root / "hints" / "traces" / self.file_name
 
+    @property
+    def explore_file(self) -> Path:
+        """The example to play with on a page; it may be missing."""
+        return self.root / "hints" / "explore" / self.file_name
+
 
 @dataclass(frozen=True)
 class Assignment:

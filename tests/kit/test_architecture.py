@@ -144,6 +144,7 @@ WARMING = ("run/worker/server.py", "_warm_torch")
 # Words that mean something else there: of bits, of Python's grammar.
 ELSEWHERE = {word: {"run/worker/lock.py"} for word in ("mask", "masks", "masked")}
 ELSEWHERE |= {word: {"classes/report/similarity.py"} for word in ("token", "tokens")}
+ELSEWHERE["token"] |= {"learning/explore/server.py"}
 
 
 def words(identifier: str) -> list[str]:

@@ -359,6 +359,10 @@ FAULTS = {
         lambda c: append(c, "hints/traces/roughness.py", "raise ValueError('no')"),
         ["hints/traces/roughness.py:1: ValueError: no"],
     ),
+    "a malformed exploration": (
+        lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),
+        ["hints/explore/roughness.py:1: ValueError: no"],
+    ),
     "malformed records of mutants": (
         lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
         ["tests/mutants/roughness.toml: unknown key 'equal'"],
@@ -630,6 +634,7 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
         "solutions/old.py",
         "exercises/notes.txt",
         "hints/rough.md",
+        "hints/explore/rough.py",
         "hints/misconceptions/rough.py",
         "hints/predictions/rough.md",
         "hints/traces/rough.py",
@@ -649,6 +654,7 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
     assert [stray.partition(":")[0] for stray in strays(course)] == [
         "exercises/notes.txt",
         "hints/rough.md",
+        "hints/explore/rough.py",
         "hints/misconceptions/rough.py",
         "hints/predictions/rough.md",
         "hints/traces/rough.py",

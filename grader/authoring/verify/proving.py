@@ -27,6 +27,7 @@ from grader.authoring.verify.solution_runs import (
     first_line,
 )
 from grader.authoring.verify.todos import stage_todos
+from grader.learning.explore.example import read_explore
 from grader.learning.hints.ladder import read_hints
 from grader.learning.pictures.examples import read_trace
 from grader.misconceptions import Known, Misconception, Way
@@ -73,11 +74,12 @@ class Draft:
             self.problems.append(fault)
             return
         self.problems += file_problems(stage)
-        if stage.trace_file.is_file():
-            try:
-                read_trace(stage)
-            except CourseError as error:
-                self.problems.append(str(error))
+        for file, read in ((stage.trace_file, read_trace), (stage.explore_file, read_explore)):
+            if file.is_file():
+                try:
+                    read(stage)
+                except CourseError as error:
+                    self.problems.append(str(error))
 
     def proof(self) -> StageProof:
         """The finished proof."""

@@ -1,9 +1,11 @@
-"""Loads a stage's example, ready to run, from the author's file hints/traces/<slug>.py."""
+"""Loads a stage's example, ready to run, from the author's file in hints/traces/ or the like."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from grader.read.faults import fault_of
@@ -20,16 +22,20 @@ def traced_stages(course: Course) -> tuple[Stage, ...]:
 
 def read_trace(stage: Stage) -> TraceFunction:
     """The function `trace` of the stage's file. Raises CourseError."""
-    file = stage.trace_file
+    function = getattr(read_module(stage, stage.trace_file), "trace", None)
+    if not callable(function):
+        raise CourseError(f"{stage.place(stage.trace_file)}: has no function trace(submission)")
+    return function  # type: ignore[no-any-return]
+
+
+def read_module(stage: Stage, file: Path) -> ModuleType:
+    """An author's file of a stage, imported. Raises CourseError."""
     place = stage.place(file)
-    spec = importlib.util.spec_from_file_location(f"trace_{stage.slug}", file)
+    spec = importlib.util.spec_from_file_location(f"{file.parent.name}_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise CourseError(fault_of(error, {str(file): place})) from error
-    function = getattr(module, "trace", None)
-    if not callable(function):
-        raise CourseError(f"{place}: has no function trace(submission)")
-    return function  # type: ignore[no-any-return]
+    return module

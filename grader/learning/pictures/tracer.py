@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from grader.learning.pictures.examples import read_trace
@@ -53,7 +54,7 @@ def trace(course: Course, stage: Stage, submission: Submission, interpreter: Int
     Raises CourseError if the author's file is wrong.
     """
     function = read_trace(stage)  # imports torch, at the same time as the interpreter
-    return _TraceRun(course, stage, submission, interpreter).trace(function)
+    return ExampleRun(course, stage, submission, interpreter, stage.trace_file).trace(function)
 
 
 def right_trace(course: Course, trace_of: Trace, interpreter: Interpreter) -> Trace | None:
@@ -67,20 +68,25 @@ def right_trace(course: Course, trace_of: Trace, interpreter: Interpreter) -> Tr
     return trace(course, course.stage(trace_of.slug), solutions, interpreter)
 
 
-class _TraceRun:
-    """A run of one stage's example."""
+class ExampleRun:
+    """A run of an example of one stage, which the author wrote in `file`."""
 
     def __init__(
-        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+        self,
+        course: Course,
+        stage: Stage,
+        submission: Submission,
+        interpreter: Interpreter,
+        file: Path,
     ) -> None:
         self._stage = stage
-        self._functions = _Functions(course, stage, submission, interpreter)
-        self._place = stage.place(stage.trace_file)
+        self._place = stage.place(file)
+        self._functions = _Functions(course, stage, submission, interpreter, self._place)
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
 
     def trace(self, function: Callable[[Any], Iterator[Any]]) -> Trace:
-        """Run the example and collect what it yields."""
+        """Run the example and collect what it yields. Raises CourseError if the file is wrong."""
         parts: list[TracedStep | TracedHeatmap | TracedCurves | str] = []
         stop = None
         try:
@@ -142,6 +148,7 @@ class _TraceRun:
             same_as=self._same_as(step, shape),
             slug=self._functions.slug,
             compare=step.compare,
+            behind=tuple(step.behind),
         )
 
     def _wanted(self, axes: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
@@ -243,8 +250,14 @@ class _Functions:
     """
 
     def __init__(
-        self, course: Course, stage: Stage, submission: Submission, interpreter: Interpreter
+        self,
+        course: Course,
+        stage: Stage,
+        submission: Submission,
+        interpreter: Interpreter,
+        place: str,
     ) -> None:
+        self._place = place
         self._stages = (stage, *course.required(stage))
         self._course = course
         self._submission = submission
@@ -260,8 +273,7 @@ class _Functions:
             if name in _OF_A_CHECK or name in names:  # whichever stage it is, they are the same
                 under_check = self._under_check(stage)
                 return getattr(RemoteSubmission(under_check), name)  # type: ignore[no-any-return]
-        place = self._stages[0].place(self._stages[0].trace_file)
-        raise CourseError(f"{place}: neither the stage nor one that it requires has '{name}'")
+        raise CourseError(f"{self._place}: neither the stage nor one that it requires has '{name}'")
 
     @property
     def slug(self) -> str:

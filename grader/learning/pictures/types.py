@@ -31,7 +31,8 @@ class TracedStep:
 
     `misfit` says why the shape does not fit the expected axes, "" if it fits. `same_as` names an
     earlier step with the same numbers in another shape. `slug` is the stage whose function answered
-    last before this step, "" if none has. If `compare`, right answers have these numbers.
+    last before this step, "" if none has. If `compare`, right answers have these numbers. `behind`
+    names the steps that its numbers come from.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TracedStep:
     same_as: str = ""
     slug: str = ""
     compare: bool = True
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

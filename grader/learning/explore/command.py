@@ -1,0 +1,101 @@
+"""`grade explore [STAGE]`: a page in the browser that shows what the learner's code computes."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from grader.command.output import progress_bar, short_path, status_line, write_file
+from grader.learning.pictures.trace_command import add_submission, chosen_submission
+from grader.read.course_file import find_stage
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade explore`."""
+    parser.description = (
+        "Play with your own code on a page in the browser: change the example, swap in a known "
+        "mistake, and see every step. The page computes again after each save."
+    )
+    parser.add_argument(
+        "stage", nargs="?", metavar="STAGE", help="default: the first stage with such a page"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the page, with every result in it, to an .html file instead",
+    )
+    parser.add_argument("--port", type=int, default=0, help="default: any free port")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C, or write it. Raises KitError."""
+    from grader.learning.explore.example import read_explore
+    from grader.learning.explore.explorer import Explorer
+    from grader.learning.explore.page import live_page, planned_runs, whole_page
+    from grader.learning.explore.server import PageServer
+    from grader.run.workers import Interpreter
+
+    if args.out is not None and args.out.suffix != ".html":
+        raise KitError(f"--out {args.out}: end the page's name with .html")
+    if not 0 <= args.port < 1 << 16:
+        raise KitError(f"--port {args.port}: choose a number from 0 to 65535")
+    course, submission = chosen_submission(args)
+    stage = stage_to_explore(course, args.stage)
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        with status_line(args):
+            example = read_explore(stage)
+            explorer = Explorer(course, stage, example, interpreter)
+            swaps = explorer.swaps
+        page = course, stage, example, swaps, submission.name
+        if args.out is not None:
+            total = len(list(planned_runs(example, swaps)))
+            with progress_bar(args, "computing", total) as advance:
+
+                def one(settings: list[Any], swap: str) -> dict[str, Any]:
+                    advance()
+                    return explorer.run(submission, settings, swap)
+
+                write_file(args.out, whole_page(*page, one))
+            print(f"  written: {args.out}")
+            return 0
+
+        def answer(settings: list[Any], swap: str) -> dict[str, Any]:
+            """The result with the learner's code as it is now."""
+            return explorer.run(chosen_submission(args)[1], settings, swap)
+
+        with PageServer(args.port, live_page(*page), answer) as server:
+            if args.port not in (0, server.server_port):
+                print(f"  Port {args.port} is taken, so the page has another one.")
+            print(
+                f"  Open {server.address}",
+                f"  It shows {short_path(Path(submission.name))}.",
+                sep="\n",
+            )
+            print("  Press Ctrl-C to end.", flush=True)
+            if not args.no_browser:
+                webbrowser.open(server.address)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                print("\n  The page has ended. Your files are as they were.")
+    return 0
+
+
+def stage_to_explore(course: Course, word: str | None) -> Stage:
+    """The named stage, or the first with such a page. Raises KitError."""
+    stages = [stage for stage in course.stages if stage.explore_file.is_file()]
+    if not stages:
+        raise KitError("no stage of this course has a page to explore")
+    stage = stages[0] if word is None else find_stage(course, word)
+    if stage not in stages:
+        others = ", ".join(other.slug for other in stages)
+        raise KitError(f"{stage.slug} has no page to explore; stages with one: {others}")
+    return stage

@@ -1,0 +1,36 @@
+"""`grade explore`: what it refuses, and the file that it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+
+TINY = Path(__file__).parents[2] / "courses" / "tiny"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("--out", "page.txt"), "--out page.txt: end the page's name with .html"),
+        (("--port", "70000"), "--port 70000: choose a number from 0 to 65535"),
+        (("roughness",), "roughness has no page to explore; stages with one: smooth"),
+    ],
+)
+def test_what_it_refuses(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = str(TINY / "solutions")
+    assert main(["explore", *words, "--course", str(TINY), "--submission", own]) == 2
+    assert capsys.readouterr().err == f"grade: {said}\n"
+
+
+def test_the_page_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    own = str(TINY / "solutions")
+    words = ["explore", "--course", str(TINY), "--submission", own, "--out", str(page)]
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"  written: {page}\n"
+    assert "That was all." in page.read_text(encoding="utf-8")

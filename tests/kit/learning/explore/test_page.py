@@ -1,0 +1,53 @@
+"""The page's HTML: its own policy, and the results that a file holds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from grader.learning.explore.example import read_explore
+from grader.learning.explore.page import live_page, planned_runs, whole_page
+from grader.read.course_file import read_course
+
+TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+SMOOTH = TINY.stage("smooth")
+EXAMPLE = read_explore(SMOOTH)
+EVIL = "</script><script>alert(1)</script>"
+SWAPS = [{"id": "one", "function": "smooth", "label": "one", "says": EVIL}]
+
+
+def data(page: str) -> Any:
+    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    return json.loads(text)
+
+
+def test_the_policy_allows_its_own_style_and_script_alone() -> None:
+    page = live_page(TINY, SMOOTH, EXAMPLE, SWAPS, EVIL)
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.search(r"https?://|@import|url\(|eval|innerHTML", page)
+
+
+def test_no_text_ends_the_data() -> None:
+    found = data(live_page(TINY, SMOOTH, EXAMPLE, SWAPS, EVIL))
+    assert (found["source"], found["swaps"]) == (EVIL, SWAPS)
+
+
+def test_a_file_holds_every_combination_and_each_swap() -> None:
+    def run(settings: list[Any], swap: str) -> dict[str, Any]:
+        return {"parts": ["the same", f"{settings} {swap}"]}
+
+    found = data(whole_page(TINY, SMOOTH, EXAMPLE, SWAPS, "x", run))
+    assert len(found["runs"]) == len(list(planned_runs(EXAMPLE, SWAPS))) == 2 * 2 * 2 + 1
+    parts = [found["parts"][n] for n in found["runs"]['[[1,0,1],""]']["parts"]]
+    assert parts == ["the same", "['4 4 4 4', 0, 1] "]
+    assert '[[0,1,0],"one"]' in found["runs"]
+    assert found["parts"].count("the same") == 1
