@@ -1,4 +1,4 @@
-"""The side of `%load_ext grader` that runs in a notebook's kernel: %%grade and grade_here.
+"""The side of `%load_ext grader` that runs in a notebook's kernel: its magics and grade_here.
 
 The learner's code runs freely in the kernel, so nothing that grades is ever there: no check, no
 solution, no engine. They are in a helper process. It starts at once, so that it is ready for the
@@ -15,8 +15,10 @@ import sys
 import tempfile
 import threading
 import time
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -27,13 +29,20 @@ _Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, it
 _TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
 _GRADING = "grade_here"
+_SHOWS = {
+    "trace": "your code on the example of {}",
+    "heatmap": "your code on the example of {}",
+    "repro": "the checks of {}",
+}
 
 
 def load(shell: Any) -> None:
-    """Add %%grade and grade_here to an IPython shell and start the helper."""
+    """Add %%grade, grade_here, %trace, %heatmap and %repro to a shell and start the helper."""
     unload(shell)
     session = Session(shell)
     shell.register_magic_function(session.grade_cell, "cell", "grade")
+    for kind in _SHOWS:
+        shell.register_magic_function(partial(session.show, kind), "line", kind)
     shell.push({_GRADING: session.grade_here}, interactive=False)
     shell.events.register("pre_run_cell", session.cell_begins)
     shell.events.register("post_run_cell", session.cell_ended)
@@ -46,6 +55,8 @@ def unload(shell: Any) -> None:
     if session is None:
         return
     shell.magics_manager.magics["cell"].pop("grade", None)
+    for kind in _SHOWS:
+        shell.magics_manager.magics["line"].pop(kind, None)
     if shell.user_ns.get(_GRADING) == session.grade_here:
         del shell.user_ns[_GRADING]
     shell.events.unregister("pre_run_cell", session.cell_begins)
@@ -130,7 +141,16 @@ class Session:
         # Code that hangs or ends its process would also do so here.
         if answer.get("runs", True):
             self._is_left_out = False
-            self._shell.run_cell(cell, store_history=False)
+            if not self._is_broken(cell):  # the verdict has told the cause
+                self._shell.run_cell(cell, store_history=False)
+
+    def _is_broken(self, cell: str) -> bool:
+        """Whether the cell is not valid Python."""
+        try:
+            compile(self._shell.transform_cell(cell), "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError:
+            return True
+        return False
 
     def grade_here(self, stage: object = None) -> float | None:
         """Grade a stage, or all, with everything that the cells so far have defined.
@@ -142,26 +162,39 @@ class Session:
         nbgrader = os.environ.get("NBGRADER_EXECUTION")
         return None if nbgrader is None else _points(answer, validating=nbgrader == "validate")
 
+    def show(self, kind: str, line: str) -> None:
+        """`%trace STAGE`, `%heatmap STAGE` or `%repro CHECK`, for what the cells so far define."""
+        words = line.split()
+        if len(words) != 1:
+            what = "check" if kind == "repro" else "stage"
+            _display(_line(f"Name the {what}, as in: %{kind} {what.upper()}"))
+            return
+        self._ask({"show": kind, "of": words[0]}, f"running {_SHOWS[kind].format(words[0])}")
+
     def _verdict(self, slugs: Sequence[str], graded: int | None = None) -> Mapping[str, Any]:
         """Ask for a verdict and show it. Raises GradingStopped."""
+        what = " ".join(slugs) or "what you have"
+        return self._ask({"stages": slugs, "graded": graded}, f"grading {what}")
+
+    def _ask(self, request: Mapping[str, Any], doing: str) -> Mapping[str, Any]:
+        """Send the cells with a request, and show the answer. Raises GradingStopped."""
         if self._helper.has_ended:
             self._helper = Helper(self._folder)
-        what = " ".join(slugs) or "what you have"
-        text = f"Grading {what} ..."
+        text = f"{doing.capitalize()} ..."
         if not self._helper.is_ready:
-            text = f"Starting the grader, which takes a few seconds; then grading {what} ..."
+            text = f"Starting the grader, which takes a few seconds; then {doing} ..."
         shown = _display(_line(text), display_id=True)
         number, start = self._shell.execution_count, time.monotonic()
         cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
         cells.append([number, self._source, self._id, 0.0])
         try:
-            answer = self._helper.ask({"stages": slugs, "cells": cells, "graded": graded})
+            answer = self._helper.ask({**request, "cells": cells})
         except KeyboardInterrupt:
             shown.update(_line("Stopped: nothing was graded."))
             raise GradingStopped from None
         self._began += time.monotonic() - start  # the verdict's time is not the cell's
         if "html" in answer:
-            self.report = answer["report"]
+            self.report = answer.get("report", self.report)
             shown.update(Shown(answer["html"], answer["text"]))
         else:
             problem = answer.get("error") or answer["ended"]

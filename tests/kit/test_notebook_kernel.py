@@ -295,8 +295,19 @@ def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm: 
     said = json.dumps(cell.outputs[1:])
     assert "ZeroDivisionError" in said and "notebook.py" not in said
     broken = warm.run("%%grade split_heads\ndef split_heads(x, num_heads)\n    return x")
-    assert "SyntaxError" in broken.outputs[0].data["text/html"]
-    assert "SyntaxError" in json.dumps(broken.outputs[1:])
+    (told,) = broken.outputs  # once
+    assert "SyntaxError" in told.data["text/html"]
+
+
+def test_the_magics_show_the_notebooks_own_code(warm: Kernel) -> None:
+    body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
+    warm.run(f"def split_heads(x, num_heads):\n    {body}")
+    assert "The first wrong step: heads." in warm.html("%trace split_heads")
+    assert "split_heads(" in warm.html("%repro split_heads.values")
+    warm.run(RIGHT["softmax"])
+    assert "<table" in warm.html("%heatmap softmax")
+    assert "Name the check, as in: %repro CHECK" in warm.html("%repro")
+    assert "did you mean" in warm.html("%trace split_head")
 
 
 @pytest.mark.slow  # as long as the course lets an import take

@@ -67,6 +67,10 @@ class Serving:
         assert answer["id"] == number
         return answer
 
+    def show(self, kind: str, of: str, *cells: str) -> Any:
+        self.send(id=1, show=kind, of=of, cells=list(enumerate(cells, 1)))
+        return self.receive()
+
     def end(self) -> int:
         self.process.communicate(timeout=60)
         return self.process.returncode
@@ -101,6 +105,22 @@ def test_without_stages_all_that_is_defined_is_graded(serving: Serving) -> None:
     answer = serving.grade(1, AVERAGE, "def roughness(values):\n    return 0", stages=[])
     slugs = [stage["slug"] for stage in answer["report"]["stages"]]
     assert slugs == ["moving_average", "roughness"]
+
+
+def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(
+    serving: Serving,
+) -> None:
+    serving.receive()
+    cells = AVERAGE, "def smooth(values, width, times=1):\n    return values[2:] * 0.0"
+    trace = serving.show("trace", "smooth", *cells)
+    assert "The first wrong step: twice." in trace["text"]
+    assert "2.75" in trace["html"] and trace["html"].startswith("<pre>")
+    heatmap = serving.show("heatmap", "smooth", *cells)
+    assert "<table" in heatmap["html"] and "How often a day counts" in heatmap["text"]
+    assert "plain torch cannot" in serving.show("repro", "smooth", *cells)["error"]
+    assert "passes" in serving.show("repro", "moving_average", *cells)["error"]
+    assert serving.show("trace", "roughness", *cells)["error"] == "roughness has no example"
+    assert "no stage" in serving.show("heatmap", "smoth", *cells)["error"]
 
 
 def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(

@@ -1,12 +1,18 @@
 """Grades a notebook's cells for its kernel, with an engine that stays warm.
 
-Requests and answers are JSON. A request is {"id", "stages": [slug ...], "cells": [[number, source,
-id or null, seconds] ...], "graded": number or null} or {"cancel": id}; without stages, everything
-that the cells define is graded. The answer has the same id and is one of
+Requests and answers are JSON. A request is one of
+
+    {"id", "cells", "stages": [slug ...], "graded": number or null}
+                                                without stages, all that the cells define is graded
+    {"id", "cells", "show": "trace" | "heatmap" | "repro", "of": stage or check}
+    {"cancel": id}
+
+with `cells`: [[number, source, id or null, seconds] ...]. The answer has the same id and is one of
 
     {"id", "report", "html", "text", "runs", "partial"}
                                                 `runs`: whether the cell's own code finished;
                                                 `partial`: whether only visible checks ran
+    {"id", "html", "text"}                      what was to be shown
     {"id", "error"}                             one line for the learner
     {"id", "cancelled": true}
 
@@ -23,6 +29,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -35,6 +42,9 @@ from grader.learning.hints.types import Hints
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.notebook.screen import verdict
 from grader.learning.pictures.examples import traced_stages
+from grader.learning.pictures.heatmap import heatmap_screen
+from grader.learning.pictures.heatmap_html import heatmap_html
+from grader.learning.pictures.trace import stop_screen, trace_screen
 from grader.learning.pictures.types import TracedHeatmap
 from grader.read.course_file import find_stage
 from grader.read.progress import remember_results
@@ -121,6 +131,8 @@ class _Service:
 
         try:
             go_on()
+            if "show" in job:
+                return self._shown(engine, job["show"], job["of"], job["cells"])
             return self._verdict(engine, job, go_on)
         except Cancelled:
             return {"cancelled": True}
@@ -173,6 +185,32 @@ class _Service:
             "runs": runs,
             "partial": course.is_partial,
         }
+
+    def _shown(self, engine: Engine, kind: str, of: str, cells: list[Any]) -> _Message:
+        """A trace, a heatmap or a reproduction. Raises KitError."""
+        course, ran = self._course, [Cell(*cell) for cell in cells]
+        stage = find_stage(course, of.partition(".")[0])
+        submission = _submission(next(self._choices((stage,), ran, None)))
+        if kind == "repro":
+            from grader.learning.repro.reproduced import reproduced
+
+            return _as_text(
+                reproduced(course, of, submission, 0, engine.interpreter, engine.checks)
+            )
+        from grader.learning.pictures.tracer import right_trace, trace
+
+        if stage not in traced_stages(course):
+            raise KitError(f"{stage.slug} has no example")
+        found = trace(course, stage, submission, engine.interpreter)
+        if kind == "trace":
+            right = right_trace(course, found, engine.interpreter)
+            return _as_text(_text(trace_screen(found, right)))
+        if found.heatmap is None and found.stop is None:
+            raise KitError(f"the example of {stage.slug} draws no heatmap: %trace {stage.slug}")
+        if found.heatmap is None:
+            return _as_text(_text(stop_screen(found)))
+        text = _text(heatmap_screen(found.heatmap))
+        return {"html": heatmap_html(found.heatmap), "text": text}
 
     def _choices(
         self, stages: Sequence[Stage], ran: list[Cell], graded: int | None
@@ -243,6 +281,10 @@ def _submission(cells: list[Cell]) -> Submission:
     sources = tuple(cell.source for cell in cells)
     why = too_much_code(sources)
     return Submission(_NAME, {}, cells=sources, refused=f"{_NAME}: {why}" if why else "")
+
+
+def _as_text(text: str) -> _Message:
+    return {"html": f"<pre>{escape(text)}</pre>", "text": text}
 
 
 def _hints(stage: Stage) -> Hints | None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.learning.pictures.trace_command import add_submission, chosen_submission
 from grader.read.course_file import find_stage
-from grader.read.stubs import read_stub
-from grader.run.facts import CaseFact, Ending, StageFacts
-from grader.types.course import Course, Stage
-from grader.types.errors import KitError, close_to
-from grader.types.report import CheckResult
-from grader.types.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.run.session import Checks
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,53 +28,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the lines. Raises KitError if the check passes or has no such lines."""
-    from grader.learning.repro.script import script
-
     course, submission = chosen_submission(args)
-    slug, _, name = args.check.partition(".")
-    stage = find_stage(course, slug)
-    facts = _facts(course, stage, submission, args.seed)
-    check, fact = _failure(stage, facts, name, args.seed)
-    file = "" if submission.cells is not None else submission.script or stage.file_name
-    stub = read_stub(stage)
-    print(script(stage, check, fact, module=Path(file).stem, stub=stub, seed=args.seed), end="")
-    return 0
-
-
-def _facts(course: Course, stage: Stage, submission: Submission, seed: int) -> StageFacts:
-    """How the stage's checks end, on the CPU."""
+    stage = find_stage(course, args.check.partition(".")[0])
     from grader.run.workers import Interpreter
 
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
-        from grader.run.answers import WorkerAnswers
-        from grader.run.session import Checks, with_checks
-        from grader.run.under_check import StageUnderCheck
+        from grader.learning.repro.reproduced import reproduced
+        from grader.run.session import with_checks
 
-        def body(checks: Checks) -> StageFacts:
-            answers = WorkerAnswers(interpreter, course, stage, submission)
-            return checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
+        def body(checks: Checks) -> str:
+            return reproduced(course, args.check, submission, args.seed, interpreter, checks)
 
-        return with_checks(course, [stage], body)
-
-
-def _failure(stage: Stage, facts: StageFacts, name: str, seed: int) -> tuple[CheckResult, CaseFact]:
-    """The failing check that was asked for, or the first to fix, and its case. Raises KitError."""
-    from grader.judge.verdict import judge_stage
-
-    result = judge_stage(stage, facts)
-    failing = {check.id: check for cause in result.causes for check in cause.checks}
-    if name:
-        known = {check.id.partition(".")[2] for check in result.checks}
-        if name not in known:
-            raise KitError(f"{stage.slug} has no check '{name}'{close_to(name, known)}")
-        check = failing.get(f"{stage.slug}.{name}")
-    else:
-        check = result.causes[0].show if result.causes else None
-    if check is None:
-        what = f"{stage.slug}.{name}" if name else stage.slug
-        raise KitError(f"{what} passes with seed {seed}: there is nothing to show")
-    passed = (Ending.PASSED, Ending.SKIPPED, Ending.NOT_WRITTEN)
-    for fact in facts.cases:
-        if fact.case.check == check.id and fact.ending not in passed:
-            return replace(check, message=fact.message), fact
-    raise KitError(f"{check.id}: nothing is written yet, so there is nothing to show")
+        print(with_checks(course, [stage], body), end="")
+    return 0

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from grader.command.main import main
-from grader.learning.repro.command import _failure
+from grader.learning.repro.reproduced import _failure
 from grader.learning.repro.script import script
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
