@@ -40,7 +40,7 @@ _COURSE_KEYS = frozenset(
 _STAGE_KEYS = frozenset(
     {
         *("slug", "title", "points", "bonus", "requires", "entry_points", "visible"),
-        *("forbidden", "forbidden_cost"),
+        *("forbidden", "forbidden_cost", "formula"),
     }
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages"})
@@ -237,6 +237,7 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         visible=_strings(table, "visible", place),
         forbidden=forbidden,
         forbidden_cost=_forbidden_cost(table, place),
+        formula=_get(table, "formula", str, place, default=""),
     )
 
 

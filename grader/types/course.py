@@ -59,7 +59,8 @@ class Stage:
     """One stage: `requires` are slugs of earlier stages whose functions this one calls.
 
     `visible` names the checks, without "test_", that students get. Calling one of the `forbidden`
-    dotted names costs the share `forbidden_cost`, from 0 to 1, of the points.
+    dotted names costs the share `forbidden_cost`, from 0 to 1, of the points. `formula` is LaTeX
+    for notebooks.
     """
 
     slug: str
@@ -72,6 +73,7 @@ class Stage:
     visible: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     forbidden_cost: float = 1.0
+    formula: str = ""
 
     @property
     def fixture(self) -> str:

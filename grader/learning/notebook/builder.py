@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from grader.learning.predict.types import Predictions
@@ -31,7 +32,7 @@ def notebook(
     for stage in course.stages:
         stub = stubs[stage.slug]
         cells += _introduction(stage, stub, predictions)
-        code = cell_code((answers or {}).get(stage.slug, stub), course)
+        code = cell_code((answers or {}).get(stage.slug, stub), course, stub)
         cells.append(_code(f"{stage.slug}-code", f"%%grade {stage.slug}\n{code}", stage))
         cells.append(_code(f"{stage.slug}-try", "", stage))
     cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
@@ -58,7 +59,7 @@ def assignment_notebook(
         source = solutions[stage.slug]
         texts = _introduction(stage, source, predictions)
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
-        code = _code(f"{stage.slug}-code", cell_code(source, course), stage)
+        code = _code(f"{stage.slug}-code", cell_code(source, course, source), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
         check = _code(f"{stage.slug}-check", _check(stage), stage)
         cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
@@ -123,10 +124,11 @@ def notebook_file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def cell_code(source: str, course: Course) -> str:
+def cell_code(source: str, course: Course, stub: str = "") -> str:
     """A stage's file as a cell, without its docstring and without imports from other stages.
 
-    In a notebook the stages share one namespace. A source that is not valid Python is unchanged.
+    In a notebook the stages share one namespace. Of docstrings that are also in `stub`, and so in
+    the text above the cell, the first line stays. A source that is not valid Python is unchanged.
     """
     source = source.replace("\r\n", "\n")
     try:
@@ -143,8 +145,69 @@ def cell_code(source: str, course: Course) -> str:
         if is_docstring or is_from_stage:
             first, last = node.lineno - 1, node.end_lineno or node.lineno
             lines[first:last] = [None] * (last - first)
+    told = {each.text for each in _described(stub)}
+    for each in _described(source):
+        summary, _, rest = each.text.partition("\n\n")
+        is_plain = not re.search(r'[\n"\\]', summary)
+        if each.text not in told or not rest or not is_plain:
+            continue
+        docstring = each.node.body[0]
+        first, last = docstring.lineno - 1, docstring.end_lineno or docstring.lineno
+        indent = " " * docstring.col_offset
+        lines[first:last] = [f'{indent}"""{summary}"""', *[None] * (last - first - 1)]
     code = "\n".join(line for line in lines if line is not None)
     return re.sub(r"\n{4,}", "\n\n\n", code).strip("\n")
+
+
+_Definition = ast.FunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A function, class or method with a docstring; a method's name has its class before it."""
+
+    name: str
+    node: _Definition
+    text: str
+
+
+def _described(source: str) -> list[_Described]:
+    """All that has a docstring, in order; nothing if the source is not Python."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    found = []
+    for outer in tree.body:
+        for node in (outer, *(outer.body if isinstance(outer, ast.ClassDef) else ())):
+            if isinstance(node, _Definition) and (text := ast.get_docstring(node)):
+                of = f"{outer.name}." if isinstance(outer, ast.ClassDef) and node != outer else ""
+                found.append(_Described(of + node.name, node, text))
+    return found
+
+
+def _documented(stub: str) -> list[str]:
+    """The docstrings of a stub as markdown, each under its function's name."""
+    parts = []
+    for each in _described(stub):
+        parts.append(f"### `{each.name}`")
+        parts.append(_text("\n".join(_as_markdown(each.text.split("\n")))))
+    return parts
+
+
+def _as_markdown(lines: Sequence[str]) -> Iterator[str]:
+    """A docstring's lines: examples become code, what it raises becomes a list."""
+    is_example = is_raising = False
+    for line in lines:
+        is_example = bool(line.strip()) and (is_example or line.startswith(">>>"))
+        is_raising = bool(line.strip()) and (is_raising or line == "Raises:")
+        if is_example:
+            yield f"{_INDENT}{line}"
+        elif is_raising and line.startswith(_INDENT):
+            name, colon, why = line.strip().partition(":")
+            yield f"- `{name}`{colon}{why}" if name.isidentifier() else f"  {line.strip()}"
+        else:
+            yield line
 
 
 def _opening(course: Course) -> str:
@@ -165,14 +228,20 @@ def _assignment_opening(course: Course, assignment: Assignment) -> str:
 
 
 def _teaching(stage: Stage, stub: str) -> str:
-    """Heading, points and the stub's docstring; its first line is the heading if there is one."""
+    """Heading, points, the stub's docstring, the formula, and each function's docstring.
+
+    The first line of the stub's docstring is the heading if there is one.
+    """
     doc = (ast.get_docstring(ast.parse(stub)) or "").strip()
     summary, _, rest = doc.partition("\n\n")
+    formula = f"$$\n{stage.formula}\n$$" if stage.formula else ""
+    details = [formula, *_documented(stub)]
     facts = f"`{stage.slug}`, {stage.points:g} {'bonus ' if stage.bonus else ''}points"
     if not summary or "\n" in summary:
-        return "\n\n".join(filter(None, [f"## {_text(stage.title)}", facts, _text(doc)]))
+        parts = [f"## {_text(stage.title)}", facts, _text(doc), *details]
+        return "\n\n".join(filter(None, parts))
     heading = f"## {_text(summary.removesuffix('.'))}"
-    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest)]
+    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest), *details]
     return "\n\n".join(filter(None, parts))
 
 

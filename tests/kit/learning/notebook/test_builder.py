@@ -59,6 +59,29 @@ def test_the_code_has_neither_the_text_again_nor_imports_from_other_stages() -> 
     assert "raise NotImplementedError" in code
 
 
+def test_docstrings_are_text_above_the_cell_and_one_line_in_it() -> None:
+    data = built(COURSE)
+    code, text = (cell(data, f"multi_head_attention-{part}") for part in ("code", "text"))
+    assert code.count('"""') == 6 and ">>>" not in code
+    assert "### `MultiHeadAttention.forward`" in text
+    assert "\n    >>> " in text and "\n>>> " not in text
+    assert "- `ValueError`: " in text and "Raises:\n" in text
+
+
+def test_a_docstring_that_the_text_does_not_tell_stays() -> None:
+    stub = 'def smooth():\n    """Smooth.\n\n    As told.\n    """\n'
+    own = stub.replace("As told", "As I understand it")
+    raw = stub.replace("Smooth.", 'Smooth "it".')
+    assert cell_code(stub, TINY, stub) == 'def smooth():\n    """Smooth."""'
+    assert cell_code(own, TINY, stub) == own.rstrip()
+    assert cell_code(raw, TINY, raw) == raw.rstrip()
+
+
+def test_a_formula_is_typeset() -> None:
+    assert "$$\nS = \\frac{Q K^\\top}{\\sqrt{d_k}}\n$$" in cell(built(COURSE), "scaled_scores-text")
+    assert "$$" not in cell(built(TINY), "smooth-text")
+
+
 def test_a_question_shows_its_answer_only_when_it_is_opened() -> None:
     text = cell(built(COURSE), "masking-predict")
     question, _, rest = text.partition("<details><summary>The answer</summary>")
