@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import webbrowser
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.command.output import progress_bar, short_path, status_line, write_file
+from grader.command.output import progress_bar, status_line, write_file
+from grader.learning.explore.example import read_explore
+from grader.learning.explore.page import About, Answer, live_page, planned_runs, whole_page
+from grader.learning.explore.server import PageServer
 from grader.learning.pictures.trace_command import add_submission, chosen_submission
 from grader.read.course_file import find_stage
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
+
+_IN_A_TERMINAL = ("www-browser", "links", "elinks", "lynx", "w3m")  # none runs the page's script
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C, or write it. Raises KitError."""
-    from grader.learning.explore.example import read_explore
     from grader.learning.explore.explorer import Explorer
-    from grader.learning.explore.page import live_page, planned_runs, whole_page
-    from grader.learning.explore.server import PageServer
     from grader.run.workers import Interpreter
 
     if args.out is not None and args.out.suffix != ".html":
@@ -54,39 +58,45 @@ def run(args: argparse.Namespace) -> int:
             example = read_explore(stage)
             explorer = Explorer(course, stage, example, interpreter)
             swaps = explorer.swaps
-        page = course, stage, example, swaps, submission.name
+        about = About(course.title, stage.title, example.controls, swaps, submission.name)
         if args.out is not None:
-            total = len(list(planned_runs(example, swaps)))
-            with progress_bar(args, "computing", total) as advance:
-
-                def one(settings: list[Any], swap: str) -> dict[str, Any]:
-                    advance()
-                    return explorer.run(submission, settings, swap)
-
-                write_file(args.out, whole_page(*page, one))
-            print(f"  written: {args.out}")
-            return 0
-
-        def answer(settings: list[Any], swap: str) -> dict[str, Any]:
-            """The result with the learner's code as it is now."""
-            return explorer.run(chosen_submission(args)[1], settings, swap)
-
-        with PageServer(args.port, live_page(*page), answer) as server:
-            if args.port not in (0, server.server_port):
-                print(f"  Port {args.port} is taken, so the page has another one.")
-            print(
-                f"  Open {server.address}",
-                f"  It shows {short_path(Path(submission.name))}.",
-                sep="\n",
-            )
-            print("  Press Ctrl-C to end.", flush=True)
-            if not args.no_browser:
-                webbrowser.open(server.address)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                print("\n  The page has ended. Your files are as they were.")
+            _write(args, about, partial(explorer.run, submission))
+        else:  # with the learner's code as it is then
+            _serve(args, about, lambda *asked: explorer.run(chosen_submission(args)[1], *asked))
     return 0
+
+
+def _write(args: argparse.Namespace, about: About, answer: Answer) -> None:
+    with progress_bar(args, "computing", len(list(planned_runs(about)))) as advance:
+
+        def counted(settings: list[Any], swap: str) -> dict[str, Any]:
+            advance()
+            return answer(settings, swap)
+
+        write_file(args.out, whole_page(about, counted))
+    print(f"  written: {args.out}")
+
+
+def _serve(args: argparse.Namespace, about: About, answer: Answer) -> None:
+    with PageServer(args.port, live_page(about), answer) as server:
+        if args.port not in (0, server.server_port):
+            print(f"  Port {args.port} is taken, so the page has another one.")
+        print(f"  Open {server.address}")
+        print(f"  It shows the code in {about.source}. Press Ctrl-C to end.", flush=True)
+        if not args.no_browser:
+            show(server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("\n  The page has ended. Your files are as they were.")
+
+
+def show(address: str) -> None:
+    """Open the address in a browser, except in one that would take over this terminal."""
+    with suppress(webbrowser.Error):
+        browser = webbrowser.get()
+        if getattr(browser, "name", "") not in _IN_A_TERMINAL:
+            browser.open(address)
 
 
 def stage_to_explore(course: Course, word: str | None) -> Stage:

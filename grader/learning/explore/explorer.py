@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
-from grader.learning.explore.example import Example, start_of
+from grader.learning.explore.example import Example
 from grader.learning.pictures.tracer import ExampleRun
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.misconceptions import read_misconceptions
@@ -18,6 +18,7 @@ from grader.tracing import Control
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.submission import Submission
+from grader.types.text import safe
 
 LONGEST_TEXT = 200  # characters of a text that a person types
 _OURS = "course."  # begins the swap for the course's own version of a function
@@ -145,17 +146,11 @@ class _Cast:
 def _value(control: Control, setting: Any) -> str | float:
     if control.kind == "text":
         if isinstance(setting, str) and len(setting) <= LONGEST_TEXT:
-            return setting
+            return safe(setting)
         raise KitError(f"{control.label}: type at most {LONGEST_TEXT} characters")
     if type(setting) is not int or not 0 <= setting < len(control.values):
         raise KitError(f"{control.label}: there is no such value: reload the page")
     return control.values[setting]
-
-
-def described(control: Control) -> dict[str, Any]:
-    """A control as plain data for the page."""
-    start = list(control.values).index(start_of(control))
-    return {**asdict(control), "values": list(control.values), "start": start}
 
 
 def _plain_run(trace: Trace, whose: Mapping[str, str]) -> dict[str, Any]:
@@ -169,6 +164,8 @@ def _plain_run(trace: Trace, whose: Mapping[str, str]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """The value with plain dictionaries and lists; JSON has no inf and nan, so they are strings."""
+    if isinstance(value, str):
+        return safe(value)
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):

@@ -7,89 +7,74 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from grader.learning.explore.example import Example, start_of
-from grader.learning.explore.explorer import described
+from grader.learning.explore.example import start_of
 from grader.tracing import Control
-from grader.types.course import Course, Stage
 from grader.types.resources import filled, resource
 
-Settings = list[Any]
-Runs = Callable[[Settings, str], dict[str, Any]]
+Answer = Callable[[list[Any], str], dict[str, Any]]  # of settings and a swap
 
 
-def live_page(
-    course: Course, stage: Stage, example: Example, swaps: Sequence[dict[str, Any]], source: str
-) -> str:
-    """The page that asks its server for each result; `source` names the learner's code."""
-    return _page(course, stage, example, swaps, {"live": True, "source": source})
+@dataclass(frozen=True)
+class About:
+    """What the page is about; `source` names the learner's code."""
+
+    course: str
+    title: str
+    controls: Sequence[Control]
+    swaps: Sequence[dict[str, Any]]
+    source: str
 
 
-def whole_page(
-    course: Course,
-    stage: Stage,
-    example: Example,
-    swaps: Sequence[dict[str, Any]],
-    source: str,
-    run: Runs,
-) -> str:
+def live_page(about: About) -> str:
+    """The page that asks its server for each result."""
+    return _page(about, {"live": True})
+
+
+def whole_page(about: About, answer: Answer) -> str:
     """The page with the results of `planned_runs` inside."""
     parts: dict[str, int] = {}  # most runs share most parts, so each is written once
     runs = {}
-    for settings, swap in planned_runs(example, swaps):
-        found = run(settings, swap)
+    for numbers, swap in planned_runs(about):
+        pairs = zip(about.controls, numbers, strict=True)
+        found = answer([c.values[n] if c.kind == "text" else n for c, n in pairs], swap)
         found["parts"] = [parts.setdefault(_json(part), len(parts)) for part in found["parts"]]
-        runs[_json([_numbers(example, settings), swap])] = found
-    known = {"live": False, "source": source, "runs": runs}
-    return _page(course, stage, example, swaps, known | {"parts": [json.loads(p) for p in parts]})
+        runs[_json([numbers, swap])] = found
+    return _page(about, {"live": False, "runs": runs, "parts": [json.loads(p) for p in parts]})
 
 
-def planned_runs(
-    example: Example, swaps: Sequence[dict[str, Any]]
-) -> Iterator[tuple[Settings, str]]:
-    """Every combination of the controls; then each swap, with the controls as they start."""
-    for values in itertools.product(*(control.values for control in example.controls)):
-        yield _settings(example, values), ""
-    for swap in swaps:
-        yield _settings(example, [start_of(control) for control in example.controls]), swap["id"]
+def planned_runs(about: About) -> Iterator[tuple[list[int], str]]:
+    """The numbers of the controls' values, and a swap, of each result in a file.
+
+    Every combination without a swap; then each swap, with the controls as they start.
+    """
+    for numbers in itertools.product(*(range(len(c.values)) for c in about.controls)):
+        yield list(numbers), ""
+    for swap in about.swaps:
+        yield [_start(control) for control in about.controls], swap["id"]
 
 
-def _settings(example: Example, values: Sequence[Any]) -> Settings:
-    pairs = zip(example.controls, values, strict=True)
-    return [value if c.kind == "text" else _place(c, value) for c, value in pairs]
+def _start(control: Control) -> int:
+    return list(control.values).index(start_of(control))
 
 
-def _numbers(example: Example, settings: Settings) -> list[int]:
-    """The settings, with the number of each text among the control's values."""
-    pairs = zip(example.controls, settings, strict=True)
-    return [_place(c, setting) if c.kind == "text" else setting for c, setting in pairs]
-
-
-def _place(control: Control, value: Any) -> int:
-    return list(control.values).index(value)
-
-
-def _page(
-    course: Course,
-    stage: Stage,
-    example: Example,
-    swaps: Sequence[dict[str, Any]],
-    known: dict[str, Any],
-) -> str:
+def _page(about: About, known: dict[str, Any]) -> str:
     style, script = (resource(__package__, f"templates/page.{kind}") for kind in ("css", "js"))
-    controls = [described(control) for control in example.controls]
+    controls = [{**asdict(c), "start": _start(c)} for c in about.controls]
+    data = {"source": about.source, "controls": controls, "swaps": about.swaps, **known}
     return filled(
         __package__,
         "templates/page.html",
-        title=escape(stage.title),
-        course=escape(course.title),
+        title=escape(about.title),
+        course=escape(about.course),
         style=style,
         script=script,
         style_hash=_digest(style),
         script_hash=_digest(script),
-        data=_json({"controls": controls, "swaps": swaps, **known}).replace("<", "\\u003c"),
+        data=_json(data).replace("<", "\\u003c"),
     )
 
 

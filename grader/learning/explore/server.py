@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from grader.learning.explore.page import Answer
 from grader.types.errors import KitError
 
 _ADDRESS = "127.0.0.1"
@@ -23,8 +23,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",  # the address holds the token
     "X-Content-Type-Options": "nosniff",
 }
-
-Answer = Callable[[list[Any], str], dict[str, Any]]
 
 
 class PageServer(ThreadingHTTPServer):

@@ -84,7 +84,7 @@ async function run(now, id) {
   return answer.json();
 }
 
-let busy = false, again = false, shown = "";
+let busy = false, again = false, shown = "", picked = null;
 
 // Show the result for the controls. While one is being computed, only the last change counts.
 async function update() {
@@ -107,18 +107,19 @@ async function update() {
 async function show() {
   let note = "", found = await run(settings(), swap.value);
   if (!found) {  // only in a file
-    const id = swap.value;
-    form.reset();
-    swap.value = id;
+    inputs.forEach((input, place) => {
+      input.value = data.controls[place].start;
+      input.dispatchEvent(new Event("input"));  // it does not bubble, so only the slider's own words follow
+    });
     note = "This file knows each swap only with the other controls as they start.";
-    found = await run(settings(), id);
+    found = await run(settings(), swap.value);
   }
   const other = swap.value ? await run(settings(), "") : null;
   const all = JSON.stringify([found, other, note]);
   if (all === shown) return;
   shown = all;
-  behind.replaceChildren();
   if (found.error) {
+    behind.replaceChildren();
     steps.replaceChildren();
     say("whose", "");
     say("result", found.error);
@@ -130,6 +131,7 @@ async function show() {
   steps.replaceChildren(...found.parts.map(part =>
     part.name ? stepShown(part, parts, other && before[part.name]) : words("p", part)));
   steps.append(...stopShown(found));
+  showBehind(parts);
   const last = found.parts[found.parts.length - 1];
   say("result", note, swapTold(found, changed), stopTold(found), last && !last.name ? last : "");
   say("whose", whoseTold(found.whose));
@@ -224,12 +226,13 @@ function stepShown(step, parts, other) {
 function table(step, block, show, parts, before) {
   const rank = step.axes.length, outer = step.axes.slice(0, -2);
   const [down, across] = [step.axes[rank - 2], step.axes[rank - 1]];
-  const sources = step.behind.map(name => parts.find(part => part.name === name)).filter(Boolean);
+  const sources = sourcesOf(step, parts);
   const largest = Math.max(...step.blocks.flatMap(each => each.rows.flat()).filter(Number.isFinite).map(Math.abs));
   const place = outer.filter(axis => axis.size > 1).map(axis => labelOf(axis, block.index[outer.indexOf(axis)]));
   const sides = [down && `rows ${down.name}`, across && `columns ${across.name}`].filter(text => text && !/ 1?$/.test(text));
-  const shown = make("table", sources.length ? { role: "grid" } : {});
-  shown.append(make("caption", {}, [...place, ...sides].join(", ")));
+  const caption = [...place, ...sides].join(", ");
+  const shown = make("table", { "aria-label": `${step.name}, ${caption}`, ...sources.length && { role: "grid" } });
+  shown.append(make("caption", {}, caption));
   if (across) {
     const names = block.rows[0].map((_, c) => make("th", { scope: "col" }, labelOf(across, c)));
     shown.append(make("thead", {}, make("tr", {}, ...(down ? [make("td")] : []), ...names)));
@@ -246,7 +249,7 @@ function table(step, block, show, parts, before) {
         cell.classList.add("changed");
         cell.prepend("\u2260 ");
       }
-      if (sources.length) explain(cell, () => productShown(step, at, sources, parts));
+      if (sources.length) explain(cell, step, at, parts);
       return cell;
     })));
   shown.append(make("tbody", {}, ...body));
@@ -256,12 +259,27 @@ function table(step, block, show, parts, before) {
 
 // --- what is behind a number ------------------------------------------------------------------
 
-function explain(cell, draw) {
+function explain(cell, step, place, parts) {
   cell.setAttribute("role", "gridcell");
   cell.tabIndex = -1;
-  for (const event of ["mouseenter", "focus"]) cell.addEventListener(event, () => behind.replaceChildren(...draw()));
+  for (const event of ["mouseenter", "focus"]) cell.addEventListener(event, () => {
+    picked = { name: step.name, place };
+    showBehind(parts);
+  });
   cell.addEventListener("click", () => cell.focus());
 }
+
+// The number picked last, if the new steps have it; else how to pick one.
+function showBehind(parts) {
+  const step = picked && parts.find(part => part.name === picked.name);
+  const is = step && numbersOf(step).has(key(picked.place)) && sourcesOf(step, parts).length;
+  const made = parts.filter(part => part.behind.length).map(part => part.name).join(", ");
+  behind.replaceChildren(...is ? productShown(step, picked.place, parts) : made
+    ? [make("p", {}, `To see what a number is made of, point at one of these steps: ${made}. Or go there with Tab and the arrow keys.`)]
+    : []);
+}
+
+const sourcesOf = (step, parts) => step.behind.map(name => parts.find(part => part.name === name)).filter(Boolean);
 
 // One stop of the Tab key for each table; the arrow keys move within it.
 function arrows(shown) {
@@ -280,7 +298,8 @@ function arrows(shown) {
 }
 
 // The two vectors whose product is behind the number of `step` at `place`.
-function productShown(step, place, sources, parts) {
+function productShown(step, place, parts) {
+  const sources = sourcesOf(step, parts);
   const at = Object.fromEntries(step.axes.map(({ name }, number) => [name, place[number]]));
   const names = step.axes.map(axis => axis.name).join(" ");
   const along = sources[0].axes.find(({ name }) => !(name in at));

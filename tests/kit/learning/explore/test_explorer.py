@@ -81,10 +81,11 @@ def test_the_courses_own_can_be_swapped_in(explorer: Explorer) -> None:
 
 
 def test_code_that_raises_ends_the_steps_with_the_kits_words(explorer: Explorer) -> None:
-    raises = b"def moving_average(values, width):\n    print('here')\n    return values + nothing\n"
+    lines = (b"def moving_average(values, width):", b"print('\\u202ehere')", b"return values + no")
+    raises = b"\n    ".join(lines)
     broken = replace(SOLVED, files={**SOLVED.files, "moving_average.py": raises})
     run = explorer.run(broken, START, "")
-    assert run["stop"]["function"] == "moving_average" and run["printed"] == "here"
+    assert run["stop"]["function"] == "moving_average" and run["printed"] == r"\u202ehere"
     assert "moving_average.py, line 3" in run["stop"]["message"]
     assert "Traceback" not in run["stop"]["message"]
     assert [part["name"] for part in run["parts"]] == ["values"]

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from grader.learning.explore.example import read_explore
-from grader.learning.explore.page import live_page, planned_runs, whole_page
+from grader.learning.explore.page import About, live_page, planned_runs, whole_page
 from grader.read.course_file import read_course
 
 TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
-SMOOTH = TINY.stage("smooth")
-EXAMPLE = read_explore(SMOOTH)
 EVIL = "</script><script>alert(1)</script>"
 SWAPS = [{"id": "one", "function": "smooth", "label": "one", "says": EVIL}]
+ABOUT = About(TINY.title, "Smooth", read_explore(TINY.stage("smooth")).controls, SWAPS, source=EVIL)
 
 
 def data(page: str) -> Any:
@@ -26,7 +25,7 @@ def data(page: str) -> Any:
 
 
 def test_the_policy_allows_its_own_style_and_script_alone() -> None:
-    page = live_page(TINY, SMOOTH, EXAMPLE, SWAPS, EVIL)
+    page = live_page(ABOUT)
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy.startswith("default-src 'none'; ")
     for tag in ("style", "script"):
@@ -37,7 +36,7 @@ def test_the_policy_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_no_text_ends_the_data() -> None:
-    found = data(live_page(TINY, SMOOTH, EXAMPLE, SWAPS, EVIL))
+    found = data(live_page(ABOUT))
     assert (found["source"], found["swaps"]) == (EVIL, SWAPS)
 
 
@@ -45,8 +44,8 @@ def test_a_file_holds_every_combination_and_each_swap() -> None:
     def run(settings: list[Any], swap: str) -> dict[str, Any]:
         return {"parts": ["the same", f"{settings} {swap}"]}
 
-    found = data(whole_page(TINY, SMOOTH, EXAMPLE, SWAPS, "x", run))
-    assert len(found["runs"]) == len(list(planned_runs(EXAMPLE, SWAPS))) == 2 * 2 * 2 + 1
+    found = data(whole_page(ABOUT, run))
+    assert len(found["runs"]) == len(list(planned_runs(ABOUT))) == 2 * 2 * 2 + 1
     parts = [found["parts"][n] for n in found["runs"]['[[1,0,1],""]']["parts"]]
     assert parts == ["the same", "['4 4 4 4', 0, 1] "]
     assert '[[0,1,0],"one"]' in found["runs"]
