@@ -71,7 +71,13 @@ def _write(args: argparse.Namespace, about: About, answer: Answer) -> None:
 
         def counted(settings: list[Any], swap: str) -> dict[str, Any]:
             advance()
-            return answer(settings, swap)
+            found = answer(settings, swap)
+            if (stop := found["stop"]) and not swap:
+                raise KitError(
+                    f"{stop['function']} gave no usable result, so no file is written: "
+                    "`grade explore` shows why"
+                )
+            return found
 
         write_file(args.out, whole_page(about, counted))
     print(f"  written: {args.out}")

@@ -105,7 +105,7 @@ class Explorer:
 class _Cast:
     """The `submission` of an example: the learner's function, a swapped one or the course's own.
 
-    `whose` says of each function that was called which of these it was.
+    `whose` says of each function that answered which of these it was.
     """
 
     own: Any
@@ -123,14 +123,15 @@ class _Cast:
             if name in self._swapped:
                 self.whose[name] = "swapped"
                 return self._swapped[name](*args, **kwargs)
-            self.whose[name] = "yours"
             try:
-                return getattr(self.own, name)(*args, **kwargs)
+                found = getattr(self.own, name)(*args, **kwargs)
             except SubmissionError as error:
                 if not error.not_written or name not in self._solutions:
                     raise
-            self.whose[name] = "course"
-            return self._solutions[name](*args, **kwargs)
+                self.whose[name] = "course"
+                return self._solutions[name](*args, **kwargs)
+            self.whose[name] = "yours"
+            return found
 
         return call
 

@@ -62,11 +62,11 @@ data.controls.forEach((control, place) => {
   const id = `control-${control.name}`;
   form.append(make("label", { for: id }, control.label), ...field(control, id));
 });
-form.append(make("label", { for: "swap" }, "Swap in"), swapField());
+const swap = swapField();
+if (data.swaps.length) form.append(make("label", { for: "swap" }, "Swap in"), swap);
 form.append(make("button", { type: "reset" }, "Start again"));
 
 const inputs = data.controls.map(control => document.getElementById(`control-${control.name}`));
-const swap = document.getElementById("swap");
 const settings = () => inputs.map(input => input.type === "text" ? input.value : Number(input.value));
 
 // --- the results ----------------------------------------------------------------------------
@@ -91,16 +91,19 @@ async function update() {
   again = true;
   if (busy) return;
   busy = true;
+  steps.setAttribute("aria-busy", "true");
   try {
     while (again) {
       again = false;
       await show();
     }
-  } catch {
+  } catch (error) {
+    console.error(error);
     shown = "";
     say("result", "`grade explore` does not answer. Start it in the terminal again, and open the address that it prints.");
   } finally {
     busy = false;
+    steps.removeAttribute("aria-busy");
   }
 }
 

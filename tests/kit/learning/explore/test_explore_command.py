@@ -34,3 +34,15 @@ def test_the_page_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(words) == 0
     assert capsys.readouterr().out == f"  written: {page}\n"
     assert "That was all." in page.read_text(encoding="utf-8")
+
+
+def test_no_file_is_written_of_code_that_stops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("moving_average", "smooth"):
+        (tmp_path / f"{name}.py").write_text(f"def {name}(*values, **more): 1 / 0\n")
+    page = tmp_path / "page.html"
+    words = ["explore", "--course", str(TINY), "--submission", str(tmp_path), "--out", str(page)]
+    assert main(words) == 2
+    assert "moving_average gave no usable result, so no file" in capsys.readouterr().err
+    assert not page.exists()
