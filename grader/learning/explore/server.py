@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from grader.learning.explore.page import Answer
 from grader.types.errors import KitError
@@ -49,7 +50,9 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{_ADDRESS}:{self.server_port}/?token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a connection that broke: the browser has left the page."""
+        """Ignore a connection that broke, because the browser has left the page."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Refused(Exception):
@@ -91,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _admit(self, token: str) -> None:
         """Raise _Refused unless the request comes from the page, under a name of this machine."""
-        if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in _NAMES:
+        if self.headers.get("Host", "").partition(":")[0] not in _NAMES:
             raise _Refused(HTTPStatus.FORBIDDEN, f"Open this page at http://{_ADDRESS}.")
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
             raise _Refused(

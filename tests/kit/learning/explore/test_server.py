@@ -73,7 +73,9 @@ def test_without_its_token_nothing_is_computed(server: PageServer, token: str) -
     assert compute(server, ASKED, X_Token=token)[0] == 403
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[", ""]
+)
 def test_another_name_that_leads_here_is_refused(server: PageServer, host: str) -> None:
     assert compute(server, ASKED, Host=host) == (
         403,
