@@ -128,11 +128,11 @@ def with_engine(
     The engine grades these stages. `device` is "cpu", "cuda", "mps" or "auto". Raises KitError as
     `grade` does.
     """
-    gpu = _may_use_gpu(device)
+    gpu = may_use_gpu(device)
     with Interpreter(course.preload, course.limits, gpu=gpu) as it, _quick_imports() as imported:
         from grader.run.session import with_checks
 
-        chosen = _device(course, device)
+        chosen = chosen_device(course, device)
         needed = {stage.slug for stage in stages}
         for stage in stages:
             needed |= {earlier.slug for earlier in course.required(stage)}
@@ -361,7 +361,7 @@ def _first_failing(report: Report) -> str:
     return next((r.slug for r in report.stages if r.status is Status.FAILED), "")
 
 
-def _device(course: Course, wanted: str) -> str:
+def chosen_device(course: Course, wanted: str) -> str:
     """The device that the checks put their tensors on. Raises KitError if it is not there."""
     if "torch" not in course.preload:
         return "cpu"
@@ -401,7 +401,7 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
             gc.enable()
 
 
-def _may_use_gpu(device: str) -> bool:
+def may_use_gpu(device: str) -> bool:
     """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
     return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
 

@@ -59,7 +59,10 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
         stage.check_file: visible_checks(course_text(course, stage.check_file), stage),
         stage.hints_file: course_text(course, stage.hints_file),
     }
-    for file in (stage.predictions_file, stage.trace_file, stage.explore_file):
+    for file in (
+        *(stage.predictions_file, stage.trace_file, stage.explore_file),
+        *(stage.finale_file, stage.finale_text),
+    ):
         if file.is_file():
             texts[file] = course_text(course, file)
     return {course_place(course, file): text.encode() for file, text in texts.items()}

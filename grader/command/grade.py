@@ -100,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
         from grader.show.terminal import explanation
 
         next_file = _next_file(course, report, path)
-        why = explanation(report, every=args.all, next_file=next_file)
+        last = any(stage.finale_file.is_file() for stage in course.stages)
+        why = explanation(report, every=args.all, next_file=next_file, has_finale=last)
         above = [] if shown else [scoreboard(report)]
         console(args).print(*above, why, footnotes(report), sep="", end="")
     if trouble:

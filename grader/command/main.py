@@ -30,6 +30,7 @@ _COMMANDS = {
     "trace": ("learning.pictures.trace_command", "run your code on a small example, step by step"),
     "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
     "explore": ("learning.explore.command", "play with your code on a page in the browser"),
+    "finale": ("learning.finale.command", "train a small model with your own code in it"),
     "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
     "diff": ("learning.workspace.diff_command", "show what you have changed"),
     "reset": ("learning.workspace.reset_command", "start a stage over"),

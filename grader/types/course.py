@@ -139,6 +139,16 @@ class Stage:
         """The example to play with on a page; it may be missing."""
         return self.root / "hints" / "explore" / self.file_name
 
+    @property
+    def finale_file(self) -> Path:
+        """The programs that train with the learner's code; it may be missing."""
+        return self.root / "hints" / "finale" / self.file_name
+
+    @property
+    def finale_text(self) -> Path:
+        """The text that these programs learn from; it may be missing."""
+        return self.finale_file.with_suffix(".txt")
+
 
 @dataclass(frozen=True)
 class Assignment:

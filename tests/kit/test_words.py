@@ -46,9 +46,10 @@ LIST = "| not |"
 
 
 def readable() -> list[Path]:
-    """The files that people read, without those of other people's code."""
+    """The files that people read, without other people's code and novels."""
     below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
     files = [path for path in below if path.suffix in KINDS and "__pycache__" not in path.parts]
+    files = [path for path in files if path.parent.name != "finale" or path.suffix != ".txt"]
     return sorted([*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 
 

@@ -52,7 +52,8 @@ def files_of(stage: Stage) -> list[Path]:
     files = (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
         *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
-        *(stage.explore_file, stage.mutants_file, *accepted_files(stage)),
+        *(stage.explore_file, stage.finale_file, stage.finale_text),
+        *(stage.mutants_file, *accepted_files(stage)),
     )
     return [file for file in files if file.is_file()]
 
@@ -211,12 +212,8 @@ def _homes(stage: Stage) -> Iterable[Path]:
     return (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
         *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
-        *(
-            stage.explore_file,
-            stage.mutants_file,
-            stage.accepted_folder,
-            stage.accepted_folder / "any.py",
-        ),
+        *(stage.explore_file, stage.finale_file, stage.mutants_file),
+        *(stage.accepted_folder, stage.accepted_folder / "any.py"),
     )
 
 

@@ -28,6 +28,7 @@ from grader.authoring.verify.solution_runs import (
 )
 from grader.authoring.verify.todos import stage_todos
 from grader.learning.explore.example import read_explore
+from grader.learning.finale.programs import read_programs
 from grader.learning.hints.ladder import read_hints
 from grader.learning.pictures.examples import read_trace
 from grader.misconceptions import Known, Misconception, Way
@@ -74,7 +75,11 @@ class Draft:
             self.problems.append(fault)
             return
         self.problems += file_problems(stage)
-        for file, read in ((stage.trace_file, read_trace), (stage.explore_file, read_explore)):
+        for file, read in (
+            (stage.trace_file, read_trace),
+            (stage.explore_file, read_explore),
+            (stage.finale_file, read_programs),
+        ):
             if file.is_file():
                 try:
                     read(stage)

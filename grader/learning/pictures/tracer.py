@@ -94,7 +94,7 @@ class ExampleRun:
                 parts.append(self._traced(part))
         except KitError:
             raise
-        except (AnswerError, _NoPictureError) as error:
+        except (AnswerError, NoPictureError) as error:
             stop = self._functions.stop(str(error))
         except Exception as error:
             # A strange answer can break the example anywhere. Before the first answer, the
@@ -113,7 +113,7 @@ class ExampleRun:
         if isinstance(part, Step):
             return self._step(part)
         if isinstance(part, Heatmap):
-            return _heatmap(part)
+            return traced_heatmap(part)
         if isinstance(part, Curves):
             return _curves(part)
         raise CourseError(
@@ -178,15 +178,16 @@ class ExampleRun:
         return before[-1] if before else ""
 
 
-class _NoPictureError(Exception):
+class NoPictureError(Exception):
     """A result cannot be drawn."""
 
 
-def _heatmap(part: Heatmap) -> TracedHeatmap:
+def traced_heatmap(part: Heatmap) -> TracedHeatmap:
+    """The heatmap as plain numbers. Raises NoPictureError if the shape does not fit."""
     shape = _shape(part.tensor)
     wanted = (len(part.panels), len(part.rows), len(part.columns))
     if shape != wanted:
-        raise _NoPictureError(
+        raise NoPictureError(
             f"The heatmap '{part.title}' needs the shape {list(wanted)}, but this is {list(shape)}."
         )
     return TracedHeatmap(
@@ -206,7 +207,7 @@ def _curves(part: Curves) -> TracedCurves:
     def curve(name: str, numbers: Sequence[float]) -> Curve:
         if len(numbers) != len(part.x) or not all(number > 0 for number in numbers):
             shown = ", ".join(str(number)[:20] for number in numbers)
-            raise _NoPictureError(
+            raise NoPictureError(
                 f"The curve '{name}' needs {len(part.x)} numbers above 0, but these are {shown}."
             )
         return Curve(name, tuple(float(number) for number in numbers))

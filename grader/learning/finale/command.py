@@ -1,0 +1,161 @@
+"""`grade finale [NAME]`: trains a small model with the learner's own code in it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.command.grade import DEVICES
+from grader.command.output import console, stage_bar
+from grader.learning.finale.programs import Program, all_programs
+from grader.learning.pictures.files import write_picture
+from grader.learning.pictures.trace_command import add_submission, chosen_submission
+from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.read.progress import recall_present
+from grader.read.workspace import locate_workspace
+from grader.types.course import Stage
+from grader.types.errors import KitError, close_to, unwritable
+from grader.types.report import Status
+
+if TYPE_CHECKING:
+    from grader.learning.finale.training import Moment, Run, Studio
+    from grader.types.submission import Submission
+
+_SEED = 1
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade finale`."""
+    parser.description = (
+        "Train a small model with your own code in it, and see what it learns. Ctrl-C stops and "
+        "keeps what was learnt."
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this training (default: all)")
+    parser.add_argument(
+        "--without", metavar="PART", help="then train again with a mistake put back in"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("finale"), metavar="DIR", help="for the pictures"
+    )
+    parser.add_argument("--seed", type=int, default=_SEED, help="default: 1, the same for all")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    add_submission(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, show and draw; 1 if the learner's code does not get that far. Raises KitError."""
+    course, submission = chosen_submission(args)
+    programs = _chosen(all_programs(course), args.name, args.without)
+    from grader.learning.finale.screen import not_passed, trouble
+    from grader.learning.finale.training import studio
+    from grader.run.failures import AnswerError
+
+    for stage in dict.fromkeys(program.stage for program in programs):
+        if args.submission is None and not _has_passed(args, stage):
+            console(args).print(not_passed(stage.slug), end="")
+    with studio(course, args.device) as room, _first_interrupt() as is_over:
+        for program in programs:
+            try:
+                _trained(args, room, submission, program, is_over)
+            except AnswerError as error:
+                console(args).print(trouble(program.stage.slug, str(error)), end="")
+                return 1
+            if is_over():
+                break
+    return 0
+
+
+def _has_passed(args: argparse.Namespace, stage: Stage) -> bool:
+    progress = recall_present(locate_workspace(args.course)).progress
+    return progress.stage(stage.slug).status is Status.PASSED
+
+
+def _chosen(programs: tuple[Program, ...], name: str | None, part: str | None) -> list[Program]:
+    """The named program or all, as far as they can do without `part`. Raises KitError."""
+    if not programs:
+        raise KitError("this course has no finale")
+    names = [program.name for program in programs]
+    if name is not None and name not in names:
+        raise KitError(f"no '{name}' in the finale{close_to(name, names)}; it has {_list(names)}")
+    chosen = [program for program in programs if name in (None, program.name)]
+    able = [program for program in chosen if part is None or part in program.without]
+    if not able:
+        parts = sorted({part for program in chosen for part in program.without})
+        raise KitError(f"--without {part}: choose one of {_list(parts)}")
+    return able
+
+
+def _list(words: list[str]) -> str:
+    return ", ".join(words)
+
+
+def _trained(
+    args: argparse.Namespace,
+    room: Studio,
+    submission: Submission,
+    program: Program,
+    is_over: Callable[[], bool],
+) -> None:
+    """One training, and a second one if a mistake is put back in. Raises AnswerError."""
+    from grader.learning.finale.screen import loss_curves, moment_lines, opening, result
+    from grader.learning.finale.training import train
+
+    runs: list[Run] = []
+    screen = console(args)
+    for without in ("", args.without) if args.without else ("",):
+        if is_over():
+            return
+        screen.print(opening(program, without), end="")
+        with ExitStack() as bars:
+            bar = bars.enter_context(stage_bar(args))
+            bar("starting", 0, program.steps)
+
+            def show(moment: Moment) -> None:
+                nonlocal bar
+                if moment.sample or moment.counts:
+                    bars.close()  # the bar vanishes: lines are printed in its place
+                    screen.print(moment_lines(program, moment), end="")
+                    bar = bars.enter_context(stage_bar(args))
+                bar(f"loss {moment.loss:.2f}" if moment.loss else "", moment.step, program.steps)
+
+            with room.trainee(program, submission, args.seed, without) as trainee:
+                runs.append(train(trainee, program, without, show, is_over))
+        screen.print(result(runs), end="")
+        last = runs[-1]
+        if last.losses:
+            _write(args.out / f"{last.name}-loss.svg", loss_curves(runs))
+        if last.heatmap is not None:
+            _write(args.out / f"{last.name}-heatmap.svg", last.heatmap)
+
+
+def _write(file: Path, picture: TracedHeatmap | TracedCurves) -> None:
+    """Write a picture. Raises KitError."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(error, file.parent) from None
+    write_picture(picture, file)
+    print(f"  written: {file}")
+
+
+@contextmanager
+def _first_interrupt() -> Iterator[Callable[[], bool]]:
+    """Tells whether Ctrl-C was pressed in the block; only a second press interrupts it."""
+    pressed = False
+
+    def press(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)

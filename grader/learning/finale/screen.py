@@ -1,0 +1,125 @@
+"""The finale on the screen: what is learnt, each moment of it, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from grader.learning.finale.programs import Program
+from grader.learning.finale.training import Moment, Run
+from grader.learning.pictures.curves import curves_lines
+from grader.learning.pictures.heatmap import heatmap_screen
+from grader.learning.pictures.numbers import short
+from grader.learning.pictures.types import Curve, TracedCurves
+from grader.show.screen import MARGIN, Page, count, screen
+
+_SAMPLE_LINES = 12
+_FIRST = 10  # the first place of the curves, in steps
+_APART = math.sqrt(2)  # each place is so many times the one before
+
+
+@screen
+def opening(page: Page, program: Program, without: str) -> Iterator[Text]:
+    """What a training is about."""
+    yield Text()
+    title = Text().append(page.word(program.title), "bold")
+    if without:
+        title.append(f"   without {without}", "bold yellow")
+    yield from page.sentence(title.append(f"   {page.word(program.name)}", "dim"))
+    if not without:
+        yield from page.sentence(page.inline(program.about))
+    yield Text()
+
+
+@screen
+def moment_lines(page: Page, program: Program, moment: Moment) -> Iterator[Text]:
+    """The step and its loss, then a sample."""
+    if moment.loss is not None:
+        yield from page.sentence(
+            Text(f"step {moment.step} of {program.steps}: loss {short(moment.loss)}")
+        )
+    if moment.sample:
+        yield from page.sentence(Text(f"What it writes after {moment.step} steps:", "dim"))
+        lines, _ = page.verbatim(moment.sample, MARGIN + 2, gutter=True, limit=_SAMPLE_LINES)
+        yield from lines
+        yield Text()
+
+
+@screen
+def result(page: Page, runs: Sequence[Run]) -> Iterator[Text]:
+    """What came of a training, beside the one without a mistake if there are two."""
+    last = runs[-1]
+    if not last.is_whole:
+        words = f"Stopped at step {len(last.losses)} of {last.program.steps}. What was learnt "
+        yield from page.sentence(Text(f"{words}until then is kept below.", "yellow"))
+        yield Text()
+    if last.losses:
+        yield from curves_lines(page, loss_curves(runs))
+    if last.heatmap is not None:
+        yield from heatmap_screen(last.heatmap).draw(page)
+    else:
+        yield Text()
+    for name, number in last.scores.items():
+        told = short(number)
+        if len(runs) > 1 and name in runs[0].scores:
+            told = f"{short(runs[0].scores[name])}, without {last.without} {told}"
+        yield from page.sentence(Text(page.word(name)).append(f": {told}", "bold"))
+    for name, number in last.guides.items():
+        yield from page.sentence(
+            Text(page.word(f"{name}, the dotted line: {short(number)}"), "dim")
+        )
+    yield from page.sentence(Text(f"Trained for {count(round(last.seconds), 'second')}.", "dim"))
+    if last.without:
+        yield Text()
+        yield from page.sentence(page.inline(last.program.without[last.without]))
+    yield Text()
+
+
+@screen
+def not_passed(page: Page, slug: str) -> Iterator[Text]:
+    """What is said before the training if the stage has not passed."""
+    yield Text()
+    words = f"{page.word(slug)} has not passed yet, so do not expect it to learn. First:"
+    yield from page.offer(words, f"grade {slug}")
+
+
+@screen
+def trouble(page: Page, slug: str, message: str) -> Iterator[Text]:
+    """Why there is no training."""
+    yield Text()
+    yield from page.sentence(
+        Text("The finale needs your ").append(page.word(slug), "bold").append(", and it stops:")
+    )
+    yield from page.verbatim(message, MARGIN + 2, limit=_SAMPLE_LINES)[0]
+    yield Text()
+    yield from page.offer("To check it:", f"grade {slug}")
+    yield Text()
+
+
+def loss_curves(runs: Sequence[Run]) -> TracedCurves:
+    """The losses of some runs of one program, each place the mean since the one before."""
+    program = runs[0].program
+    steps = min(len(run.losses) for run in runs)
+    places: list[int] = [steps]
+    while places[0] > _FIRST:
+        places.insert(0, max(_FIRST, round(places[0] / _APART)))
+
+    def curve(run: Run) -> Curve:
+        pieces = zip([0, *places], places, strict=False)
+        means = [sum(run.losses[a:b]) / (b - a) for a, b in pieces]
+        return Curve(f"without {run.without}" if run.without else "yours", tuple(means))
+
+    return TracedCurves(
+        title=f"Loss: {program.title}",
+        x=tuple(map(float, places)),
+        curves=tuple(map(curve, runs)),
+        guides=tuple(
+            Curve(name, (number,) * len(places))
+            for name, number in runs[0].guides.items()
+            if number > 0
+        ),
+        x_axis="steps",
+        y_axis="loss",
+    )

@@ -1,0 +1,192 @@
+"""`grade finale` on a course of numpy functions: the screens, the files, and what can go wrong."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.learning.finale.command import _first_interrupt
+from grader.learning.finale.programs import all_programs
+from grader.learning.finale.training import Moment, studio, train
+from grader.read.course_file import read_course
+from grader.read.submission import read_submission
+
+TINY = Path(__file__).parents[2] / "courses" / "tiny"
+Say = Callable[..., tuple[int, str, str]]
+PROGRAM = """
+import numpy as np
+from smooth import smooth
+
+PROGRAMS = {
+    "rocks": {
+        "class": "Rocks",
+        "title": "Smooth the rocks",
+        "about": "They become `round`.",
+        "steps": 100,
+        "without": {"water": "Water makes them round."},
+    }
+}
+TEXT = ""
+
+
+class Rocks:
+    def __init__(self, seed, without, device):
+        self.rough, self.keeps = np.array([9.0 + seed, 1.0]), without == "water"
+
+    def steps(self, number):
+        if not self.keeps:
+            self.rough = self.rough.mean() + (self.rough - self.rough.mean()) * 0.9
+        return [float(np.ptp(self.rough))] * number
+
+    def sample(self):
+        return f"{TEXT}{np.ptp(self.rough):.1f}"
+
+    def heatmap(self):
+        return {
+            "title": "Rocks", "tensor": self.rough.reshape(2, 1, 1), "panels": ["left", "right"],
+            "rows": ["r"], "columns": ["c"], "row_axis": "row", "column_axis": "column",
+            "fit": [0.1, 0.9],
+        }
+
+    def scores(self):
+        return {"roughness": float(np.ptp(self.rough)), "mean": float(smooth(self.rough, 2)[0])}
+
+    def guides(self):
+        return {"sand": 5.0}
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the tiny course with a finale as the working folder, all of it solved."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shutil.copytree(TINY, tmp_path / "tiny")
+    shutil.copytree(TINY / "solutions", tmp_path / "tiny" / "exercises", dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path / "tiny")
+    write(PROGRAM)
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Type `grade finale ...`; the exit code and what was shown."""
+
+    def type_it(*words: str) -> tuple[int, str, str]:
+        code = main(["finale", *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return type_it
+
+
+def write(program: str, text: str = "so \x1b[2J rough: ") -> None:
+    folder = Path("hints/finale")
+    folder.mkdir(exist_ok=True)
+    (folder / "smooth.py").write_text(program, encoding="utf-8")
+    (folder / "smooth.txt").write_text(text, encoding="utf-8")
+
+
+def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:
+    code, shown, errors = say("rocks", "--without", "water", "--out", "there")
+    assert (code, errors) == (0, "")
+    assert "smooth has not passed yet" in shown  # nothing is graded in this folder
+    assert "What it writes after 0 steps:\n    │ so \\x1b[2J rough: 9.0\n" in shown
+    assert "step 20 of 100: loss 8.1\n" in shown
+    assert "What it writes after 100 steps:\n    │ so \\x1b[2J rough: 5.3\n" in shown
+    right, wrong = shown.split("Smooth the rocks   without water   rocks\n")
+    assert "● yours   over steps" in right
+    assert "● yours   ▲ without water   over steps" in wrong
+    assert "right, before" in right and "right, after" in right and "left" not in right
+    assert "  roughness: 5.31\n  mean: 5.5\n  sand, the dotted line: 5\n" in right
+    assert "  roughness: 5.31, without water 9\n" in wrong
+    assert wrong.index("  Water makes them round.\n") < wrong.index("written: there")
+    names = {file.name for file in (tiny / "there").iterdir()}
+    kinds = ("loss.svg", "heatmap.svg", "without-water-loss.svg", "without-water-heatmap.svg")
+    assert names == {f"rocks-{kind}" for kind in kinds}
+
+
+def test_a_training_that_is_stopped_keeps_what_was_learnt(tiny: Path) -> None:
+    course = read_course(tiny / "course.toml")
+    [program] = all_programs(course)
+    moments: list[Moment] = []
+    with (
+        studio(course, "cpu") as room,
+        room.trainee(program, read_submission(tiny / "exercises"), 1, "") as trainee,
+    ):
+        run = train(trainee, program, "", moments.append, lambda: len(moments) > 2)
+    assert len(run.losses) == 40 and not run.is_whole
+    assert moments[-1].sample == "so \x1b[2J rough: 7.3"
+    assert run.scores["roughness"] == pytest.approx(9 * 0.9**2)
+
+
+def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with _first_interrupt() as is_over:
+        assert not is_over()
+        signal.raise_signal(signal.SIGINT)
+        assert is_over()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
+    code, shown, errors = say("--submission", str(TINY / "exercises"))
+    assert (code, errors) == (1, "")
+    assert "The finale needs your smooth, and it stops:" in shown
+    assert "To check it:  grade smooth" in shown
+    assert not (tiny / "finale").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("[float(np.ptp(self.rough))]", '[float("nan")]', "no longer a number above 0"),
+        ('"rows": ["r"]', '"rows": []', "The heatmap cannot be drawn"),
+    ],
+)
+def test_an_answer_that_makes_no_sense(tiny: Path, say: Say, old: str, new: str, told: str) -> None:
+    assert old in PROGRAM
+    write(PROGRAM.replace(old, new))
+    code, shown, errors = say()
+    assert (code, errors) == (1, "")
+    assert told in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rock"], "no 'rock' in the finale (did you mean 'rocks'?); it has rocks"),
+        (["--without", "air"], "--without air: choose one of water"),
+    ],
+)
+def test_a_name_that_there_is_not(tiny: Path, say: Say, words: list[str], told: str) -> None:
+    assert say(*words) == (2, "", f"grade: {told}\n")
+
+
+def test_a_course_without_a_finale(tiny: Path, say: Say) -> None:
+    shutil.rmtree("hints/finale")
+    assert say() == (2, "", "grade: this course has no finale\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("PROGRAMS = {", "PROGRAMS cannot be read: '{' was never closed"),
+        ("PROGRAMS = {1: print()}", "PROGRAMS cannot be read: malformed"),
+        ("PROGRAM = {}", "has no table PROGRAMS"),
+        (PROGRAM.replace("100", "'many'"), "PROGRAMS['rocks']: 'steps' must be int"),
+        (PROGRAM.replace('"title"', '"titel"'), "PROGRAMS['rocks']: 'title' must be str"),
+    ],
+)
+def test_a_faulty_table_of_programs(tiny: Path, say: Say, program: str, told: str) -> None:
+    write(program)
+    code, _, errors = say()
+    assert code == 2
+    assert f"hints/finale/smooth.py: {told}" in errors
