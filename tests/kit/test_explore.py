@@ -247,6 +247,9 @@ def test_a_known_mistake_is_swapped_in_and_its_effect_is_marked(page: Any) -> No
     choose(page, "swap", "padding inverted")
     assert "`" not in told(page)
     assert "padding_mask is not called, so the swap changes nothing." in told(page)
+    choose(page, "swap", "split no transpose")  # the learner's own concat_heads cannot join that
+    assert "The steps end here: concat_heads" in told(page)
+    assert "grade hint" not in one(page, "#steps").text
     choose(page, "swap", "nothing")
     compare(page, SENTENCE, "none", 2)
 

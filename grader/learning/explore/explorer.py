@@ -20,7 +20,7 @@ from grader.types.errors import CourseError, KitError
 from grader.types.submission import Submission
 from grader.types.text import safe
 
-LONGEST_TEXT = 200  # characters of a text that a person types
+_LONGEST_TEXT = 200  # characters of a text that a person types
 _OURS = "course."  # begins the swap for the course's own version of a function
 _DIGITS = 6  # significant digits of a number on the page
 
@@ -136,19 +136,25 @@ class _Cast:
         return call
 
     def corrected(self, trace: Trace) -> Trace:
-        """The trace, whose stop names the function called last, whoever wrote it."""
-        if trace.stop is None or self.whose.get(self._last, "yours") == "yours":
+        """The trace, whose stop names the function called last, whoever wrote it.
+
+        It names no stage to fix if the learner's code may not be the cause.
+        """
+        stop = trace.stop
+        if stop is None:
             return trace
-        return replace(
-            trace, stop=replace(trace.stop, function=self._last, not_written=False, slug="")
-        )
+        if self.whose.get(self._last, "yours") != "yours":
+            stop = replace(stop, function=self._last, not_written=False, slug="")
+        if "swapped" in self.whose.values():
+            stop = replace(stop, slug="")
+        return replace(trace, stop=stop)
 
 
 def _value(control: Control, setting: Any) -> str | float:
     if control.kind == "text":
-        if isinstance(setting, str) and len(setting) <= LONGEST_TEXT:
+        if isinstance(setting, str) and len(setting) <= _LONGEST_TEXT:
             return safe(setting)
-        raise KitError(f"{control.label}: type at most {LONGEST_TEXT} characters")
+        raise KitError(f"{control.label}: type at most {_LONGEST_TEXT} characters")
     if type(setting) is not int or not 0 <= setting < len(control.values):
         raise KitError(f"{control.label}: there is no such value: reload the page")
     return control.values[setting]

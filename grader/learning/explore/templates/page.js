@@ -277,9 +277,9 @@ function showBehind(parts) {
   const step = picked && parts.find(part => part.name === picked.name);
   const is = step && numbersOf(step).has(key(picked.place)) && sourcesOf(step, parts).length;
   const made = parts.filter(part => part.behind.length).map(part => part.name).join(", ");
-  behind.replaceChildren(...is ? productShown(step, picked.place, parts) : made
-    ? [make("p", {}, `To see what a number is made of, point at one of these steps: ${made}. Or go there with Tab and the arrow keys.`)]
-    : []);
+  const how = `To see what a number is made of, point at one of these steps: ${made}. Or go there with Tab and the arrow keys.`;
+  const found = make("div", {}, ...is ? productShown(step, picked.place, parts) : made ? [make("p", {}, how)] : []);
+  if (found.textContent !== behind.textContent) behind.replaceChildren(found);  // else it would be read out again
 }
 
 const sourcesOf = (step, parts) => step.behind.map(name => parts.find(part => part.name === name)).filter(Boolean);

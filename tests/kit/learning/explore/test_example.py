@@ -74,6 +74,7 @@ def test_the_numbers_are_those_of_torch(
 ) -> None:
     parts = list(EXAMPLE.function(solutions, sentence, mask, heads, scale))
     steps = {part.name: part.tensor for part in parts if isinstance(part, Step)}
+    assert {name for part in parts for name in getattr(part, "behind", ())} <= steps.keys()
     q, k, v = (steps[f"{name} heads"] for name in "qkv")
     T = q.shape[2]
     assert min(8, len(sentence.split()) or 1) == T
