@@ -59,10 +59,7 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
         stage.check_file: visible_checks(course_text(course, stage.check_file), stage),
         stage.hints_file: course_text(course, stage.hints_file),
     }
-    for file in (
-        *(stage.predictions_file, stage.trace_file, stage.explore_file),
-        *(stage.finale_file, stage.finale_text),
-    ):
+    for file in stage.shown_files:
         if file.is_file():
             texts[file] = course_text(course, file)
     return {course_place(course, file): text.encode() for file, text in texts.items()}

@@ -100,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
         from grader.show.terminal import explanation
 
         next_file = _next_file(course, report, path)
-        last = any(stage.finale_file.is_file() for stage in course.stages)
-        why = explanation(report, every=args.all, next_file=next_file, has_finale=last)
+        then = [] if args.stages or args.submission else _then(course)
+        why = explanation(report, every=args.all, next_file=next_file, then=then)
         above = [] if shown else [scoreboard(report)]
         console(args).print(*above, why, footnotes(report), sep="", end="")
     if trouble:
@@ -141,6 +141,16 @@ def _remember(
         return remember_results(workspace.root, report.stages, submission, texts).note
     except ProgressError as error:
         return str(error)
+
+
+def _then(course: Course) -> list[tuple[str, str]]:
+    """What to type when the whole core passes."""
+    offers = []
+    if any(stage.finale_file.is_file() for stage in course.stages):
+        offers.append(("See what your code can learn:", "grade finale"))
+    if not course.is_partial:
+        offers.append(("How it compares, and a certificate:", "grade certificate"))
+    return offers
 
 
 def _next_file(course: Course, report: Report, path: Path) -> str | None:

@@ -31,6 +31,10 @@ _COMMANDS = {
     "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
     "explore": ("learning.explore.command", "play with your code on a page in the browser"),
     "finale": ("learning.finale.command", "train a small model with your own code in it"),
+    "certificate": (
+        "learning.certificate.command",
+        "show what your finished code can do, and write a certificate",
+    ),
     "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
     "diff": ("learning.workspace.diff_command", "show what you have changed"),
     "reset": ("learning.workspace.reset_command", "start a stage over"),

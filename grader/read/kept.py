@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +91,8 @@ def _machine(course: Course, device: str) -> str:
 
 
 def _version(library: str) -> str:
+    from importlib import metadata  # slow to import, and most commands need no versions
+
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -19,12 +19,12 @@ def explanation(
     *,
     every: bool = False,
     next_file: str | None = None,
-    has_finale: bool = False,
+    then: Sequence[tuple[str, str]] = (),
 ) -> Iterator[Text]:
     """Why the first failing stage fails and what to do next; with `every`, all failing stages.
 
     `next_file` is the file of the first stage that is not started, as the learner would type it.
-    A finished course that `has_finale` ends with it.
+    `then` are sentences and commands for when the whole core passes.
     """
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
@@ -43,7 +43,7 @@ def explanation(
     elif all(stage.status is Status.NOT_STARTED for stage in report.stages):
         yield from _welcome(page, report, next_file)
     elif report.passed:
-        yield from _congratulation(page, report, has_finale)
+        yield from _congratulation(page, report, then)
     else:
         yield from _next_stage(page, report, next_file)
     if every:
@@ -94,7 +94,7 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
     yield Text()
 
 
-def _congratulation(page: Page, report: Report, has_finale: bool) -> Iterator[Text]:
+def _congratulation(page: Page, report: Report, then: Sequence[tuple[str, str]]) -> Iterator[Text]:
     if report.is_partial:
         yield from provisional(page, [s for s in report.stages if s.status is Status.PASSED])
     else:
@@ -102,8 +102,9 @@ def _congratulation(page: Page, report: Report, has_finale: bool) -> Iterator[Te
         if len(report.stages) == 1:
             words = "What was learnt, and why it is written so:"
             yield from page.offer(words, f"grade solution {page.word(report.stages[0].slug)}")
-    if has_finale and len(report.stages) > 1:
-        yield from page.offer("See what your code can learn:", "grade finale")
+    widest = max((len(words) for words, _ in then), default=0)
+    for words, command in then:
+        yield from page.offer(f"{words:{widest}}", command)
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
     if untouched:
         is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"

@@ -135,6 +135,19 @@ class Stage:
         return self.root / "hints" / "traces" / self.file_name
 
     @property
+    def shown_files(self) -> tuple[Path, ...]:
+        """The optional files that teach beside the hints; students get them too."""
+        return (
+            *(self.predictions_file, self.trace_file, self.explore_file),
+            *(self.finale_file, self.finale_text, self.certificate_file),
+        )
+
+    @property
+    def certificate_file(self) -> Path:
+        """What the learner's code shows when every core stage passes; it may be missing."""
+        return self.root / "hints" / "certificates" / self.file_name
+
+    @property
     def explore_file(self) -> Path:
         """The example to play with on a page; it may be missing."""
         return self.root / "hints" / "explore" / self.file_name

@@ -363,6 +363,10 @@ FAULTS = {
         lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),
         ["hints/explore/roughness.py:1: ValueError: no"],
     ),
+    "a malformed certificate": (
+        lambda c: append(c, "hints/certificates/roughness.py", "raise ValueError('no')"),
+        ["hints/certificates/roughness.py:1: ValueError: no"],
+    ),
     "malformed records of mutants": (
         lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
         ["tests/mutants/roughness.toml: unknown key 'equal'"],

@@ -51,9 +51,8 @@ def files_of(stage: Stage) -> list[Path]:
     """All existing files of a stage."""
     files = (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
-        *(stage.explore_file, stage.finale_file, stage.finale_text),
-        *(stage.mutants_file, *accepted_files(stage)),
+        *(stage.misconceptions_file, *stage.shown_files, stage.mutants_file),
+        *accepted_files(stage),
     )
     return [file for file in files if file.is_file()]
 
@@ -211,8 +210,7 @@ def _is_kits_own(conftest: Path) -> bool:
 def _homes(stage: Stage) -> Iterable[Path]:
     return (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(stage.misconceptions_file, stage.predictions_file, stage.trace_file),
-        *(stage.explore_file, stage.finale_file, stage.mutants_file),
+        *(stage.misconceptions_file, *stage.shown_files, stage.mutants_file),
         *(stage.accepted_folder, stage.accepted_folder / "any.py"),
     )
 

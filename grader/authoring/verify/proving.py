@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,8 @@ class Draft:
             return
         self.problems += file_problems(stage)
         for file, read in (
-            (stage.trace_file, read_trace),
+            (stage.trace_file, partial(read_trace, file=stage.trace_file)),
+            (stage.certificate_file, partial(read_trace, file=stage.certificate_file)),
             (stage.explore_file, read_explore),
             (stage.finale_file, read_programs),
         ):

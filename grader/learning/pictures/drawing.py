@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
 from grader.learning.pictures.numbers import is_finite, short
-from grader.learning.pictures.types import Number, TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import Number, Rows, TracedCurves, TracedHeatmap
 from grader.types.text import safe
 
 _COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in grey
@@ -31,64 +32,70 @@ def figure(heatmap: TracedHeatmap) -> Figure:
     width = _CELL * len(heatmap.columns) + 1.2
     height = _CELL * len(heatmap.rows) + 1.2
     drawn = Figure(figsize=(columns * width + 1.2, lines * height + 0.6), layout="constrained")
-    drawn.suptitle(_literal(heatmap.title))
-    low, high = limits(heatmap)
-    show = cell_format(heatmap)
+    drawn.suptitle(literal(heatmap.title))
     percent = PercentFormatter(xmax=1) if are_shares(heatmap) else None
     plots = drawn.subplots(lines, columns, squeeze=False)
     used = list(plots.flat)[:count]
     for spare in list(plots.flat)[count:]:
         spare.set_axis_off()
-    for plot, (name, rows) in zip(used, heatmap.panels, strict=True):
-        cells = [[_cell(number) for number in row] for row in rows]
-        image = plot.imshow(cells, cmap=_COLOURS, vmin=low, vmax=high)
-        plot.set_title(_literal(name))
-        plot.set_xlabel(_literal(heatmap.column_axis))
-        plot.set_ylabel(_literal(heatmap.row_axis))
-        angle = 45 if max(map(len, heatmap.columns), default=0) > _LEVEL else 0
-        plot.set_xticks(
-            range(len(heatmap.columns)),
-            [_literal(word) for word in heatmap.columns],
-            rotation=angle,
-        )
-        plot.set_yticks(range(len(heatmap.rows)), [_literal(word) for word in heatmap.rows])
-        for i, row in enumerate(rows):
-            for j, number in enumerate(row):
-                colour = _ink((_cell(number) - low) / (high - low))
-                plot.text(j, i, show(number), ha="center", va="center", color=colour)
+    for plot, panel in zip(used, heatmap.panels, strict=True):
+        image = draw_panel(plot, heatmap, panel)
     drawn.colorbar(image, ax=used, format=percent)
     return drawn
+
+
+def draw_panel(plot: Any, heatmap: TracedHeatmap, panel: tuple[str, Rows]) -> Any:
+    """Draw one panel on these axes; returns matplotlib's image."""
+    (name, rows), (low, high), show = panel, limits(heatmap), cell_format(heatmap)
+    cells = [[_cell(number) for number in row] for row in rows]
+    image = plot.imshow(cells, cmap=_COLOURS, vmin=low, vmax=high)
+    plot.set_title(literal(name))
+    plot.set_xlabel(literal(heatmap.column_axis))
+    plot.set_ylabel(literal(heatmap.row_axis))
+    angle = 45 if max(map(len, heatmap.columns), default=0) > _LEVEL else 0
+    words = [literal(word) for word in heatmap.columns]
+    plot.set_xticks(range(len(words)), words, rotation=angle)
+    plot.set_yticks(range(len(heatmap.rows)), [literal(word) for word in heatmap.rows])
+    for i, row in enumerate(rows):
+        for j, number in enumerate(row):
+            colour = _ink((_cell(number) - low) / (high - low))
+            plot.text(j, i, show(number), ha="center", va="center", color=colour)
+    return image
 
 
 def curves_figure(curves: TracedCurves) -> Figure:
     """The curves as joined points, the guides as thin lines, on two logarithmic scales."""
     drawn = Figure(figsize=(6.4, 4.8), layout="constrained")
-    plot = drawn.subplots()
-    plot.set_title(_literal(curves.title))
+    draw_curves(drawn.subplots(), curves)
+    return drawn
+
+
+def draw_curves(plot: Any, curves: TracedCurves) -> None:
+    """Draw the curves on these axes."""
+    plot.set_title(literal(curves.title))
     plot.set_xscale("log")
     plot.set_yscale("log")
     marks = zip(curves.curves, itertools.cycle(_MARKS), itertools.cycle(_INKS), strict=False)
     for curve, mark, ink in marks:
-        plot.plot(curves.x, curve.numbers, marker=mark, color=ink, label=_literal(curve.name))
+        plot.plot(curves.x, curve.numbers, marker=mark, color=ink, label=literal(curve.name))
     for guide in curves.guides:
         plot.plot(curves.x, guide.numbers, ls=":", color="black", zorder=3)  # above the curves
         end = (curves.x[-1], guide.numbers[-1])
-        plot.annotate(_literal(guide.name), end, (4, 0), textcoords="offset points", va="center")
+        plot.annotate(literal(guide.name), end, (4, 0), textcoords="offset points", va="center")
     plot.set_xticks(curves.x, [f"{place:g}" for place in curves.x])
     plot.minorticks_off()
     plot.margins(x=0.08)  # room for the names of the guides
     plot.yaxis.set_major_formatter(lambda number, _: short(number))
-    plot.set_xlabel(_literal(curves.x_axis))
-    plot.set_ylabel(_literal(curves.y_axis))
+    plot.set_xlabel(literal(curves.x_axis))
+    plot.set_ylabel(literal(curves.y_axis))
     plot.legend()
-    return drawn
 
 
 def _cell(number: Number) -> float:
     return float(number) if is_finite(number) else math.nan  # stays white
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """The text with each dollar sign escaped, because matplotlib would start a formula there."""
     return safe(text).replace("$", r"\$")
 

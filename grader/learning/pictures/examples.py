@@ -20,11 +20,11 @@ def traced_stages(course: Course) -> tuple[Stage, ...]:
     return tuple(stage for stage in course.stages if stage.trace_file.is_file())
 
 
-def read_trace(stage: Stage) -> TraceFunction:
-    """The function `trace` of the stage's file. Raises CourseError."""
-    function = getattr(read_module(stage, stage.trace_file), "trace", None)
+def read_trace(stage: Stage, file: Path) -> TraceFunction:
+    """The function `trace` of an author's file of the stage. Raises CourseError."""
+    function = getattr(read_module(stage, file), "trace", None)
     if not callable(function):
-        raise CourseError(f"{stage.place(stage.trace_file)}: has no function trace(submission)")
+        raise CourseError(f"{stage.place(file)}: has no function trace(submission)")
     return function  # type: ignore[no-any-return]
 
 

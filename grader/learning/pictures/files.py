@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,35 @@ KINDS = ("png", "svg")
 
 def write_picture(picture: TracedHeatmap | TracedCurves, file: Path) -> None:
     """Write a picture in the format of the file's suffix. Raises KitError."""
+
+    def drawn() -> Any:
+        from grader.learning.pictures.drawing import curves_figure, figure
+
+        return curves_figure(picture) if isinstance(picture, TracedCurves) else figure(picture)
+
+    write_figure(drawn, file, picture.title, _description(picture))
+
+
+def write_figure(draw: Callable[[], Any], file: Path, title: str, words: str) -> None:
+    """Write the matplotlib figure that `draw` makes, with words for screen readers.
+
+    The suffix of `file` says in which format. Raises KitError.
+    """
     try:
         from matplotlib import rc_context
 
-        from grader.learning.pictures.drawing import curves_figure, figure
+        drawn = draw()
     except ImportError as error:
         raise KitError(f"cannot write PNG or SVG: {error}: type `pip install matplotlib`") from None
     kind = file.suffix.removeprefix(".")
-    drawn = curves_figure(picture) if isinstance(picture, TracedCurves) else figure(picture)
     buffer = io.BytesIO()
-    title = safe(picture.title)
-    metadata: dict[str, Any] = {"Title": title} | ({} if kind == "png" else {"Date": None})
+    metadata: dict[str, Any] = {"Title": safe(title)} | ({} if kind == "png" else {"Date": None})
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "grade"}):  # text stays text
         drawn.savefig(buffer, format=kind, dpi=150, metadata=metadata)
     data = buffer.getvalue()
     if kind == "svg":
-        words = escape(safe(_description(picture)))
-        data = data.replace(b"</title>", f"</title>\n <desc>{words}</desc>".encode(), 1)
+        told = escape(safe(words))
+        data = data.replace(b"</title>", f"</title>\n <desc>{told}</desc>".encode(), 1)
     try:
         file.write_bytes(data)
     except OSError as error:

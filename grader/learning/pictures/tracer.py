@@ -48,13 +48,21 @@ def traces(
             yield trace(course, stage, submission, interpreter)
 
 
-def trace(course: Course, stage: Stage, submission: Submission, interpreter: Interpreter) -> Trace:
+def trace(
+    course: Course,
+    stage: Stage,
+    submission: Submission,
+    interpreter: Interpreter,
+    file: Path | None = None,
+) -> Trace:
     """Run one stage's example to its end, or to the first function that gives no answer.
 
-    Raises CourseError if the author's file is wrong.
+    It is the stage's trace, or what the author wrote in `file`. Raises CourseError if that is
+    wrong.
     """
-    function = read_trace(stage)  # imports torch, at the same time as the interpreter
-    return ExampleRun(course, stage, submission, interpreter, stage.trace_file).trace(function)
+    file = file or stage.trace_file
+    function = read_trace(stage, file)  # imports torch, at the same time as the interpreter
+    return ExampleRun(course, stage, submission, interpreter, file).trace(function)
 
 
 def right_trace(course: Course, trace_of: Trace, interpreter: Interpreter) -> Trace | None:

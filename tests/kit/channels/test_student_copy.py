@@ -349,7 +349,15 @@ def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> N
         *("exercises", "hints", "tests", "grader", ".grade"),
     }
     assert {name.rpartition("/")[0] for name in bundle if name.startswith(("hints", "tests"))} == {
-        *("hints", "hints/explore", "hints/predictions", "hints/traces", "tests/checks"),
+        *(
+            "hints",
+            "hints/certificates",
+            "hints/explore",
+            "hints/finale",
+            "hints/predictions",
+            "hints/traces",
+            "tests/checks",
+        ),
     }
     assert not [name for name in bundle if "__pycache__" in name or "conftest" in name]
     for stage in COURSE.stages:

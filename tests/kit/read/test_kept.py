@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from grader.read import files
-from grader.read import kept as module
 from grader.read.course_file import read_course
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
@@ -92,7 +91,7 @@ def test_another_device_costs_every_verdict(root: Path, monkeypatch: pytest.Monk
 def test_another_version_of_a_library_costs_every_verdict(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.metadata, "version", lambda name: f"{name} 9")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"{name} 9")
     assert not read(root, texts())
 
 

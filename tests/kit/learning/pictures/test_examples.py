@@ -30,7 +30,7 @@ def test_only_stages_with_a_file_are_traced(course: Course) -> None:
     assert traced_stages(course) == ()
     stage = write(course, "def trace(submission): yield 'x'")
     assert traced_stages(course) == (stage,)
-    assert list(read_trace(stage)(None)) == ["x"]
+    assert list(read_trace(stage, stage.trace_file)(None)) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,8 @@ def test_only_stages_with_a_file_are_traced(course: Course) -> None:
     ],
 )
 def test_faults(course: Course, text: str, said: str) -> None:
+    stage = write(course, text)
     with pytest.raises(CourseError) as error:
-        read_trace(write(course, text))
+        read_trace(stage, stage.trace_file)
     assert str(error.value).startswith("hints/traces/second.py:")
     assert said in str(error.value)

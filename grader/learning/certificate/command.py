@@ -1,0 +1,118 @@
+"""`grade certificate`: what your finished module can do, the way there, and a page to keep."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+from grader.command.output import console, status_line
+from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.pictures.files import KINDS, write_figure
+from grader.learning.pictures.types import Trace
+from grader.read.progress import recall_present
+from grader.read.submission import read_submission
+from grader.read.workspace import locate_workspace
+from grader.types.course import Course
+from grader.types.errors import KitError
+from grader.types.progress import Progress
+from grader.types.report import Status
+from grader.types.workspace import Workspace
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade certificate`."""
+    parser.description = (
+        "When every core stage passes: show what your own code can do and how you got there, and "
+        "write a certificate."
+    )
+    parser.add_argument("--name", default="", help="the name to write on the certificate")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("certificate.svg"),
+        metavar="FILE",
+        help="a .svg or .png file (default: certificate.svg)",
+    )
+    parser.add_argument(
+        "--with-way", action="store_true", help="write your attempts and hints on it too"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print and write a certificate; 1 if a core stage does not pass yet. Raises KitError."""
+    if args.out.suffix.removeprefix(".") not in KINDS:
+        raise KitError(f"--out {args.out}: end the certificate's name with .svg or .png")
+    workspace = locate_workspace(args.course)
+    course, progress = workspace.course, recall_present(workspace).progress
+    if course.is_partial:
+        raise KitError("this copy has only the visible checks: your instructor gives the points")
+    core = [stage for stage in course.stages if not stage.bonus]
+    left = [s.slug for s in core if progress.stage(s.slug).status is not Status.PASSED]
+    if left:
+        print(f"  Not yet: {', '.join(left)}. Type `grade` to see where you stand.")
+        return 1
+    with status_line(args):
+        shown = _shown(workspace)
+    from grader.learning.certificate.screen import certificate_screen
+
+    certificate = _certificate(course, progress, shown, args.name)
+    console(args).print(certificate_screen(certificate, _offers(course, progress)), end="")
+
+    def draw() -> object:
+        from grader.learning.certificate.drawing import certificate_figure
+
+        return certificate_figure(certificate, with_way=args.with_way)
+
+    from grader.learning.certificate.drawing import description
+
+    write_figure(draw, args.out, f"Certificate: {course.title}", description(certificate))
+    print(f"  written: {args.out}")
+    return 0
+
+
+def _shown(workspace: Workspace) -> Trace:
+    """What the learner's code does in the author's file; nothing if there is none."""
+    from grader.learning.pictures.tracer import trace
+    from grader.run.workers import Interpreter
+
+    course = workspace.course
+    stage = next((s for s in reversed(course.stages) if s.certificate_file.is_file()), None)
+    if stage is None:
+        return Trace(course.stages[0].slug, course.title, ())
+    submission = read_submission(workspace.exercises)
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        return trace(course, stage, submission, interpreter, stage.certificate_file)
+
+
+def _certificate(course: Course, progress: Progress, shown: Trace, name: str) -> Certificate:
+    passed = []
+    for stage in course.stages:
+        known = progress.stage(stage.slug)
+        if known.status is Status.PASSED:
+            on = (known.passed or "")[:10]
+            facts = (stage.bonus, known.attempts, known.rungs, on)
+            passed.append(Passed(stage.slug, stage.title, known.score, *facts))
+    return Certificate(
+        course.title,
+        name,
+        datetime.now().astimezone().date().isoformat(),
+        sum(each.points for each in passed if not each.bonus),
+        sum(each.points for each in passed if each.bonus),
+        tuple(passed),
+        shown,
+    )
+
+
+def _offers(course: Course, progress: Progress) -> list[tuple[str, str]]:
+    """What to do next."""
+    left = [s for s in course.stages if progress.stage(s.slug).status is not Status.PASSED]
+    offers = []
+    if any(stage.finale_file.is_file() for stage in course.stages):
+        offers.append(("See what your code can learn:", "grade finale"))
+    if any(stage.explore_file.is_file() for stage in course.stages):
+        offers.append(("Play with your code on a page:", "grade explore"))
+    if left:
+        offers.append((f"For bonus points, {len(left)} more:", "grade list"))
+    return offers

@@ -1,0 +1,64 @@
+"""The screen of a finished course: what the learner's code did, the way there, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.pictures.curves import curves_lines
+from grader.learning.pictures.heatmap import heatmap_screen
+from grader.learning.pictures.trace import stop_screen
+from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.show.screen import GAP, MARGIN, Page, amount, count, screen
+
+
+@screen
+def certificate_screen(
+    page: Page, certificate: Certificate, offers: Sequence[tuple[str, str]]
+) -> Iterator[Text]:
+    """The result, the parts that the author's file yields, the stages, and what to type next."""
+    yield Text()
+    line = Text(result(certificate), "bold green")
+    yield from page.sentence(line)
+    for part in certificate.shown.parts:
+        if isinstance(part, TracedHeatmap):
+            yield from list(heatmap_screen(part).draw(page))[:-1]
+        elif isinstance(part, TracedCurves):
+            yield Text()
+            yield from curves_lines(page, part)
+        elif isinstance(part, str):
+            yield Text()
+            yield from page.sentence(page.inline(part))
+    if certificate.shown.stop is not None:
+        yield from stop_screen(certificate.shown).draw(page)
+    yield Text()
+    yield from page.sentence(Text("The way here", "bold"))
+    width = max(cell_len(page.word(stage.slug)) for stage in certificate.stages)
+    for stage in certificate.stages:
+        line = Text(" " * MARGIN).append(page.column(stage.slug, width))
+        yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
+    yield Text()
+    widest = max((len(words) for words, _ in offers), default=0)
+    for words, command in offers:
+        yield from page.offer(f"{words:{widest}}", command)
+    yield Text()
+
+
+def result(certificate: Certificate) -> str:
+    """The score in a sentence."""
+    core = [stage for stage in certificate.stages if not stage.bonus]
+    bonus = f", and {amount(certificate.bonus)} bonus points" if certificate.bonus else ""
+    return f"All {len(core)} stages pass: {count(certificate.score, 'point')}{bonus}."
+
+
+def way(stage: Passed) -> str:
+    """How often a stage was tried, how many hints it took, and when it first passed."""
+    facts = [
+        count(stage.attempts, "attempt") if stage.attempts else "",
+        count(stage.hints, "hint") if stage.hints else "no hint",
+        f"first passed on {stage.on}" if stage.on else "",
+    ]
+    return ", ".join(filter(None, facts))

@@ -1,0 +1,112 @@
+"""`grade certificate`: who gets one, what it shows, and the file that it writes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.learning.certificate.drawing import certificate_figure
+from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.pictures.tracer import trace
+from grader.learning.pictures.types import Trace
+from grader.read.course_file import read_course
+from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
+from grader.types.submission import Submission
+
+ROOT = Path(__file__).parents[4]
+TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
+SHOWN = """
+import numpy as np
+
+from grader.tracing import Curves, Heatmap
+
+
+def trace(submission):
+    yield f"The mean of 1 and 3 is **{submission.smooth(np.array([1.0, 3.0]), 2)[0]:g}**."
+    yield Curves("Jumps", [1, 2], {"yours": [4.0, 2.0]}, "times", "size")
+    yield Heatmap("Shares", np.array([[[0.5, 0.5]]]), ["mean"], ["first"], ["a", "b"], "row", "day")
+"""
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the tiny course as the working folder, its stubs untouched."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shutil.copytree(TINY, tmp_path / "tiny")
+    (tmp_path / "tiny" / "hints" / "certificates").mkdir()
+    (tmp_path / "tiny" / "hints" / "certificates" / "smooth.py").write_text(SHOWN, "utf-8")
+    monkeypatch.chdir(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Type `grade ...`; the exit code and what was shown."""
+
+    def type_it(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return type_it
+
+
+def solve(tiny: Path, *slugs: str) -> None:
+    for slug in slugs:
+        shutil.copy(tiny / "solutions" / f"{slug}.py", tiny / "exercises")
+
+
+def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> None:
+    solve(tiny, "moving_average")
+    assert "grade certificate" not in say("grade")[1]
+    code, out, _ = say("certificate")
+    assert code == 1 and "Not yet: smooth." in out
+
+    solve(tiny, "smooth")
+    assert "grade certificate" in say("grade")[1]
+    code, out, _ = say("certificate", "--name", "Eve <b>$\\frac")
+    assert code == 0
+    assert "All 2 stages pass: " in out and "The mean of 1 and 3 is 2." in out
+    assert "Jumps" in out and "Shares" in out
+    assert "moving_average  1 attempt, no hint, first passed on 2" in out
+    written = (tiny / "certificate.svg").read_text("utf-8")
+    assert "Eve &lt;b&gt;$\\frac" in written and "<desc>" in written and "attempt" not in written
+
+    (tiny / "exercises" / "smooth.py").write_text("def smooth(values, width, times=1):\n    pass\n")
+    assert say("certificate")[0] == 1  # a verdict on an older text does not count
+
+
+def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, say: Say) -> None:
+    code, _, err = say("certificate", "--out", "mine.pdf")
+    assert code == 2 and ".svg or .png" in err
+
+
+def test_the_way_is_on_the_page_only_if_asked() -> None:
+    stages = tuple(Passed(f"s{n}", f"Stage {n}", 5, n > 2, 3, 2, "2026-01-02") for n in range(30))
+    certificate = Certificate("Birds", "", "2026-01-03", 10, 140, stages, Trace("s0", "S", ()))
+    pages = [certificate_figure(certificate, with_way=way) for way in (False, True)]
+    texts = [[text.get_text() for text in page.texts] for page in pages]
+    assert not any("attempts" in text for text in texts[0])
+    assert "3 attempts, 2 hints, first passed on 2026-01-02" in texts[1]
+    lowest = min(text.get_position()[1] for text in pages[1].texts if "Stage" in text.get_text())
+    assert lowest > 0.2  # also with many stages
+
+
+@pytest.mark.slow
+def test_the_courses_own_solution_agrees_with_the_built_in_module() -> None:
+    course = read_course(ROOT / "course.toml")
+    stage = course.stage("multi_head_attention")
+    solutions = Submission("solutions", solution_files(course))
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        shown = trace(course, stage, solutions, interpreter, stage.certificate_file)
+    assert shown.stop is None and shown.printed == "" and shown.heatmap is not None
+    said = next(part for part in shown.parts if isinstance(part, str))
+    output, gradient = (float(word) for word in said.split("**")[1::2])
+    assert 0 < output < 1e-5 and 0 < gradient < 1e-4
