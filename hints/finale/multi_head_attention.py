@@ -5,6 +5,7 @@ the beginning of Jane Austen's "Pride and Prejudice" (1813), which is in the pub
 """
 
 import math
+import re
 from typing import Any
 
 import torch
@@ -298,4 +299,5 @@ class Novel(Program):
             scores = self._model(seen)[0][0, -1].cpu() / self.WARMTH
             letters.append(int(torch.multinomial(scores.softmax(-1), 1, generator=draw)))
         written = letters[self.SEEN :]
-        return bytes(self._known[letter] for letter in written).decode("ascii", "replace")
+        text = bytes(self._known[letter] for letter in written).decode("ascii", "replace")
+        return re.sub(r"\n{4,}", lambda gap: f"\n({len(gap[0]) - 1} empty lines)\n", text)

@@ -367,6 +367,10 @@ FAULTS = {
         lambda c: append(c, "hints/certificates/roughness.py", "raise ValueError('no')"),
         ["hints/certificates/roughness.py:1: ValueError: no"],
     ),
+    "a malformed finale": (
+        lambda c: append(c, "hints/finale/roughness.py", "PROGRAMS = ["),
+        ["hints/finale/roughness.py: PROGRAMS cannot be read: '[' was never closed"],
+    ),
     "malformed records of mutants": (
         lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
         ["tests/mutants/roughness.toml: unknown key 'equal'"],

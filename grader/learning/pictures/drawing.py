@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
 from grader.learning.pictures.numbers import is_finite, short
@@ -19,6 +19,7 @@ _COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in 
 _PANELS_BESIDE = 4
 _CELL = 0.55  # inches
 _LEVEL = 6  # characters: longer column names are turned
+_DECADES = 30  # more than one power of ten lies in so wide a range
 _LIGHT, _DARK = "white", "black"
 _MARKS = "o^sD"
 _INKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # colour-blind readers can distinguish them
@@ -81,8 +82,15 @@ def draw_curves(plot: Any, curves: TracedCurves) -> None:
     for guide in curves.guides:
         plot.plot(curves.x, guide.numbers, ls=":", color="black", zorder=3)  # above the curves
         end = (curves.x[-1], guide.numbers[-1])
-        plot.annotate(literal(guide.name), end, (4, 0), textcoords="offset points", va="center")
+        offset, across, down = (4, 0), "left", "center"
+        if len(guide.name) > _LEVEL:  # beside the line it would stick out of the frame
+            offset, across, down = (0, 3), "right", "bottom"
+        name = literal(guide.name)
+        plot.annotate(name, end, offset, textcoords="offset points", ha=across, va=down)
     plot.set_xticks(curves.x, [f"{place:g}" for place in curves.x])
+    numbers = [number for curve in (*curves.curves, *curves.guides) for number in curve.numbers]
+    if max(numbers) < _DECADES * min(numbers):  # there may be no power of ten to write a number at
+        plot.yaxis.set_major_locator(MaxNLocator(6))
     plot.minorticks_off()
     plot.margins(x=0.08)  # room for the names of the guides
     plot.yaxis.set_major_formatter(lambda number, _: short(number))

@@ -65,6 +65,16 @@ def test_curves_have_their_names_and_their_scales() -> None:
     drawn.savefig(io.BytesIO(), format="svg")
 
 
+def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame() -> None:
+    loss, least = Curve("own", (3.4, 1.5)), Curve("least possible", (1.4, 1.4))
+    drawn = curves_figure(TracedCurves("Loss", (1.0, 10.0), (loss,), (least,), "steps", "loss"))
+    drawn.savefig(io.BytesIO(), format="svg")
+    [plot] = drawn.axes
+    low, high = plot.get_ylim()
+    assert sum(low < tick < high for tick in plot.get_yticks()) > 3
+    assert [name.get_horizontalalignment() for name in plot.texts] == ["right"]
+
+
 def test_pyplot_and_its_global_state_are_not_even_loaded() -> None:
     code = "import sys, grader.learning.pictures.drawing; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run(
