@@ -1,7 +1,8 @@
 """The finale: a small transformer around the learner's own module learns two things.
 
 `grade finale` runs this file beside the learner's code. All attention in it is theirs. The text is
-the beginning of Jane Austen's "Pride and Prejudice" (1813), which is in the public domain.
+the beginning of Jane Austen's "Pride and Prejudice" (1813), which is in the public domain, as
+Project Gutenberg (no. 1342) and the R package janeaustenr have it.
 """
 
 import math

@@ -125,7 +125,7 @@ def _trained(
 
             with room.trainee(program, submission, args.seed, without) as trainee:
                 runs.append(train(trainee, program, without, show, is_over))
-        screen.print(result(runs), end="")
+        screen.print(result(runs, is_last=without == (args.without or "")), end="")
         last = runs[-1]
         if last.losses:
             _write(args.out / f"{last.name}-loss.svg", loss_curves(runs))

@@ -13,7 +13,7 @@ from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.numbers import short
 from grader.learning.pictures.types import Curve, TracedCurves
-from grader.show.screen import MARGIN, Page, count, screen
+from grader.show.screen import COMMAND, MARGIN, Page, count, screen
 
 _SAMPLE_LINES = 12
 _FIRST = 10  # the first place of the curves, in steps
@@ -48,8 +48,11 @@ def moment_lines(page: Page, program: Program, moment: Moment) -> Iterator[Text]
 
 
 @screen
-def result(page: Page, runs: Sequence[Run]) -> Iterator[Text]:
-    """What came of a training, beside the one without a mistake if there are two."""
+def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator[Text]:
+    """What came of a training, beside the one without a mistake if there are two.
+
+    The last one says what a missing part was for, or which parts can be left out.
+    """
     last = runs[-1]
     if not last.is_whole:
         words = f"Stopped at step {len(last.losses)} of {last.program.steps}. What was learnt "
@@ -74,6 +77,12 @@ def result(page: Page, runs: Sequence[Run]) -> Iterator[Text]:
     if last.without:
         yield Text()
         yield from page.sentence(page.inline(last.program.without[last.without]))
+    elif is_last and last.program.without:
+        yield Text()
+        yield from page.sentence(Text("To see what each part is for, train without it:"))
+        for part in last.program.without:
+            command = page.word(f"grade finale {last.program.name} --without {part}")
+            yield Text(" " * (MARGIN + 2)).append(command, COMMAND)
     yield Text()
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from grader.command.main import main
 from grader.learning.finale.command import _first_interrupt
 from grader.learning.finale.programs import all_programs
-from grader.learning.finale.training import Moment, studio, train
+from grader.learning.finale.screen import result
+from grader.learning.finale.training import Moment, Run, studio, train
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 
@@ -105,6 +108,7 @@ def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:
     assert "right, before" in right and "right, after" in right and "left" not in right
     assert "  roughness: 5.31\n  mean: 5.5\n  sand, the dotted line: 5\n" in right
     assert "  roughness: 5.31, without water 9\n" in wrong
+    assert "train without it" not in shown
     assert wrong.index("  Water makes them round.\n") < wrong.index("written: there")
     names = {file.name for file in (tiny / "there").iterdir()}
     kinds = ("loss.svg", "heatmap.svg", "without-water-loss.svg", "without-water-heatmap.svg")
@@ -142,6 +146,16 @@ def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
     assert "The finale needs your smooth, and it stops:" in shown
     assert "To check it:  grade smooth" in shown
     assert not (tiny / "finale").exists()
+
+
+def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
+    [program] = all_programs(read_course(tiny / "course.toml"))
+    run = Run(program, "", (1.0,), {}, {}, None, 1.0)
+    console = Console(file=io.StringIO(), width=40, force_terminal=False)
+    console.print(result([run]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "Stopped at step 1 of 100." in shown
+    assert "\n    grade finale rocks --without water\n" in shown
 
 
 @pytest.mark.parametrize(
