@@ -60,9 +60,12 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
         stage.hints_file: course_text(course, stage.hints_file),
     }
     for file in stage.shown_files:
-        if file.is_file():
+        if file.is_file() and file != stage.figure_file:
             texts[file] = course_text(course, file)
-    return {course_place(course, file): text.encode() for file, text in texts.items()}
+    files = {course_place(course, file): text.encode() for file, text in texts.items()}
+    if stage.figure_file.is_file():
+        files[course_place(course, stage.figure_file)] = stage.figure_file.read_bytes()
+    return files
 
 
 def partial_toml(text: str) -> str:

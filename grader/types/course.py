@@ -138,7 +138,7 @@ class Stage:
     def shown_files(self) -> tuple[Path, ...]:
         """The optional files that teach beside the hints; students get them too."""
         return (
-            *(self.predictions_file, self.trace_file, self.explore_file),
+            *(self.predictions_file, self.trace_file, self.explore_file, self.figure_file),
             *(self.finale_file, self.finale_text, self.certificate_file),
         )
 
@@ -151,6 +151,11 @@ class Stage:
     def explore_file(self) -> Path:
         """The example to play with on a page; it may be missing."""
         return self.root / "hints" / "explore" / self.file_name
+
+    @property
+    def figure_file(self) -> Path:
+        """A picture of the small example, for notebooks; it may be missing."""
+        return self.root / "hints" / "figures" / f"{self.slug}.png"
 
     @property
     def finale_file(self) -> Path:

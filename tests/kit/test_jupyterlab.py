@@ -48,7 +48,8 @@ def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
     asked = {stage.slug: read_predictions(stage) for stage in COURSE.stages}
     answers = {"split_heads": WRONG, "softmax": read_solution(COURSE.stage("softmax"))}
-    data = notebook(COURSE, stubs, {k: v for k, v in asked.items() if v is not None}, answers)
+    questions = {k: v for k, v in asked.items() if v is not None}
+    data = notebook(COURSE, stubs, questions, {}, answers)
     work = tmp_path / "work"
     work.mkdir()
     (work / "study.ipynb").write_text(json.dumps(data), encoding="utf-8")

@@ -192,7 +192,7 @@ def by_the_engine(*names: str) -> dict[str, tuple[Points, Points]]:
         for name in names:
             files, stages = VARIANTS[name], stages_of(name)
             answers = {Path(file).stem: source for file, source in files.items()}
-            saved = json.dumps(notebook(COURSE, stubs, {}, answers)).encode()
+            saved = json.dumps(notebook(COURSE, stubs, {}, {}, answers)).encode()
             cells = parse_cells(saved, "saved.ipynb")
             data = {file: source.encode() for file, source in files.items()}
             found[name] = (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.learning.notebook.builder import assignment_notebook
+from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.files import write_whole
 from grader.read.stubs import keep_copy, read_source
@@ -120,5 +121,6 @@ def _notebook(course: Course, assignment: Assignment) -> str:
     solutions = {stage.slug: read_source(stage)[0] for stage in assignment.stages}
     asked = {stage.slug: read_predictions(stage) for stage in assignment.stages}
     questions = {slug: found for slug, found in asked.items() if found is not None}
-    data = assignment_notebook(course, assignment, solutions, questions)
+    figures = read_figures(assignment.stages)
+    data = assignment_notebook(course, assignment, solutions, questions, figures)
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from grader.types.resources import filled
 
 _INDENT = "    "
 _START = "%load_ext grader"
+_FIGURE = "figure.png"
 TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
@@ -21,17 +23,18 @@ def notebook(
     course: Course,
     stubs: Mapping[str, str],
     predictions: Mapping[str, Predictions],
+    figures: Mapping[str, bytes],
     answers: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The notebook, format 4.5.
 
-    `stubs`, `predictions` and `answers` are keyed by slug; an answer replaces the stub's code. The
-    ids of a stage's cells depend only on its slug.
+    `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
+    stub's code. The ids of a stage's cells depend only on its slug.
     """
     cells = [_markdown("title", _opening(course)), _code("start", _START)]
     for stage in course.stages:
         stub = stubs[stage.slug]
-        cells += _introduction(stage, stub, predictions)
+        cells += _introduction(stage, stub, predictions, figures)
         code = cell_code((answers or {}).get(stage.slug, stub), course, stub)
         cells.append(_code(f"{stage.slug}-code", f"%%grade {stage.slug}\n{code}", stage))
         cells.append(_code(f"{stage.slug}-try", "", stage))
@@ -45,6 +48,7 @@ def assignment_notebook(
     assignment: Assignment,
     solutions: Mapping[str, str],
     predictions: Mapping[str, Predictions],
+    figures: Mapping[str, bytes],
 ) -> dict[str, Any]:
     """The instructor's version of an assignment, with nbgrader's markers and metadata.
 
@@ -57,7 +61,7 @@ def assignment_notebook(
     cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
     for stage in assignment.stages:
         source = solutions[stage.slug]
-        texts = _introduction(stage, source, predictions)
+        texts = _introduction(stage, source, predictions, figures)
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
         code = _code(f"{stage.slug}-code", cell_code(source, course, source), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
@@ -72,10 +76,19 @@ def solution_id(stage: Stage) -> str:
 
 
 def _introduction(
-    stage: Stage, stub: str, predictions: Mapping[str, Predictions]
+    stage: Stage,
+    stub: str,
+    predictions: Mapping[str, Predictions],
+    figures: Mapping[str, bytes],
 ) -> list[dict[str, Any]]:
-    """A stage's text and its questions."""
-    cells = [_markdown(f"{stage.slug}-text", _teaching(stage, stub), stage)]
+    """A stage's text, with its figure at the end, and its questions."""
+    text = _markdown(f"{stage.slug}-text", _teaching(stage, stub), stage)
+    if stage.slug in figures:
+        alt = f"A small example of {stage.slug}: the first and the last step as tables of numbers"
+        text["source"] += ["\n", "\n", f"![{alt}](attachment:{_FIGURE})"]
+        picture = base64.b64encode(figures[stage.slug]).decode("ascii")
+        text["attachments"] = {_FIGURE: {"image/png": picture}}
+    cells = [text]
     if stage.slug in predictions:
         questions = _questions(predictions[stage.slug])
         cells.append(_markdown(f"{stage.slug}-predict", questions, stage))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grader.command.output import console, short_path
 from grader.learning.notebook.builder import notebook
+from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.files import free_name, write_whole
 from grader.read.stubs import read_stub, same_but_for_words
@@ -59,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("--with-answers: your files are still stubs: write some code first")
     asked = {stage.slug: read_predictions(stage) for stage in course.stages}
     questions = {slug: found for slug, found in asked.items() if found is not None}
-    data = notebook(course, stubs, questions, begun if args.with_answers else None)
+    data = notebook(
+        course, stubs, questions, read_figures(course.stages), begun if args.with_answers else None
+    )
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     copy = ""
     try:

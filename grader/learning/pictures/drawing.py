@@ -12,7 +12,16 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
 from grader.learning.pictures.numbers import is_finite, short
-from grader.learning.pictures.types import Number, Rows, TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import (
+    Axis,
+    Block,
+    Number,
+    Rows,
+    Trace,
+    TracedCurves,
+    TracedHeatmap,
+    TracedStep,
+)
 from grader.types.text import safe
 
 _COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in grey
@@ -43,6 +52,41 @@ def figure(heatmap: TracedHeatmap) -> Figure:
         image = draw_panel(plot, heatmap, panel)
     drawn.colorbar(image, ax=used, format=percent)
     return drawn
+
+
+def steps_figure(trace: Trace) -> Figure:
+    """The tables of an example's first step, and below them those of its last."""
+    steps = [part for part in trace.parts if isinstance(part, TracedStep) and part.blocks]
+    rows = [step.blocks[:_PANELS_BESIDE] for step in (steps[0], steps[-1])]
+    width = max(sum(len(block.rows[0]) for block in blocks) for blocks in rows) * _CELL
+    height = sum(len(blocks[0].rows) for blocks in rows) * _CELL
+    drawn = Figure(figsize=(max(4.0, width + 3.0), height + 2.6), layout="constrained")
+    drawn.suptitle(literal(trace.title))
+    parts: Any = drawn.subfigures(len(rows), 1)
+    for part, step, blocks in zip(parts, (steps[0], steps[-1]), rows, strict=True):
+        plots = part.subplots(1, len(blocks), squeeze=False)[0]
+        for plot, block in zip(plots, blocks, strict=True):
+            table = _table_of(step, block)
+            draw_panel(plot, table, table.panels[0])
+    return drawn
+
+
+def _table_of(step: TracedStep, block: Block) -> TracedHeatmap:
+    """One table of a step as a picture of its own."""
+    rows, columns = ((Axis("", 1), *step.axes)[-2:]) if step.axes else (Axis("", 1), Axis("", 1))
+    place = [
+        f"{axis.name}={number}"
+        for axis, number in zip(step.axes, block.index, strict=False)
+        if axis.size > 1
+    ]
+    return TracedHeatmap(
+        step.name,
+        ((" ".join((step.name, *place)), block.rows),),
+        rows.labels or tuple(map(str, range(len(block.rows)))),
+        columns.labels or tuple(map(str, range(len(block.rows[0])))),
+        rows.name,
+        columns.name,
+    )
 
 
 def draw_panel(plot: Any, heatmap: TracedHeatmap, panel: tuple[str, Rows]) -> Any:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from grader.command.output import console, short_path, status_line
 from grader.learning.pictures.examples import traced_stages
-from grader.learning.pictures.files import KINDS, write_picture
+from grader.learning.pictures.files import KINDS, write_figure, write_picture
+from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.course_file import find_stage
 from grader.read.submission import read_submission
 from grader.read.workspace import locate_course, locate_workspace
@@ -48,11 +49,26 @@ def run(args: argparse.Namespace) -> int:
         right = right_trace(course, found, interpreter)
     console(args).print(trace_screen(found, right), end="")
     if args.out is not None:
-        if found.picture is None:
-            raise KitError(f"the trace of {found.slug} drew no picture, so none was written")
-        write_picture(found.picture, args.out)
+        _write(found, args.out)
         print(f"  written: {args.out}")
     return 0 if found.stop is None else 1
+
+
+def _write(trace: Trace, file: Path) -> None:
+    """Write the trace's own picture, or else its first and last step. Raises KitError."""
+    if trace.picture is not None:
+        write_picture(trace.picture, file)
+        return
+    names = [part.name for part in trace.parts if isinstance(part, TracedStep) and part.blocks]
+    if not names:
+        raise KitError(f"the trace of {trace.slug} drew no picture, so none was written")
+
+    def drawn() -> object:
+        from grader.learning.pictures.drawing import steps_figure
+
+        return steps_figure(trace)
+
+    write_figure(drawn, file, trace.title, f"Tables of numbers: {names[0]}, then {names[-1]}.")
 
 
 def add_submission(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from grader.learning.notebook.builder import cell_code, notebook
+from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
@@ -22,7 +24,8 @@ TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml
 def built(course: Course, answers: dict[str, str] | None = None) -> dict[str, Any]:
     stubs = {stage.slug: read_stub(stage) for stage in course.stages}
     asked = {stage.slug: read_predictions(stage) for stage in course.stages}
-    return notebook(course, stubs, {k: v for k, v in asked.items() if v is not None}, answers)
+    questions = {k: v for k, v in asked.items() if v is not None}
+    return notebook(course, stubs, questions, read_figures(course.stages), answers)
 
 
 def cell(data: dict[str, Any], name: str) -> str:
@@ -82,6 +85,15 @@ def test_a_formula_is_typeset() -> None:
     assert "$$" not in cell(built(TINY), "smooth-text")
 
 
+def test_every_text_ends_with_its_figure() -> None:
+    for found in built(COURSE)["cells"]:
+        if found["id"].endswith("-text") and found["id"] != "total-text":
+            assert "".join(found["source"]).endswith("](attachment:figure.png)")
+            picture = base64.b64decode(found["attachments"]["figure.png"]["image/png"])
+            assert picture.startswith(b"\x89PNG") and len(picture) < 30_000
+    assert not any("attachments" in found for found in built(TINY)["cells"])
+
+
 def test_a_question_shows_its_answer_only_when_it_is_opened() -> None:
     text = cell(built(COURSE), "masking-predict")
     question, _, rest = text.partition("<details><summary>The answer</summary>")
@@ -93,7 +105,7 @@ def test_a_question_shows_its_answer_only_when_it_is_opened() -> None:
 
 def test_a_stage_without_a_docstring_or_questions_is_no_trouble() -> None:
     stubs = {stage.slug: "def f():\n    pass\n" for stage in TINY.stages}
-    data = notebook(TINY, stubs, {})
+    data = notebook(TINY, stubs, {}, {})
     assert cell(data, "smooth-text").startswith("## Average again")
     assert cell(data, "smooth-code") == "%%grade smooth\ndef f():\n    pass"
 
@@ -130,7 +142,7 @@ def test_the_code_of_a_file(source: str, code: str) -> None:
 
 def test_nothing_in_an_authors_text_is_a_tag_but_code_is_left_alone() -> None:
     stub = '"""Title.\n\nA <b> and 1 < 2.\n\n    x <b> y\n"""\n'
-    data = notebook(TINY, {stage.slug: stub for stage in TINY.stages}, {})
+    data = notebook(TINY, {stage.slug: stub for stage in TINY.stages}, {}, {})
     text = cell(data, "smooth-text")
     assert "A &lt;b> and 1 < 2." in text and "    x <b> y" in text
 
@@ -138,6 +150,6 @@ def test_nothing_in_an_authors_text_is_a_tag_but_code_is_left_alone() -> None:
 def test_ids_are_unique_and_short_enough() -> None:
     long = replace(TINY.stages[0], slug="s" * 80)
     course = replace(TINY, stages=(long, *TINY.stages[1:]))
-    data = notebook(course, {stage.slug: "" for stage in course.stages}, {})
+    data = notebook(course, {stage.slug: "" for stage in course.stages}, {}, {})
     names = [c["id"] for c in data["cells"]]
     assert len(set(names)) == len(names) and max(map(len, names)) <= 64

@@ -16,6 +16,17 @@ from grader.command.main import main
 ROOT = Path(__file__).parents[4]
 TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
 AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
+STEPS = """
+import numpy as np
+
+from grader.tracing import Step
+
+
+def trace(submission):
+    yield Step("values", np.array([1.0, 2.0]), "days", labels={"days": ["Mon", "Tue"]})
+    yield Step("between", submission.roughness(np.array([1.0, 2.0])))
+    yield Step("last", np.arange(8.0).reshape(2, 2, 2), "H=2 T=2 D=2")
+"""
 
 
 @pytest.fixture
@@ -113,6 +124,16 @@ def test_its_picture_is_written(tiny: Path, say: Say) -> None:
     assert b"<desc>own, days 1: 1 bytes. own, days 2: 4 bytes." in svg
     say("smooth", "--submission", "solutions", "--out", "map.svg")
     assert b"How often a day counts" in (tiny / "map.svg").read_bytes()
+
+
+def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(
+    tiny: Path, say: Say
+) -> None:
+    (tiny / "hints" / "traces" / "roughness.py").write_text(STEPS, encoding="utf-8")
+    assert say("roughness", "--submission", "solutions", "--out", "steps.svg")[0] == 0
+    svg = (tiny / "steps.svg").read_text("utf-8")
+    assert "Tables of numbers: values, then last." in svg
+    assert ">Mon<" in svg and "last H=1" in svg and "between" not in svg
 
 
 def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
