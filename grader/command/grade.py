@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -117,10 +116,9 @@ def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:
 
 def lanes(jobs: int | None) -> int:
     """How many processes work at once: `jobs`, or one per CPU core that we may use."""
-    if jobs:
-        return max(1, jobs)
-    ours = getattr(os, "sched_getaffinity", None)  # exists only on Linux
-    return len(ours(0)) if ours is not None else os.cpu_count() or 1
+    from grader.run.lanes import usable_cores
+
+    return max(1, jobs) if jobs else usable_cores()
 
 
 def _write_junit(file: Path, report: Report) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from grader.run.allowance import Allowance, Patience
 from grader.run.budget import Budget
@@ -21,6 +21,7 @@ from grader.run.workers import Interpreter, Memory, Worker
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
+Result = TypeVar("Result")
 AT_IMPORT = "(while it was imported)"  # ends the message about such a timeout or crash
 
 
@@ -52,6 +53,11 @@ class Answers(Protocol):
 
         Raises AnswerError.
         """
+
+    def side_by_side(
+        self, do: Callable[[Frame], Result], requests: Sequence[Frame]
+    ) -> Iterator[Result]:
+        """What `do`, which calls `tried`, makes of each request, in their order."""
 
     def close(self) -> str:
         """End; returns what the answering code printed."""
@@ -217,6 +223,12 @@ class WorkerAnswers:
         if self._conversation is not None and not self._interpreter.forks:
             self._conversation.end()  # only one process can run
         return self._tests.tried(request)
+
+    def side_by_side(
+        self, do: Callable[[Frame], Result], requests: Sequence[Frame]
+    ) -> Iterator[Result]:
+        """What `do` makes of each request, in order; it is called for several at once."""
+        return self._tests.side_by_side(do, requests)
 
     def _ask(
         self,

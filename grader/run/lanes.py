@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +39,12 @@ class Work(Protocol[_Asked, _Given]):
 def can_fork(device: str) -> bool:
     """Whether a process that uses this device may be forked: not if it uses a GPU."""
     return sys.platform == "linux" and device == "cpu"
+
+
+def usable_cores() -> int:
+    """How many CPU cores this process may use."""
+    ours = getattr(os, "sched_getaffinity", None)  # exists only on Linux
+    return len(ours(0)) if ours is not None else os.cpu_count() or 1
 
 
 def give_back_memory() -> None:

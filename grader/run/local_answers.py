@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.run.facts import ForbiddenCall
 from grader.run.failures import Timeout
@@ -12,6 +12,8 @@ from grader.run.stopping import Stopped, stopped_after
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Frame
 from grader.types.course import Limits
+
+Result = TypeVar("Result")
 
 
 def answered_here(bench: Bench, request: Frame) -> Frame:
@@ -64,6 +66,12 @@ class LocalAnswers:
     def tried(self, request: Frame) -> Frame:
         """The reply to one request. Raises KeyboardInterrupt and Timeout."""
         return self.answer(request)
+
+    def side_by_side(
+        self, do: Callable[[Frame], Result], requests: Sequence[Frame]
+    ) -> Iterator[Result]:
+        """What `do` makes of each request, one after the other."""
+        return map(do, requests)
 
     def close(self) -> str:
         """Nothing to close."""

@@ -1,6 +1,11 @@
-"""Runs the learner's tests: a new worker for each request."""
+"""Runs the learner's tests: a new worker for each request, several at once."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from grader.run.allowance import Allowance, Due
 from grader.run.conversation import Conversation
@@ -8,6 +13,8 @@ from grader.run.failures import Cancelled, Crash, Timeout
 from grader.run.importing import Import
 from grader.run.worker.wire import DeadlineError, Frame
 from grader.run.workers import Interpreter
+
+Result = TypeVar("Result")
 
 
 class TrialWorkers:
@@ -17,17 +24,34 @@ class TrialWorkers:
         self._interpreter = interpreter
         self._imports = imports
         self._allowance = allowance
-        self._conversation: Conversation | None = None
+        self._conversations: set[Conversation] = set()
+        self._counting = threading.Lock()
         self._interrupted = False
+
+    def side_by_side(
+        self, do: Callable[[Frame], Result], requests: Sequence[Frame]
+    ) -> Iterator[Result]:
+        """What `do` makes of each request, in their order; threads call it for several at once."""
+        pool = ThreadPoolExecutor(self._interpreter.at_once)
+        try:
+            yield from pool.map(do, requests)
+        except BaseException:  # Ctrl-C, for example: nobody waits for the others
+            self.interrupt()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def tried(self, request: Frame) -> Frame:
         """The reply to a request. Raises AnswerError, and Cancelled after `interrupt`."""
+        if self._interrupted:
+            raise Cancelled
         allowance, budget = self._allowance, self._allowance.budget
         allowance.expect_some()
         left = min(allowance.stage_left, budget.left)
         worker = self._interpreter.start(tests=True)
         worker.allow(left)
-        conversation = self._conversation = Conversation(worker, allowance)
+        conversation = Conversation(worker, allowance)
+        self._conversations.add(conversation)
         due = Due(min(left, allowance.for_tests.seconds), left, worker.waited_seconds)
         try:
             for frame in (self._imports.request(), request):
@@ -42,14 +66,15 @@ class TrialWorkers:
                 raise Cancelled from None
             raise
         finally:
-            self._conversation = None
-            allowance.spend(due.used)
+            self._conversations.discard(conversation)
+            with self._counting:
+                allowance.spend(due.used)
             conversation.end()
 
     def interrupt(self) -> None:
-        """End the running request. Called from another thread."""
+        """End the running requests. Called from another thread."""
         self._interrupted = True
-        if (conversation := self._conversation) is not None:
+        for conversation in (*self._conversations,):
             conversation.interrupt()
 
     def _too_late(self, left: float) -> Timeout:

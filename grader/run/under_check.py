@@ -71,11 +71,20 @@ class CaseRecord:
 
 
 class StageUnderCheck:
-    """One stage of a submission as its checks use it; `case` is the record of the running case."""
+    """One stage of a submission as its checks use it; `case` is the record of the running case.
 
-    def __init__(self, stage: Stage, answers: Answers) -> None:
+    `tell` is called after each trial of the learner's tests with how many are done, of how many.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        answers: Answers,
+        tell: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
         self.stage = stage
         self._answers = answers
+        self._tell = tell
         self._recorded = 0
         self._trials: dict[str, Trial] = {}
         self.case = CaseRecord()
@@ -225,10 +234,14 @@ class StageUnderCheck:
         words = vocabulary_of(new)
         seed_of_call = self.case.next_seed()
         self._trials.update(dict.fromkeys(new, Trial(ended="The grader did not get to it")))
-        for source in new:
-            seed = chance.getrandbits(32)
-            request = self._request(fixture, neutral(source, words, chance), name, seed)
-            self._trials[source] = self._trial(request)
+        requests = [
+            self._request(fixture, neutral(source, words, chance), name, chance.getrandbits(32))
+            for source in new
+        ]
+        trials = self._answers.side_by_side(self._trial, requests)
+        for done, (source, trial) in enumerate(zip(new, trials, strict=True), start=1):
+            self._trials[source] = trial
+            self._tell(done, len(new))
         if all(trial.verdict == "unwritten" for trial in self._trials.values()):
             self.case.not_written = True
             raise SubmissionError("Not written yet")

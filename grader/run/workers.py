@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from importlib import metadata, resources
 from types import TracebackType
 
+from grader.run.lanes import usable_cores
 from grader.run.scratch_root import ScratchRoot, sweep
 from grader.run.worker.scratch import remove_tree
 from grader.run.worker.wire import (
@@ -36,6 +38,7 @@ from grader.types.errors import KitError
 if sys.platform == "linux":
     import resource
 
+_AT_ONCE = 8  # workers: more gain little, because one process forks and ends them all
 _START_SECONDS = 120.0  # importing torch from a cold disk may take this long
 _CONTROL_SECONDS = 30.0
 # In the order of their imports.
@@ -132,7 +135,8 @@ class Interpreter:
 
     Its environment is empty, its standard streams are /dev/null, it has its own session (Ctrl-C in
     the terminal does not reach it), and it ends when this process ends. Without `gpu`, this process
-    sees no NVIDIA GPU either, unless it has already looked for one.
+    sees no NVIDIA GPU either, unless it has already looked for one. Threads of this process may use
+    it; with more than `at_once` workers at work at the same time, nothing is gained.
     """
 
     def __init__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> None:
@@ -155,6 +159,8 @@ class Interpreter:
             "gpu": gpu,
             "fork": _CAN_FORK,
         }
+        self.at_once = 1 if gpu or not _CAN_FORK else min(_AT_ONCE, usable_cores())
+        self._turn = threading.RLock()  # to ask for something and receive the answer
         self._ready = False
         self._missing_layers: tuple[str, ...] = ()
         self.idle: Worker | None = None
@@ -195,12 +201,13 @@ class Interpreter:
 
     def processor_seconds(self) -> float:
         """The CPU time that all forked workers have used so far."""
-        return self._seconds_of_ended + sum(each.processor_seconds() for each in self.workers)
+        return self._seconds_of_ended + sum(each.processor_seconds() for each in (*self.workers,))
 
     def copy(self) -> Interpreter:
         """A second interpreter, forked from this one: just as warm, with workers of its own.
 
-        It ends when it is closed or its user ends. Only on systems that fork workers.
+        It is for one of several processes at work, so one worker at once is enough. It ends when it
+        is closed or its user ends. Only on systems that fork workers.
         """
         self._wait_until_ready(Channel(self._control))
         ours, theirs = socket.socketpair()
@@ -208,7 +215,7 @@ class Interpreter:
             Channel(self._control).send(Frame({"op": "copy"}))
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
         other = copy.copy(self)
-        other._control, other.idle, other.workers = ours, None, set()
+        other._control, other.idle, other.workers, other.at_once = ours, None, set(), 1
         return other
 
     def close(self) -> None:
@@ -246,17 +253,18 @@ class Interpreter:
         scratch = tempfile.mkdtemp(dir=self._scratch_root.path)
         header = {"op": "start", "scratch": scratch, "tests": tests, "measured": measured}
         request = Frame(header)
-        deadline = time.monotonic() + _CONTROL_SECONDS
         try:
-            channel.send(request, deadline)
-            if not _CAN_FORK:
+            with self._turn:
+                deadline = time.monotonic() + _CONTROL_SECONDS
+                channel.send(request, deadline)
+                if not _CAN_FORK:
+                    pid = channel.receive(deadline).header["pid"]
+                    return self._made(channel, pid, scratch)
+                ours, theirs = socket.socketpair()
+                with theirs:
+                    self._control.settimeout(_CONTROL_SECONDS)
+                    socket.send_fds(self._control, [b"."], [theirs.fileno()])
                 pid = channel.receive(deadline).header["pid"]
-                return self._made(channel, pid, scratch)
-            ours, theirs = socket.socketpair()
-            with theirs:
-                self._control.settimeout(_CONTROL_SECONDS)
-                socket.send_fds(self._control, [b"."], [theirs.fileno()])
-            pid = channel.receive(deadline).header["pid"]
         except (Closed, DeadlineError, OSError) as error:
             remove_tree(scratch)
             raise KitError("the isolated interpreter stopped: run the command again") from error
@@ -287,13 +295,14 @@ class Interpreter:
             self._process, self._control = _launch(self._setup)
             return -code if code < 0 else code << 8
         channel = Channel(self._control)
-        deadline = time.monotonic() + _CONTROL_SECONDS
-        try:
-            channel.send(Frame({"op": "end", "pid": pid, "grace": grace}), deadline)
-            answer = channel.receive(deadline).header
-        except (Closed, DeadlineError):
-            return None
-        self._seconds_of_ended += answer["seconds"]
+        with self._turn:
+            deadline = time.monotonic() + _CONTROL_SECONDS
+            try:
+                channel.send(Frame({"op": "end", "pid": pid, "grace": grace}), deadline)
+                answer = channel.receive(deadline).header
+            except (Closed, DeadlineError):
+                return None
+            self._seconds_of_ended += answer["seconds"]
         why: str | None = answer["why"]
         status: int | None = answer["status"]
         return status if why is None else why

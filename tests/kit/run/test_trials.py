@@ -173,7 +173,7 @@ def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter: Interpreter
     trials = RemoteSubmission(stage).tried("hatch", {"wrong": WRONG}, "Egg")
     stage.close()
     assert verdicts(trials) == {"wrong": "nothing"}
-    assert len(answers.seeds) == 1
+    assert len(answers.seeds) <= interpreter.at_once
 
 
 def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
