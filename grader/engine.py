@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +19,7 @@ from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
 from grader.run.earned import Earned
 from grader.run.facts import StageFacts
+from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader, Same
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -63,11 +66,14 @@ def grade(
     device: str = "auto",
     progress: Callable[[StageResult], None] = lambda result: None,
     verdict: Callable[[Report], None] | None = None,
+    core: Callable[[Report], None] | None = None,
+    lanes: int = 1,
 ) -> Report:
     """The report on one submission; `progress` is called with each stage's verdict.
 
-    `verdict` is called with the whole report; the place of an unnamed mistake is looked for after
-    that.
+    If a bonus stage is run, `core` is called before with the report as it is then. `verdict` is
+    called with the whole report; the place of an unnamed mistake is looked for after that. `lanes`
+    processes grade bonus stages at the same time.
 
     Raises KitError for a missing device, an environment that cannot run the checks or a faulty
     course. Whatever the submission does is part of the report.
@@ -75,7 +81,17 @@ def grade(
 
     def run(awake: Request, whole: Callable[[Report], Report]) -> Report:
         def body(engine: Engine) -> Report:
-            report = engine.grade(awake, progress)
+            bonus = sum(stage.bonus for stage in awake.stages)
+            judged: list[StageResult] = []
+
+            def told(result: StageResult) -> None:
+                progress(result)
+                judged.append(result)
+                is_core = not any(each.bonus for each in judged)
+                if core and bonus and is_core and len(judged) == len(awake.stages) - bonus:
+                    core(whole(judge(course, awake.submission.name, engine.device, judged)))
+
+            report = engine.grade(awake, told, lanes=lanes)
             if verdict is None or not engine.may_place(report):
                 return report
             verdict(whole(report))
@@ -102,7 +118,7 @@ def _report(
 
     def whole(report: Report) -> Report:
         found = known | {result.slug: result for result in report.stages}
-        stages = [found[stage.slug] for stage in request.stages]
+        stages = [found.get(stage.slug, judge_untouched(stage)) for stage in request.stages]
         merged = judge(course, report.submission, report.device, stages, report.notes)
         return replace(merged, unchanged=tuple(kept), seconds=report.seconds)
 
@@ -149,7 +165,8 @@ class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
     `interpreter` is the one whose workers run the submissions of `course`, `device` where the
-    tensors are.
+    tensors are. `tell` is called after each trial of a learner's tests with how many are done, of
+    how many.
     """
 
     def __init__(
@@ -168,10 +185,12 @@ class Engine:
         self._runs: SubmissionRuns | None = None
         self._unnamed: dict[str, StageFacts] = {}
         self._looking: Candidates | Recordings | None = None
+        self.tell: Callable[[int, int], None] = lambda done, total: None
 
     def forked(self) -> Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
         other = Engine(self.course, self.device, self.interpreter.copy(), self.checks)
+        other.interpreter.at_once = 1  # there is such a process for each core
         other._diagnoses, other._replays, other._known = (
             self._diagnoses,
             self._replays,
@@ -184,8 +203,11 @@ class Engine:
         request: Request,
         progress: Callable[[StageResult], None] = lambda result: None,
         earned: Earned | None = None,
+        lanes: int = 1,
     ) -> Report:
         """The report on one submission; code with a known result in `earned` is not rerun.
+
+        Of a folder, `lanes` processes grade bonus stages at the same time.
 
         Raises grader.run.failures.Cancelled after `cancel`, and KitError as `grade` does.
         """
@@ -203,11 +225,15 @@ class Engine:
             self.interpreter,
             self.checks,
             self._reader,
+            self.tell,
+            lanes,
         )
         self._unnamed = {}
         results = []
         try:
-            grading = _Grading(self.course, request, self.device, runs, self._diagnosed, earned)
+            grading = _Grading(
+                self.course, request, self.device, runs, self._diagnosed, earned, lanes
+            )
             self._unnamed = grading.unnamed
             for result in grading.results():
                 progress(result)
@@ -218,6 +244,8 @@ class Engine:
         notes = [f"seed {request.seed}", *runs.notes]
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
+        order = [stage.slug for stage in request.stages]
+        results.sort(key=lambda result: order.index(result.slug))
         report = judge(self.course, request.submission.name, self.device, results, notes)
         return replace(report, seconds=runs.budget.used)
 
@@ -417,6 +445,7 @@ class _Grading:
         runs: SubmissionRuns,
         diagnosed: Callable[[Stage, StageFacts, Callable[[], None]], dict[str, Diagnosis]],
         earned: Earned | None,
+        lanes: int,
     ) -> None:
         self._course = course
         self._request = request
@@ -424,16 +453,44 @@ class _Grading:
         self._runs = runs
         self._diagnosed = diagnosed
         self._earned = earned
+        self._lanes = lanes if can_fork(device) and request.submission.is_folder else 1
         self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name
 
     def results(self) -> Iterator[StageResult]:
-        """The verdict on each stage that is asked for."""
-        for stage in self._request.stages:
+        """The verdict on each stage that is asked for; with lanes, the core comes first."""
+        stages = self._request.stages
+        # After the core, the facts on what bonus stages require are known to all processes.
+        apart = [stage for stage in stages if stage.bonus] if self._lanes > 1 else []
+        if len(apart) > 1:
+            stages = tuple(stage for stage in stages if not stage.bonus)
+        for stage in stages:
             earned = self._earned
             yield self._result(stage) if earned is None else self._known(stage, earned)
             self._runs.forget_exchanges(stage)
+        if len(apart) > 1:
+            yield from self._side_by_side(apart)
+
+    def _side_by_side(self, stages: Sequence[Stage]) -> Iterator[StageResult]:
+        """The verdicts on these stages in this order, from several processes."""
+        numbers = itertools.count(1)
+        longest_first = sorted(stages, key=lambda stage: stage.fixture is None)
+        jobs = [stage.slug for stage in longest_first]
+        found: dict[str, StageResult] = {}
+        left = list(stages)
+        count = min(self._lanes, len(stages))
+        for slug, done in in_lanes(count, jobs, lambda: _Lane(self, next(numbers)), farewell=0):
+            if isinstance(done, LaneLost):
+                found[slug] = self._result(self._course.stage(slug))
+            elif isinstance(done, Exception):
+                raise done
+            else:
+                found[slug], unnamed = done
+                if unnamed is not None:
+                    self.unnamed[slug] = unnamed
+            while left and left[0].slug in found:
+                yield found[left.pop(0).slug]
 
     def _known(self, stage: Stage, earned: Earned) -> StageResult:
         """The verdict on a stage, which need not be run if its code is known."""
@@ -476,3 +533,22 @@ class _Grading:
         if fails and is_own and result.causes and not result.causes[0].is_named:
             self.unnamed[stage.slug] = facts.without_exchanges()
         return result
+
+
+class _Lane:
+    """Judges stages of a submission in a forked process, which has a `number` from 1."""
+
+    def __init__(self, grading: _Grading, number: int) -> None:
+        self._grading = copy.copy(grading)
+        self._runs = self._grading._runs = grading._runs.forked(number)
+
+    def __call__(self, slug: str) -> tuple[StageResult, StageFacts | None]:
+        """The verdict on a stage, and its facts if it fails and the mistake has no name."""
+        stage = self._grading._course.stage(slug)
+        result = self._grading._result(stage)
+        self._runs.forget_exchanges(stage)
+        return result, self._grading.unnamed.get(slug)
+
+    def close(self) -> None:
+        """Close what only this process uses."""
+        self._runs.interpreter.close()

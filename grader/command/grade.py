@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.command.output import complain, console, short_path, status_line
+from grader.command.output import complain, console, short_path, stage_bar
 from grader.read.course_file import find_stage
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
@@ -67,23 +68,42 @@ def run(args: argparse.Namespace) -> int:
     is_fresh = args.fresh or args.seed is not None
     kept = memory.read(stages, texts) if memory and not is_fresh else {}
     request = Request(submission, stages, seed, kept)
-    shown: list[Report] = []
+    shown: list[str] = []  # the parts of the scoreboard
+    done = itertools.count(1)
+    of = len(stages) - len(kept)
+
+    def core(report: Report) -> None:
+        """Show the core before the bonus stages are graded, which may take long."""
+        from grader.show.scoreboard import core_board
+
+        console(args).print(core_board(report), end="")
+        shown.append("core")
+
+    def board(report: Report) -> None:
+        """Show what is not shown yet of the scoreboard."""
+        from grader.show.scoreboard import bonus_board
+
+        if "core" not in shown:
+            core(report)
+        if "bonus" not in shown:
+            console(args).print(bonus_board(report), end="")
+            shown.append("bonus")
 
     def verdict(report: Report) -> None:
         """Show at once what is known before the place of a mistake is looked for."""
-        from grader.show.scoreboard import scoreboard
+        board(report)
+        tell("looking for the place of the mistake", of, of)
 
-        console(args).print(scoreboard(report), end="")
-        shown.append(report)
-        tell("looking for the place of the mistake")
-
-    with status_line(args) as tell:
+    with stage_bar(args) as tell:
+        tell("starting", 0, of)
         report = grade(
             course,
             request,
             args.device,
-            lambda result: tell(f"{result.slug}: {result.status.value}"),
+            lambda result: tell(result.slug, next(done), of),
             None if args.json else verdict,
+            None if args.json else core,
+            lanes(None),
         )
     trouble = ""
     if workspace and memory:
@@ -95,14 +115,14 @@ def run(args: argparse.Namespace) -> int:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
-        from grader.show.scoreboard import footnotes, scoreboard
+        from grader.show.scoreboard import footnotes
         from grader.show.terminal import explanation
 
         next_file = _next_file(course, report, path)
         then = [] if args.stages or args.submission else _then(course)
         why = explanation(report, every=args.all, next_file=next_file, then=then)
-        above = [] if shown else [scoreboard(report)]
-        console(args).print(*above, why, footnotes(report), sep="", end="")
+        board(report)
+        console(args).print(why, footnotes(report), sep="", end="")
     if trouble:
         complain(trouble)
     return 0 if report.passed else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable
@@ -27,6 +28,12 @@ class Budget:
         self._processor = processor
         self._began = time.monotonic()
         self._before = processor()
+
+    def counted_by(self, processor: Callable[[], float]) -> Budget:
+        """The same budget in another process, where `processor` counts."""
+        other = copy.copy(self)
+        other._processor = processor
+        return other
 
     @property
     def used(self) -> float:

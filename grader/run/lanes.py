@@ -7,6 +7,7 @@ unpickled.
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
+from multiprocessing.sharedctypes import RawArray
 from typing import Any, Generic, Protocol, TypeVar
 
 Job = TypeVar("Job")
@@ -54,6 +56,25 @@ def give_back_memory() -> None:
         trim(0)
 
 
+class SharedSeconds:
+    """The CPU seconds of `count` processes, of which each counts its own.
+
+    Make it before they are forked.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._used = RawArray("d", count)
+
+    def counted(self, number: int, own: Callable[[], float]) -> Callable[[], float]:
+        """Returns what all have used together, for the process with this number, from 0."""
+
+        def used() -> float:
+            self._used[number] = own()
+            return math.fsum(self._used)
+
+        return used
+
+
 class LaneLost(Exception):
     """A process of our own ended in the middle of a job: something killed it, or memory ran out."""
 
@@ -63,20 +84,21 @@ def in_lanes(
     jobs: Iterable[Job],
     prepare: Callable[[], Work[Job, Result]],
     most: int = _MOST,
+    farewell: float = _FAREWELL,
 ) -> Iterator[tuple[Job, Result | Exception]]:
     """Each job with its result, or with the exception that ended it, in the order of finishing.
 
     `prepare` is called in this process before each of the `count` processes is forked; what it
     returns does the jobs. A process that ends early is replaced, and its job ends as LaneLost; so
-    is one that has done `most` jobs. Only one thread may be running here: no other thread survives
-    a fork.
+    is one that has done `most` jobs. A process has `farewell` seconds to end by itself. Only one
+    thread may be running here: no other thread survives a fork.
     """
     left = iter(jobs)
     lanes: dict[Connection, _Lane[Job]] = {}
 
     def open_one() -> None:
         for job in islice(left, 1):
-            lane = _Lane(job, prepare(), list(lanes))
+            lane = _Lane(job, prepare(), list(lanes), farewell)
             lanes[lane.connection] = lane
 
     try:
@@ -108,8 +130,11 @@ def in_lanes(
 class _Lane(Generic[Job]):
     """One process, its current job, and how many it has done."""
 
-    def __init__(self, job: Job, work: Work[Job, Any], others: Sequence[Connection]) -> None:
+    def __init__(
+        self, job: Job, work: Work[Job, Any], others: Sequence[Connection], farewell: float
+    ) -> None:
         self.done = 0
+        self._farewell = farewell
         self._work = work
         self.connection, theirs = multiprocessing.Pipe()
         fork = multiprocessing.get_context("fork")
@@ -135,7 +160,7 @@ class _Lane(Generic[Job]):
         """End the process; returns how it ended."""
         self.connection.close()
         self._work.close()
-        self._process.join(_FAREWELL)
+        self._process.join(self._farewell)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()

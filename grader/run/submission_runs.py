@@ -6,14 +6,16 @@ less time in the next run.
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.facts import StageFacts
 from grader.run.failures import Cancelled
+from grader.run.lanes import SharedSeconds
 from grader.run.parts import Parts
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks
@@ -30,7 +32,11 @@ _SPENT = (
 
 
 class SubmissionRuns:
-    """The runs of one submission with one seed, on one device."""
+    """The runs of one submission with one seed, on one device.
+
+    `tell` is called after each trial of the learner's tests with how many are done, of how many. At
+    most `lanes` further processes may be `forked` for some of the runs.
+    """
 
     def __init__(
         self,
@@ -41,17 +47,18 @@ class SubmissionRuns:
         interpreter: Interpreter,
         checks: Checks,
         reader: Reader,
+        tell: Callable[[int, int], None],
+        lanes: int,
     ) -> None:
         self._course = course
         self._submission = submission
         self._seed = seed
         self._device = device
-        self._interpreter = interpreter
+        self.interpreter = interpreter
         self._checks = checks
-        self.budget = Budget(
-            course.limits.submission_seconds,
-            lambda: time.process_time() + interpreter.processor_seconds(),
-        )
+        self._tell = tell
+        self._shared = SharedSeconds(1 + lanes)
+        self.budget = Budget(course.limits.submission_seconds, self._counted(0))
         self.source = SourceReader(reader, submission, self.budget)
         self._parts = Parts(course, submission, self.source)
         self._known: dict[tuple[str, ...], StageFacts] = {}
@@ -59,6 +66,26 @@ class SubmissionRuns:
         self._loaded: Loaded | None = None
         self._answers: WorkerAnswers | None = None  # of the current run
         self._cancelled = False
+
+    def forked(self, number: int) -> SubmissionRuns:
+        """The same runs for a process that is forked now, with a `number` from 1.
+
+        They share the budget, and know what has been run. The caller closes its interpreter.
+        """
+        other = copy.copy(self)
+        other.interpreter = self.interpreter.copy()
+        other._known = dict(self._known)
+        other.budget = self.budget.counted_by(other._counted(number))
+        other.source = SourceReader(Reader(other.interpreter), self._submission, other.budget)
+        other._parts = Parts(self._course, self._submission, other.source)
+        return other
+
+    def _counted(self, number: int) -> Callable[[], float]:
+        """Returns the CPU time of all processes at work on this submission."""
+        interpreter = self.interpreter
+        return self._shared.counted(
+            number, lambda: time.process_time() + interpreter.processor_seconds()
+        )
 
     def facts(self, stage: Stage, answered: Sequence[Stage] = ()) -> StageFacts:
         """The facts on a stage; the course's own functions stand in for the `answered` stages.
@@ -137,7 +164,7 @@ class SubmissionRuns:
         only_definitions: bool = False,
     ) -> tuple[StageFacts, WorkerAnswers]:
         """One run of a stage's checks, perhaps with `only_definitions` of the cells."""
-        references = References(self._interpreter, self._course, answered) if answered else None
+        references = References(self.interpreter, self._course, answered) if answered else None
         is_whole = part is self._submission and part.cells is not None
         keeps = is_whole and not answered and not only_definitions
         loaded = None
@@ -145,7 +172,7 @@ class SubmissionRuns:
             loaded, self._loaded = self._loaded, None
         try:
             answers = WorkerAnswers(
-                self._interpreter,
+                self.interpreter,
                 self._course,
                 stage,
                 part,
@@ -160,7 +187,7 @@ class SubmissionRuns:
             self._answers = answers
             if self._cancelled:
                 answers.abort()
-            under_check = StageUnderCheck(stage, answers)
+            under_check = StageUnderCheck(stage, answers, self._tell)
             facts = self._checks.run(stage, under_check, self._seed, self._device)
         finally:
             self._answers = None

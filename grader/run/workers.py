@@ -206,8 +206,7 @@ class Interpreter:
     def copy(self) -> Interpreter:
         """A second interpreter, forked from this one: just as warm, with workers of its own.
 
-        It is for one of several processes at work, so one worker at once is enough. It ends when it
-        is closed or its user ends. Only on systems that fork workers.
+        It ends when it is closed or its user ends. Only on systems that fork workers.
         """
         self._wait_until_ready(Channel(self._control))
         ours, theirs = socket.socketpair()
@@ -215,7 +214,8 @@ class Interpreter:
             Channel(self._control).send(Frame({"op": "copy"}))
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
         other = copy.copy(self)
-        other._control, other.idle, other.workers, other.at_once = ours, None, set(), 1
+        other._control, other.idle, other.workers = ours, None, set()
+        other._seconds_of_ended = 0.0
         return other
 
     def close(self) -> None:

@@ -20,20 +20,41 @@ VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 @screen
 def scoreboard(page: Page, report: Report) -> Iterator[Text]:
     """One line per stage (mark, title, slug, bar, points, status) and the total."""
-    if page.plain:
-        yield from _plain_scoreboard(page, report)
-        return
-    columns = _columns(page, report)
+    yield from core_board(report).draw(page)
+    yield from bonus_board(report).draw(page)
+
+
+@screen
+def core_board(page: Page, report: Report) -> Iterator[Text]:
+    """The heading and the core stages: what is known before the bonus stages have been graded."""
     core = [stage for stage in report.stages if not stage.bonus]
-    bonus = [stage for stage in report.stages if stage.bonus]
-    is_one = len(report.stages) == 1  # then the reason of its failure must fit on the same screen
+    if page.plain:
+        yield from page.sentence(Text(f"{page.word(report.course)}."))
+        graded = f"Graded: {report.submission}, on {report.device}."
+        yield from page.sentence(Text(page.word(graded)))
+        yield from _plain_stages(page, core)
+        return
     yield Text()
-    if not is_one:
+    if len(report.stages) != 1:  # the reason of a failure must fit on the same screen as one stage
         yield _heading(page, report)
         yield Text()
+    columns = _columns(page, report)
     for stage in core:
         yield _stage_line(page, stage, columns)
-    if core and bonus:
+
+
+@screen
+def bonus_board(page: Page, report: Report) -> Iterator[Text]:
+    """The bonus stages and the total, below `core_board`."""
+    bonus = [stage for stage in report.stages if stage.bonus]
+    if page.plain:
+        yield from _plain_stages(page, bonus)
+        if len(report.stages) > 1:
+            yield from _plain_total(page, report)
+        yield Text()
+        return
+    columns = _columns(page, report)
+    if 0 < len(bonus) < len(report.stages):
         yield Text()
         yield Text(" " * (MARGIN + 1 + GAP)).append("Bonus", "dim")
     for stage in bonus:
@@ -183,20 +204,19 @@ def _columns(page: Page, report: Report) -> _Columns:
 _BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
 
 
-def _plain_scoreboard(page: Page, report: Report) -> Iterator[Text]:
+def _plain_stages(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
     """One fact per line, in words."""
-    yield from page.sentence(Text(f"{page.word(report.course)}."))
-    yield from page.sentence(Text(page.word(f"Graded: {report.submission}, on {report.device}.")))
-    for stage in report.stages:
+    for stage in stages:
         what = f"{page.word(stage.slug)}: {_look(stage).word}, "
         what += f"{amount(stage.score)} of {amount(stage.max_score)} points"
         yield from page.sentence(Text(f"{what}{', bonus' if stage.bonus else ''}."))
-    if len(report.stages) > 1:
-        bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
-        what = "Total of visible checks" if report.is_partial else "Total"
-        total = f"{what}: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
-        yield from page.sentence(Text(total))
-    yield Text()
+
+
+def _plain_total(page: Page, report: Report) -> Iterator[Text]:
+    bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
+    what = "Total of visible checks" if report.is_partial else "Total"
+    total = f"{what}: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
+    yield from page.sentence(Text(total))
 
 
 def _heading(page: Page, report: Report) -> Text:

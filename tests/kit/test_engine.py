@@ -13,6 +13,7 @@ import pytest
 from grader.engine import Engine, Request, grade, with_engine
 from grader.read.course_file import read_course
 from grader.run.earned import Earned
+from grader.run.lanes import can_fork
 from grader.run.reader import Reader, SourceReader
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
@@ -127,6 +128,60 @@ def without_seconds(report: Report) -> Report:
         for stage in report.stages
     )
     return replace(report, stages=tuple(stages))
+
+
+MEAN = (
+    "def roughness(values):\n"
+    "    return sum(abs(b - a) for a, b in zip(values, values[1:])) / len(values)\n"
+)
+
+
+@pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+@pytest.mark.parametrize("average", [RIGHT, RAW])
+def test_several_processes_give_the_same_report(average: str) -> None:
+    """With each verdict in its place, whose fault a failure is, and why."""
+    apart = replace(TINY, stages=tuple(replace(s, bonus=True) for s in TINY.stages))
+    submission = Submission("a folder", files(average, roughness=MEAN))
+    request = Request(submission, apart.stages, seed=1)
+    told: dict[int, list[Any]] = {1: [], 2: []}
+    for lanes, seen in told.items():
+        report = grade(
+            apart,
+            request,
+            "cpu",
+            lambda each, seen=seen: seen.append(each.slug),
+            lambda each, seen=seen: seen.append(without_seconds(each)),
+            lanes=lanes,
+        )
+        seen.append(without_seconds(report))
+    assert told[2] == told[1]
+    assert told[2][:3] == [stage.slug for stage in apart.stages]
+
+
+@pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+def test_several_processes_share_one_budget() -> None:
+    """What one of them has used is not left for the others."""
+    apart = replace(
+        TINY,
+        stages=tuple(replace(s, bonus=True, requires=()) for s in TINY.stages),
+        limits=replace(TINY.limits, submission_seconds=0.01),
+    )
+    request = Request(Submission("a folder", files(RIGHT, roughness=MEAN)), apart.stages, seed=1)
+    report = grade(apart, request, "cpu", lanes=2)
+    assert any("used up its 0.01 seconds" in note for note in report.notes)
+    assert {stage.status for stage in report.stages} == {Status.FAILED}
+
+
+def test_the_core_is_told_before_a_bonus_stage_is_run() -> None:
+    told: list[object] = []
+    submission = Submission("a folder", files(RIGHT, roughness=MEAN))
+    request = Request(submission, TINY.stages, seed=1)
+    report = grade(TINY, request, "cpu", lambda each: told.append(each.slug), core=told.append)
+    average, smooth, core, roughness = told
+    assert (average, smooth, roughness) == ("moving_average", "smooth", "roughness")
+    assert isinstance(core, Report)
+    assert core.stages[:2] == report.stages[:2]
+    assert core.stages[2].status is Status.NOT_STARTED
 
 
 def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Report], int]:

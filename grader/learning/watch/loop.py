@@ -90,13 +90,22 @@ class _Traced:
 
 
 @dataclass(frozen=True)
+class _Tried:
+    """How many trials of the learner's tests are done, of how many."""
+
+    job: int
+    stage: Stage
+    trials: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class _Failed:
     error: Exception
 
 
 _PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
 
-_Event = Pressed | _Saved | _Judged | _Placed | _Traced | _Failed
+_Event = Pressed | _Saved | _Judged | _Placed | _Traced | _Tried | _Failed
 
 
 class Watch:
@@ -188,6 +197,9 @@ class Watch:
                 self._placed(event)
             elif isinstance(event, _Traced):
                 self._show_trace(event)
+            elif isinstance(event, _Tried):
+                if event.stage == self._state.stage:
+                    self._state = replace(self._state, trials=event.trials)
             else:
                 self._judged(event)
         return True
@@ -219,6 +231,7 @@ class Watch:
         """Grade the stage that is shown."""
         self._began = time.perf_counter()
         self._moves_on = False
+        self._state = replace(self._state, trials=None)
         if isinstance(self._seen, Submission):
             if self._state.phase is not Phase.STARTING:
                 self._state = replace(self._state, phase=Phase.JUDGING, seconds=0.0)
@@ -306,6 +319,7 @@ class Watch:
             phase=Phase.WAITING,
             report=verdict.report,
             seconds=verdict.seconds,
+            trials=None,
             notice=state.notice if is_there else _gone(state.stage),
             panel=_kept(state.panel),
             scroll=0,
@@ -453,7 +467,7 @@ class _Judge:
         workspace: Workspace,
         device: str,
         seed: int,
-        post: Callable[[_Judged | _Placed | _Traced | _Failed], None],
+        post: Callable[[_Judged | _Placed | _Traced | _Tried | _Failed], None],
     ) -> None:
         self._workspace = workspace
         self._device = device
@@ -526,6 +540,7 @@ class _Judge:
             return self._trace(engine, job)
         start = time.perf_counter()
         request = Request(job.submission, (job.stage,), self._seed)
+        engine.tell = lambda *trials: self._post(_Tried(job.number, job.stage, trials))
         report = engine.grade_begun(request)
         may_place = engine.may_place(report)
         if job.work is _Work.PLACE:

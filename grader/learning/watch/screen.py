@@ -139,6 +139,8 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
         Phase.JUDGING: f"grading, {state.seconds:.0f} s" if _is_slow(state) else "grading",
         Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
     }[state.phase]
+    if state.trials is not None:
+        doing = "grading, module {} of {}".format(*state.trials)
     sign = mark(page, result or Status.NOT_STARTED).append(" ")
     line = Text(" " * MARGIN).append_text(sign)
     line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
@@ -186,7 +188,8 @@ def _checks(page: Page, result: StageResult) -> Text:
 
 def _body(page: Page, state: Watching, room: int) -> list[Text]:
     panel = state.panel
-    if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
+    is_stuck = state.phase is Phase.JUDGING and _is_slow(state) and state.trials is None
+    if panel is None and is_stuck:
         words = "Your code takes a while: is the machine busy, or is there an endless loop?"
         return list(page.sentence(Text(words)))[:room]
     if panel is None:

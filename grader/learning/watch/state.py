@@ -91,7 +91,8 @@ class Watching:
     """The learner's current stage, its last verdict, and what the learner wants to see.
 
     `report` is only about `stage`, None before the first verdict; `seconds` is how long it took, or
-    how long the engine has been grading so far. `success` is the stage passed last, until the next
+    how long the engine has been grading so far. `trials` is on how many modules the learner's tests
+    have been tried meanwhile, and of how many. `success` is the stage passed last, until the next
     verdict on another one. `notice` is one line about a problem outside the learner's code. `panel`
     replaces the first failure on the screen, from its line `scroll` on.
     """
@@ -102,6 +103,7 @@ class Watching:
     phase: Phase = Phase.STARTING
     report: Report | None = None
     seconds: float = 0.0
+    trials: tuple[int, int] | None = None
     success: Success | None = None
     notice: str = ""
     panel: Panel | None = None
@@ -111,7 +113,7 @@ class Watching:
         """The same state at `stage`; without a report if that is another stage."""
         if stage == self.stage:
             return self
-        return replace(self, stage=stage, report=None, panel=None, scroll=0)
+        return replace(self, stage=stage, report=None, trials=None, panel=None, scroll=0)
 
     def showing(self, panel: Panel | None) -> Watching:
         """The same state with this panel from its first line."""

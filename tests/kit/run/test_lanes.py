@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.run.lanes import LaneLost, can_fork, in_lanes
+from grader.run.lanes import LaneLost, SharedSeconds, can_fork, in_lanes
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
@@ -58,6 +58,14 @@ def test_they_work_at_the_same_time(tmp_path: Path) -> None:
 
     results = done(2, range(2), meet)
     assert [result[0] for result in results.values() if isinstance(result, tuple)] == [True, True]
+
+
+def test_their_seconds_add_up_and_a_process_that_is_replaced_counts_from_0() -> None:
+    shared = SharedSeconds(3)
+    assert shared.counted(0, lambda: 0.5)() == 0.5
+    in_order = done(1, range(1, 3), lambda job: shared.counted(job, lambda: float(job))())
+    assert [result[0] for result in in_order.values() if isinstance(result, tuple)] == [1.5, 3.5]
+    assert shared.counted(0, lambda: 4.0)() == 7.0
 
 
 def test_fewer_jobs_than_lanes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 
 from grader.read.course_file import parse_course
 from grader.run.answers import WorkerAnswers
-from grader.run.failures import AnswerError, Timeout
+from grader.run.failures import AnswerError, Cancelled, Timeout
 from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
@@ -186,6 +187,59 @@ def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
         stage.close()
         seeds += answers.seeds
     assert len(set(seeds)) == 4
+
+
+def test_several_are_tried_at_once_and_told_in_their_order(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "at_once", 2)
+    both_are_there = threading.Barrier(2, timeout=20)
+
+    def number(request: Frame) -> int:
+        both_are_there.wait()
+        return int(request.header["number"])
+
+    answers = WorkerAnswers(interpreter, COURSE, STAGE, Submission("birds", {}))
+    requests = [Frame({"number": n}) for n in range(4)]
+    assert list(answers.side_by_side(number, requests)) == [0, 1, 2, 3]
+
+
+def test_each_trial_that_is_done_is_told(interpreter: Interpreter) -> None:
+    told: list[tuple[int, int]] = []
+    answers = Counting(interpreter, LEGS)
+    stage = StageUnderCheck(STAGE, answers, lambda *trials: told.append(trials))
+    stage.begin(seed=3)
+    RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
+    stage.close()
+    assert told == [(1, 2), (2, 2)]
+
+
+def test_ctrl_c_ends_what_is_being_tried(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop without an end would otherwise be waited for as long as the limit says."""
+    monkeypatch.setattr(interpreter, "at_once", 2)
+    course = replace(COURSE, limits=replace(COURSE.limits, load_seconds=10_000))
+    loop = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
+    answers = WorkerAnswers(interpreter, course, STAGE, loop)
+    ended: list[type[BaseException]] = []
+
+    def tried(request: Frame) -> None:
+        if not request.header["target"]:
+            while not interpreter.workers:
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+        try:
+            answers.tried(request)
+        except BaseException as error:
+            ended.append(type(error))
+            raise
+
+    requests = [Frame({"op": "try", **LEGLESS, "target": {}}), Frame({"op": "try", **LEGLESS})]
+    with pytest.raises(KeyboardInterrupt):
+        list(answers.side_by_side(tried, requests))
+    assert ended == [Cancelled]
+    assert not interpreter.workers
 
 
 def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:

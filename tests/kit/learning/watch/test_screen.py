@@ -77,6 +77,14 @@ def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> 
     return Report("birds", "exercises", "cpu", score, 40, 0, (stage,))
 
 
+def test_how_far_the_trials_are_stands_where_the_seconds_would() -> None:
+    state = replace(START, phase=Phase.JUDGING, seconds=9.0, trials=(5, 33))
+    drawn = draw(state, 80, 24)
+    assert "grading, module 5 of 33" in drawn
+    assert "endless loop" not in drawn
+    assert "module" not in draw(state.at(WINGS), 80, 24)
+
+
 def traced(rows: Rows) -> Trace:
     sheet = TracedStep("sheet", (Axis("T", 2),), (Block((), ((4, 8),)),))
     axes = (Axis("T", 2, ("left", "right")), Axis("D", 2))
