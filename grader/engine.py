@@ -71,9 +71,9 @@ def grade(
 ) -> Report:
     """The report on one submission; `progress` is called with each stage's verdict.
 
-    If a bonus stage is run, `core` is called before with the report as it is then. `verdict` is
+    If bonus stages are run, `core` is called with the report as it is without them. `verdict` is
     called with the whole report; the place of an unnamed mistake is looked for after that. `lanes`
-    processes grade bonus stages at the same time.
+    processes grade stages at the same time.
 
     Raises KitError for a missing device, an environment that cannot run the checks or a faulty
     course. Whatever the submission does is part of the report.
@@ -207,7 +207,7 @@ class Engine:
     ) -> Report:
         """The report on one submission; code with a known result in `earned` is not rerun.
 
-        Of a folder, `lanes` processes grade bonus stages at the same time.
+        Of a folder, `lanes` processes grade stages at the same time.
 
         Raises grader.run.failures.Cancelled after `cancel`, and KitError as `grade` does.
         """
@@ -244,8 +244,6 @@ class Engine:
         notes = [f"seed {request.seed}", *runs.notes]
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
-        order = [stage.slug for stage in request.stages]
-        results.sort(key=lambda result: order.index(result.slug))
         report = judge(self.course, request.submission.name, self.device, results, notes)
         return replace(report, seconds=runs.budget.used)
 
@@ -459,24 +457,20 @@ class _Grading:
         self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name
 
     def results(self) -> Iterator[StageResult]:
-        """The verdict on each stage that is asked for; with lanes, the core comes first."""
-        stages = self._request.stages
-        # After the core, the facts on what bonus stages require are known to all processes.
-        apart = [stage for stage in stages if stage.bonus] if self._lanes > 1 else []
-        if len(apart) > 1:
-            stages = tuple(stage for stage in stages if not stage.bonus)
-        for stage in stages:
+        """The verdict on each stage that is asked for."""
+        if self._lanes > 1 and len(self._request.stages) > 1:
+            yield from self._side_by_side(self._request.stages)
+            return
+        for stage in self._request.stages:
             earned = self._earned
             yield self._result(stage) if earned is None else self._known(stage, earned)
             self._runs.forget_exchanges(stage)
-        if len(apart) > 1:
-            yield from self._side_by_side(apart)
 
     def _side_by_side(self, stages: Sequence[Stage]) -> Iterator[StageResult]:
         """The verdicts on these stages in this order, from several processes."""
         numbers = itertools.count(1)
-        longest_first = sorted(stages, key=lambda stage: stage.fixture is None)
-        jobs = [stage.slug for stage in longest_first]
+        # The core first, and then what takes longest.
+        jobs = [s.slug for s in sorted(stages, key=lambda s: (s.bonus, s.fixture is None))]
         found: dict[str, StageResult] = {}
         left = list(stages)
         count = min(self._lanes, len(stages))

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     of = len(stages) - len(kept)
 
     def core(report: Report) -> None:
-        """Show the core before the bonus stages are graded, which may take long."""
+        """Show the core, because the bonus stages may take long."""
         from grader.show.scoreboard import core_board
 
         console(args).print(core_board(report), end="")

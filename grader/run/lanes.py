@@ -25,6 +25,7 @@ _Asked = TypeVar("_Asked", contravariant=True)
 _Given = TypeVar("_Given", covariant=True)
 
 _FAREWELL = 2.0  # seconds
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 _MOST = 1000  # jobs of one process: Python does not return the memory of a thousand jobs
 
 
@@ -170,6 +171,8 @@ class _Lane(Generic[Job]):
 
 def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
+    # If the parent is killed, this process must not wait for the end of its job.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for other in others:
         other.close()
     with suppress(EOFError, ConnectionError):

@@ -140,13 +140,12 @@ MEAN = (
 @pytest.mark.parametrize("average", [RIGHT, RAW])
 def test_several_processes_give_the_same_report(average: str) -> None:
     """With each verdict in its place, whose fault a failure is, and why."""
-    apart = replace(TINY, stages=tuple(replace(s, bonus=True) for s in TINY.stages))
     submission = Submission("a folder", files(average, roughness=MEAN))
-    request = Request(submission, apart.stages, seed=1)
+    request = Request(submission, TINY.stages, seed=1)
     told: dict[int, list[Any]] = {1: [], 2: []}
     for lanes, seen in told.items():
         report = grade(
-            apart,
+            TINY,
             request,
             "cpu",
             lambda each, seen=seen: seen.append(each.slug),
@@ -155,7 +154,7 @@ def test_several_processes_give_the_same_report(average: str) -> None:
         )
         seen.append(without_seconds(report))
     assert told[2] == told[1]
-    assert told[2][:3] == [stage.slug for stage in apart.stages]
+    assert told[2][:3] == [stage.slug for stage in TINY.stages]
 
 
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
@@ -163,7 +162,7 @@ def test_several_processes_share_one_budget() -> None:
     """What one of them has used is not left for the others."""
     apart = replace(
         TINY,
-        stages=tuple(replace(s, bonus=True, requires=()) for s in TINY.stages),
+        stages=tuple(replace(s, requires=()) for s in TINY.stages),
         limits=replace(TINY.limits, submission_seconds=0.01),
     )
     request = Request(Submission("a folder", files(RIGHT, roughness=MEAN)), apart.stages, seed=1)

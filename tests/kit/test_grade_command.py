@@ -398,7 +398,7 @@ def test_ctrl_c_in_an_endless_loop_leaves_nothing(
     process = running(LOOP)
     assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
     below = descendants(process.pid)
-    assert len(below) == 2  # the isolated interpreter and one worker
+    assert len(below) >= 2  # the isolated interpreter and one worker, or a pair for each core
     stopped_by_ctrl_c(process)
     assert until(lambda: not alive(below), 30), alive(below)
     assert list((tmp_path / "scratch").iterdir()) == []
@@ -425,7 +425,7 @@ def test_killed_it_leaves_no_process(
     process = running(LOOP)
     assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
     below = descendants(process.pid)
-    assert len(below) == 2
+    assert len(below) >= 2
     process.kill()
     process.wait(timeout=30)
     assert until(lambda: not alive(below), 30), alive(below)
