@@ -89,7 +89,9 @@ class Trainee:
     def steps(self, number: int) -> list[float]:
         """Train for so many steps; returns their losses, all finite and above 0."""
         losses = self._ask("steps", number)
-        if not isinstance(losses, list) or not all(_is_positive(loss) for loss in losses):
+        if not isinstance(losses, list) or len(losses) != number:
+            raise WrongReturn(f"steps({number}) returned {described(losses)}, not {number} losses")
+        if not all(_is_positive(loss) for loss in losses):
             raise WrongReturn("The loss is no longer a number above 0, so nothing more is learnt.")
         return losses
 
@@ -112,7 +114,9 @@ class Trainee:
         try:
             facts = dict(answer)
             fit = list(facts.pop("fit"))
-            return traced_heatmap(Heatmap(**facts)), fit.index(max(fit))
+            drawn = traced_heatmap(Heatmap(**facts))
+            best, _ = max(enumerate(fit[: len(drawn.panels)]), key=lambda pair: pair[1])
+            return drawn, best
         except (AttributeError, NoPictureError, TypeError, ValueError, KeyError) as error:
             raise WrongReturn(f"The heatmap cannot be drawn: {error}") from None
 

@@ -162,6 +162,7 @@ def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
     ("old", "new", "told"),
     [
         ("[float(np.ptp(self.rough))]", '[float("nan")]', "no longer a number above 0"),
+        ("* number", "* (number - 1)", "steps(20) returned"),
         ('"rows": ["r"]', '"rows": []', "The heatmap cannot be drawn"),
     ],
 )
