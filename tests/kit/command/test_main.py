@@ -58,4 +58,5 @@ def test_the_help_names_the_commands_that_people_type(capsys: pytest.CaptureFixt
         main(["--help"])
     shown = capsys.readouterr().out
     for name, (_, about) in _COMMANDS.items():
-        assert (f"\n    {name} " in shown) == (about is not None)
+        has_line = any(f"\n    {name}{end}" in shown for end in " \n")  # a long name has its own
+        assert has_line == (about is not None)
