@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.command.output import complain, console, short_path, stage_bar
 from grader.read.course_file import find_stage
@@ -20,10 +21,13 @@ from grader.read.submission import read_or_refuse
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
-from grader.types.report import Report, Status, to_json
+from grader.types.report import Report, StageResult, Status, to_json
 from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
+
+if TYPE_CHECKING:
+    from grader.show.screen import Screen
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -68,41 +72,14 @@ def run(args: argparse.Namespace) -> int:
     is_fresh = args.fresh or args.seed is not None
     kept = memory.read(stages, texts) if memory and not is_fresh else {}
     request = Request(submission, stages, seed, kept)
-    shown: list[str] = []  # the parts of the scoreboard
-    done = itertools.count(1)
-    of = len(stages) - len(kept)
-
-    def core(report: Report) -> None:
-        """Show the core, because the bonus stages may take long."""
-        from grader.show.scoreboard import core_board
-
-        console(args).print(core_board(report), end="")
-        shown.append("core")
-
-    def board(report: Report) -> None:
-        """Show what is not shown yet of the scoreboard."""
-        from grader.show.scoreboard import bonus_board
-
-        if "core" not in shown:
-            core(report)
-        if "bonus" not in shown:
-            console(args).print(bonus_board(report), end="")
-            shown.append("bonus")
-
-    def verdict(report: Report) -> None:
-        """Show at once what is known before the place of a mistake is looked for."""
-        board(report)
-        tell("looking for the place of the mistake", of, of)
-
-    with stage_bar(args) as tell:
-        tell("starting", 0, of)
+    with _Board(args, len(stages) - len(kept)) as board:
         report = grade(
             course,
             request,
             args.device,
-            lambda result: tell(result.slug, next(done), of),
-            None if args.json else verdict,
-            None if args.json else core,
+            board.judged,
+            None if args.json else board.before_the_place,
+            None if args.json else board.core,
             lanes(None),
         )
     trouble = ""
@@ -121,11 +98,63 @@ def run(args: argparse.Namespace) -> int:
         next_file = _next_file(course, report, path)
         then = [] if args.stages or args.submission else _then(course)
         why = explanation(report, every=args.all, next_file=next_file, then=then)
-        board(report)
+        board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")
     if trouble:
         complain(trouble)
     return 0 if report.passed else 1
+
+
+class _Board:
+    """Prints each part of the scoreboard when it is known, and meanwhile a bar below it."""
+
+    def __init__(self, args: argparse.Namespace, total: int) -> None:
+        self._args = args
+        self._total = total
+        self._done = 0
+        self._bar = ExitStack()
+        self._shown: set[str] = set()
+
+    def __enter__(self) -> _Board:
+        self._tell = self._bar.enter_context(stage_bar(self._args))
+        self._tell("starting", 0, self._total)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+    def judged(self, result: StageResult) -> None:
+        """Move the bar on."""
+        self._done += 1
+        self._tell(result.slug, self._done, self._total)
+
+    def core(self, report: Report) -> None:
+        """Print the core above the bar, because the bonus stages may take long."""
+        from grader.show.scoreboard import core_board
+
+        self._bar.close()
+        self._print("core", core_board(report))
+        self._tell = self._bar.enter_context(stage_bar(self._args))
+        self._tell("bonus stages", self._done, self._total)
+
+    def before_the_place(self, report: Report) -> None:
+        """Print what is known before the place of a mistake is looked for."""
+        self._bar.close()
+        self.whole(report)
+        self._tell = self._bar.enter_context(stage_bar(self._args))
+        self._tell("looking for the place of the mistake", self._total, self._total)
+
+    def whole(self, report: Report) -> None:
+        """Print what is not shown yet, when there is no bar."""
+        from grader.show.scoreboard import bonus_board, core_board
+
+        self._print("core", core_board(report))
+        self._print("bonus", bonus_board(report))
+
+    def _print(self, part: str, screen: Screen) -> None:
+        if part not in self._shown:
+            self._shown.add(part)
+            console(self._args).print(screen, end="")
 
 
 def chosen_stages(course: Course, slugs: list[str]) -> tuple[Stage, ...]:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grader.read.files import write_whole
 from grader.types.errors import unwritable
@@ -107,10 +107,7 @@ def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Ca
 
 @contextmanager
 def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal's stderr for the current stage; it starts no thread.
-
-    Meanwhile, what is printed appears above it if stdout is a terminal too.
-    """
+    """A bar on a terminal's stderr for the current stage; it starts no thread."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -119,9 +116,7 @@ def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], No
         yield lambda slug, done, total: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    options: dict[str, Any] = {"auto_refresh": False, "transient": True}
-    options["redirect_stdout"] = sys.stdout.isatty()
-    with Progress(*columns, console=errors, **options) as progress:
+    with Progress(*columns, console=errors, auto_refresh=False, transient=True) as progress:
         task = progress.add_task("", total=None)
 
         def tell(slug: str, done: int, total: int) -> None:
