@@ -470,7 +470,7 @@ class _Grading:
         """The verdicts on these stages in this order, from several processes."""
         numbers = itertools.count(1)
         # The core first, and then what takes longest.
-        jobs = [s.slug for s in sorted(stages, key=lambda s: (s.bonus, s.fixture is None))]
+        jobs = [s.slug for s in sorted(stages, key=lambda s: (s.bonus, not s.fixture))]
         found: dict[str, StageResult] = {}
         left = list(stages)
         count = min(self._lanes, len(stages))
