@@ -111,7 +111,9 @@ def change(course: Course, file: str, old: str, new: str) -> None:
 
 
 def append(course: Course, file: str, text: str) -> None:
-    with open(course.root / file, "a", encoding="utf-8") as opened:
+    path = course.root / file
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "a", encoding="utf-8") as opened:
         opened.write(text)
 
 

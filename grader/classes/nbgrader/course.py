@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.learning.notebook.builder import assignment_notebook
-from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.files import write_whole
 from grader.read.stubs import keep_copy, read_source
@@ -121,6 +120,5 @@ def _notebook(course: Course, assignment: Assignment) -> str:
     solutions = {stage.slug: read_source(stage)[0] for stage in assignment.stages}
     asked = {stage.slug: read_predictions(stage) for stage in assignment.stages}
     questions = {slug: found for slug, found in asked.items() if found is not None}
-    figures = read_figures(assignment.stages)
-    data = assignment_notebook(course, assignment, solutions, questions, figures)
+    data = assignment_notebook(course, assignment, solutions, questions)
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

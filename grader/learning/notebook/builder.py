@@ -48,9 +48,10 @@ def assignment_notebook(
     assignment: Assignment,
     solutions: Mapping[str, str],
     predictions: Mapping[str, Predictions],
-    figures: Mapping[str, bytes],
 ) -> dict[str, Any]:
     """The instructor's version of an assignment, with nbgrader's markers and metadata.
+
+    It has no figures: nbgrader drops attachments, and then cannot write the feedback.
 
     `solutions` are the stages' sources by slug. Each stage has a cell to write in, with the
     grade_id `solution_id`, and a graded cell, with the slug as grade_id; the cells stay the same
@@ -61,7 +62,7 @@ def assignment_notebook(
     cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
     for stage in assignment.stages:
         source = solutions[stage.slug]
-        texts = _introduction(stage, source, predictions, figures)
+        texts = _introduction(stage, source, predictions, {})
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
         code = _code(f"{stage.slug}-code", cell_code(source, course, source), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
