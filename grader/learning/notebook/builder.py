@@ -51,7 +51,8 @@ def assignment_notebook(
 ) -> dict[str, Any]:
     """The instructor's version of an assignment, with nbgrader's markers and metadata.
 
-    It has no figures: nbgrader drops attachments, and then cannot write the feedback.
+    The functions' docstrings stay in their cells, and there is no figure: nbgrader drops
+    attachments, and on its feedback page the headings take the places of the stages' anchors.
 
     `solutions` are the stages' sources by slug. Each stage has a cell to write in, with the
     grade_id `solution_id`, and a graded cell, with the slug as grade_id; the cells stay the same
@@ -62,9 +63,9 @@ def assignment_notebook(
     cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
     for stage in assignment.stages:
         source = solutions[stage.slug]
-        texts = _introduction(stage, source, predictions, {})
+        texts = _introduction(stage, source, predictions, None)
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
-        code = _code(f"{stage.slug}-code", cell_code(source, course, source), stage)
+        code = _code(f"{stage.slug}-code", cell_code(source, course), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
         check = _code(f"{stage.slug}-check", _check(stage), stage)
         cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
@@ -80,11 +81,12 @@ def _introduction(
     stage: Stage,
     stub: str,
     predictions: Mapping[str, Predictions],
-    figures: Mapping[str, bytes],
+    figures: Mapping[str, bytes] | None,
 ) -> list[dict[str, Any]]:
-    """A stage's text, with its figure at the end, and its questions."""
-    text = _markdown(f"{stage.slug}-text", _teaching(stage, stub), stage)
-    if stage.slug in figures:
+    """A stage's text and its questions; with `figures`, its formula, docstrings and figure too."""
+    details = figures is not None
+    text = _markdown(f"{stage.slug}-text", _teaching(stage, stub, details=details), stage)
+    if figures is not None and stage.slug in figures:
         alt = f"A small example of {stage.slug}: the first and the last step as tables of numbers"
         text["source"] += ["\n", "\n", f"![{alt}](attachment:{_FIGURE})"]
         picture = base64.b64encode(figures[stage.slug]).decode("ascii")
@@ -241,7 +243,7 @@ def _assignment_opening(course: Course, assignment: Assignment) -> str:
     return text.rstrip()
 
 
-def _teaching(stage: Stage, stub: str) -> str:
+def _teaching(stage: Stage, stub: str, *, details: bool) -> str:
     """Heading, points, the stub's docstring, the formula, and each function's docstring.
 
     The first line of the stub's docstring is the heading if there is one.
@@ -249,13 +251,13 @@ def _teaching(stage: Stage, stub: str) -> str:
     doc = (ast.get_docstring(ast.parse(stub)) or "").strip()
     summary, _, rest = doc.partition("\n\n")
     formula = f"$$\n{stage.formula}\n$$" if stage.formula else ""
-    details = [formula, *_documented(stub)]
+    more = [formula, *_documented(stub)] if details else []
     facts = f"`{stage.slug}`, {stage.points:g} {'bonus ' if stage.bonus else ''}points"
     if not summary or "\n" in summary:
-        parts = [f"## {_text(stage.title)}", facts, _text(doc), *details]
+        parts = [f"## {_text(stage.title)}", facts, _text(doc), *more]
         return "\n\n".join(filter(None, parts))
     heading = f"## {_text(summary.removesuffix('.'))}"
-    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest), *details]
+    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest), *more]
     return "\n\n".join(filter(None, parts))
 
 
