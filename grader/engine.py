@@ -474,7 +474,9 @@ class _Grading:
         found: dict[str, StageResult] = {}
         left = list(stages)
         count = min(self._lanes, len(stages))
-        for slug, done in in_lanes(count, jobs, lambda: _Lane(self, next(numbers)), farewell=0):
+        for slug, done in in_lanes(
+            count, jobs, lambda: _StageWork(self, next(numbers)), farewell=0
+        ):
             if isinstance(done, LaneLost):
                 found[slug] = self._result(self._course.stage(slug))
             elif isinstance(done, Exception):
@@ -529,7 +531,7 @@ class _Grading:
         return result
 
 
-class _Lane:
+class _StageWork:
     """Judges stages of a submission in a forked process, which has a `number` from 1."""
 
     def __init__(self, grading: _Grading, number: int) -> None:

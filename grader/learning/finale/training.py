@@ -58,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment of a training: the mean of the last losses, None if there are none or all is told.
+    """A moment of a training. `loss` is the mean of the last losses, None at the start and the end.
 
     `sample` is what the model writes now, "" if it was not asked. A moment that `counts` is worth a
     line of its own.
