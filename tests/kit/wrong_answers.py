@@ -1,11 +1,11 @@
 """The wrong answers of the corpus: mistakes put into right code, a table for each stage.
 
-answers/<slug>.toml names each answer. `wrong` says what is wrong with it, and `told` which reasons
-its author is given (see explained.py). `base` is the right
-answer that it starts from: answers/<slug>/<base>.py or tests/accepted/<slug>/<name>.py. `edit` is
-the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
-space only say where, and "@@" stands between two places. Each place must occur once in the base.
-An answer that shares nothing with a base has its whole `code` instead.
+answers/<slug>.toml has a table [<base>.<name>] for each. `wrong` says what is wrong with it, and
+`told` which reasons its author is given (see explained.py). <base> is the right answer that it
+starts from: answers/<slug>/<base>.py or tests/accepted/<slug>/<name>.py. `edit` is the mistake, a
+diff without line numbers: "-" lines give way to "+" lines, lines that begin with a space only say
+where, and "@@" stands between two places. Each place must occur once in the base. An answer that
+shares nothing with a base, [whole.<name>], has its whole `code` instead.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ def wrong_answers(slug: str) -> tuple[WrongAnswer, ...]:
             slug,
             name,
             entry["wrong"],
-            entry.get("code") or _edited(slug, name, entry),
+            entry.get("code") or _edited(slug, name, base, entry["edit"]),
             tuple(entry["told"]) if "told" in entry else None,
         )
-        for name, entry in table.items()
+        for base, entries in table.items()
+        for name, entry in entries.items()
     )
 
 
@@ -67,11 +68,11 @@ def base_files(slug: str) -> list[Path]:
     return sorted((ANSWERS / slug).glob("*.py"))
 
 
-def _edited(slug: str, name: str, entry: dict[str, str]) -> str:
-    folder, _, base = entry["base"].rpartition("/")
+def _edited(slug: str, name: str, base: str, edit: str) -> str:
+    folder, _, base = base.rpartition("/")
     file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
     text = "\n" + file.read_text(encoding="utf-8")
-    for place in entry["edit"].split("\n@@\n"):
+    for place in edit.split("\n@@\n"):
         lines = place.removesuffix("\n").split("\n")
         old, new = ("".join(f"{li[1:]}\n" for li in lines if li[:1] != drop) for drop in "+-")
         if text.count(f"\n{old}") != 1:
