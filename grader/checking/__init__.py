@@ -21,6 +21,8 @@ Results. `axes` names the axes, so that the message can say where a value is wro
 >>> expect_results((x, x + x), (x, 2 * x), {"the output": "B T", "the weights": "B T"})
 >>> expect_within(x + 0.1, x, 0.2, axes="B T")
 >>> expect_equal(x.numel(), 6, "the number of values")
+>>> expect_equal({(1, 2): [3]}, {(1, 2): (3,)}, "the pairs")
+>>> expect_equal(["b", "a"], ["a", "b"], "the tokens", same_types=True, ordered=False)
 >>> expect_no_constant(x + 1, x=x)
 >>> expect_all_different({"w_q": x, "w_k": x + 1}, "Two layers start with the same weights")
 >>> assert are_close(x, x + 1e-6, rtol=0, atol=1e-5).all(), "for an `assert` of your own"

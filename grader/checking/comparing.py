@@ -104,10 +104,84 @@ def expect_device(actual: Tensor, device: torch.device) -> None:
         )
 
 
-def expect_equal(actual: object, expected: object, what: str) -> None:
-    """Expect two plain values to be equal; `what` names the value to the learner."""
-    if actual != expected:
-        raise CheckFailed(_contrast(f"{_capital(what)} is wrong", repr(expected), repr(actual)))
+def expect_equal(
+    actual: object,
+    expected: object,
+    what: str,
+    *,
+    same_types: bool = False,
+    ordered: bool = True,
+) -> None:
+    """Expect two plain values to be equal; `what` names the value to the learner: "the pairs".
+
+    With `same_types`, a list does not equal a tuple of the same entries. Unless `ordered`, the
+    entries of a list or a tuple may come in any order.
+    """
+    if _is_equal(actual, expected, same_types, ordered):
+        return
+    place, sides = "", [expected, actual]
+    if max(len(_written(side)) for side in sides) > LINE:
+        place, sides = _apart(expected, actual, same_types, ordered)
+    want, got = (_shorten(_written(side)) for side in sides)
+    raise CheckFailed(_contrast(f"{_capital(what)} came out wrong{place}", want, got))
+
+
+def _is_equal(one: Any, other: Any, same_types: bool, ordered: bool = True) -> bool:
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        same = isinstance(one, list) == isinstance(other, list)
+        if len(one) != len(other) or (same_types and not same):
+            return False
+        if not ordered:
+            return not _beyond(one, other, same_types)
+        return all(_is_equal(*pair, same_types) for pair in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return len(one) == len(other) and not _beyond(one, other, same_types)
+    try:
+        return bool(one == other)
+    except (ValueError, RuntimeError):  # an array, which says so for each of its entries
+        return False
+
+
+def _apart(one: Any, other: Any, same_types: bool, ordered: bool) -> tuple[str, list[Any]]:
+    """Where two long values differ, "" if nowhere in particular, and what differs."""
+    kinds: list[Any] = [(list, tuple), dict, (set, frozenset)]
+    kind = next((kind for kind in kinds if isinstance(one, kind)), ())
+    if not isinstance(other, kind):
+        return "", [one, other]
+    if kind == (list, tuple) and ordered:
+        same = [_is_equal(*pair, same_types) for pair in zip(one, other, strict=False)]
+        at = [*same, False].index(False)
+        return f" at [{at}]", [side[at : at + 1] for side in (one, other)]
+    beyond = [_beyond(one, other, same_types), _beyond(other, one, same_types)]
+    return ": these entries differ", beyond
+
+
+def _beyond(one: Any, other: Any, same_types: bool) -> Any:
+    """The entries of `one` that `other` lacks; in lists, those that it has less often."""
+    if isinstance(one, dict):
+        return {
+            key: value
+            for key, value in one.items()
+            if key not in other or not _is_equal(value, other[key], same_types)
+        }
+    if not isinstance(one, (list, tuple)):
+        return one - other
+    beyond, left = [], list(other)
+    for each in one:
+        equal = (at for at, known in enumerate(left) if _is_equal(each, known, same_types))
+        found = next(equal, None)
+        if found is None:
+            beyond.append(each)
+        else:
+            del left[found]
+    return beyond
+
+
+def _written(value: object) -> str:
+    """A value as code; the entries of a set, which has no order, in one order."""
+    if isinstance(value, (set, frozenset)) and value:
+        return f"{{{', '.join(sorted(map(repr, value)))}}}"
+    return repr(value)
 
 
 def expect_no_constant(actual: Array, **inputs: Array) -> None:

@@ -6,7 +6,7 @@ to another implementation, in this process, and compares its answers with the le
 
 from __future__ import annotations
 
-import math
+import cmath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from grader.diagnosis.starts import is_named_tensor, start_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
-from grader.run.worker.wire import Frame, Handle, Opaque, Unpacker, WireError
+from grader.run.worker.wire import Frame, Handle, Opaque, PlainObject, Unpacker, WireError
 
 _FAILED = (Ending.WRONG, Ending.RAISED)
 _PASSED = (Ending.PASSED, Ending.SKIPPED)
@@ -395,11 +395,13 @@ def equal(one: Any, other: Any) -> bool:
         return one.type_name == other.type_name
     if isinstance(one, (list, tuple)) and type(one) is type(other):
         return len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        close = math.isclose(one, other, rel_tol=_ROOM["float64"][0], abs_tol=_ROOM["float64"][1])
-        return close or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, (float, complex)) and type(one) is type(other):
+        close = cmath.isclose(one, other, rel_tol=_ROOM["float64"][0], abs_tol=_ROOM["float64"][1])
+        return close or (cmath.isnan(one) and cmath.isnan(other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, PlainObject) and isinstance(other, PlainObject):
+        return equal(vars(one), vars(other))
     if hasattr(one, "dtype") and hasattr(other, "dtype"):
         return _close(one, other)
     return type(one) is type(other) and bool(one == other)

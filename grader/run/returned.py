@@ -1,12 +1,17 @@
-"""Checks whether the learner's code returned the type that an entry point promises."""
+"""Checks whether the learner's code returned the type that an entry point promises.
+
+Nothing that could not travel reaches a check.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from grader.run.failures import WrongReturn
 from grader.run.words import described
+from grader.run.worker.wire import TRAVELS, Opaque, PlainObject
 from grader.types.course import EntryPoint
 
 _KIND_WORDS = {
@@ -20,7 +25,7 @@ _KIND_WORDS = {
 def checked(value: Any, entry: EntryPoint, call: str) -> Any:
     """`value`, if it has the entry point's type. Raises WrongReturn otherwise."""
     if entry.returns == ("any",):
-        return value
+        return _whole(value, call)
     if entry.is_tuple:
         wanted = f"a tuple of {len(entry.returns)}"
         if not isinstance(value, tuple) or len(value) != len(entry.returns):
@@ -35,13 +40,38 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
                     f"{call} returned {described(part)} as value {number} of {len(value)}\n"
                     f"  expected  {_KIND_WORDS[kind]}"
                 )
-        return value
+        return _whole(value, call)
     if not _is_kind(value, entry.returns[0]):
         message = f"{call} returned {described(value)}"
         if value is None:
             message += ": is a `return` missing?"
         raise WrongReturn(f"{message}\n  expected  {_KIND_WORDS[entry.returns[0]]}")
     return value
+
+
+def _whole(value: Any, call: str) -> Any:
+    """`value`, if all of it has travelled. Raises WrongReturn otherwise."""
+    lost = next(_lost(value), None)
+    if lost is None:
+        return value
+    where = "" if lost is value else f"{described(value)} that holds "
+    raise WrongReturn(
+        f"{call} returned {where}{described(lost)}, which cannot pass to the checks\n"
+        f"  expected  {TRAVELS}"
+    )
+
+
+def _lost(value: Any) -> Iterator[Opaque]:
+    """The parts of a value that could not travel."""
+    if isinstance(value, Opaque):
+        yield value
+    elif isinstance(value, dict):
+        yield from _lost([*value, *value.values()])
+    elif isinstance(value, PlainObject):
+        yield from _lost(list(vars(value).values()))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from _lost(each)
 
 
 def _is_kind(value: Any, kind: str) -> bool:

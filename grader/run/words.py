@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from grader.run.worker.wire import Handle, Opaque
@@ -11,6 +11,7 @@ from grader.types.text import safe
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
 _SHORT = 5  # characters of a number
+_LONG = 60  # characters of an argument; of a longer one only the beginning or the size is shown
 
 
 class RemoteObject:
@@ -26,13 +27,19 @@ def described(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, Opaque):
-        return safe(value.type_name) + (f" ({safe(value.why)})" if value.why else "")
+        article = "an" if value.type_name[:1].lower() in "aeiou" else "a"
+        why = f" ({safe(value.why)})" if value.why else ""
+        return f"{article} {safe(value.type_name)}{why}"
     if isinstance(value, Handle):
         return f"a module of class {safe(value.type_name)}"
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     if isinstance(value, list):
         return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"a dictionary of {len(value)}"
+    if isinstance(value, (set, frozenset)):
+        return f"a set of {len(value)}"
     shape = getattr(value, "shape", None)
     if shape is not None:
         library = type(value).__module__.split(".")[0]
@@ -52,7 +59,10 @@ def _argument(value: Any) -> str:
         return value.made
     shape = getattr(value, "shape", None)
     if shape is None:
-        return repr(value) if isinstance(value, (int, float, str, type(None))) else described(value)
+        text = _written(value)
+        if len(text) <= _LONG:
+            return text
+        return f"{text[:_LONG]}..." if isinstance(value, (str, bytes)) else described(value)
     dtype = str(value.dtype).removeprefix("torch.")
     kind = "" if dtype in ("float32", "bool") else f" {dtype}"
     values = _literal(value) if math.prod(shape) <= _FEW else ""
@@ -64,6 +74,30 @@ def _argument(value: Any) -> str:
     else:
         sizes = " x ".join(str(size) for size in shape) + " numbers" * (len(shape) == 1)
     return f"[{sizes}]{' bool' if dtype == 'bool' else kind}"
+
+
+def _written(value: Any) -> str:
+    """A value that is no array as code, with arrays in it by their axes."""
+    if isinstance(value, dict):
+        pairs = [f"{_argument(key)}: {_argument(each)}" for key, each in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if type(value) not in _BRACKETS or not value:
+        return safe(repr(value))
+    before, behind = _BRACKETS[type(value)]
+    parts = [_argument(each) for each in value]
+    if isinstance(value, (set, frozenset)):
+        parts.sort()
+    if isinstance(value, tuple) and len(parts) == 1:
+        behind = ",)"
+    return f"{before}{', '.join(parts)}{behind}"
+
+
+_BRACKETS: Mapping[type, Sequence[str]] = {
+    list: "[]",
+    tuple: "()",
+    set: "{}",
+    frozenset: ("frozenset({", "})"),
+}
 
 
 def _literal(array: Any) -> str:

@@ -13,6 +13,7 @@ SCHEMA = 1
 REFUSED = "can-be-read"  # the only check of a refused submission; no test can have this name
 _SMALL = 12  # numbers of an input
 _MOST = 1e12  # points or seconds
+_SEED = "seed "
 # The start of a note in a report.
 UNLOCKED = "graded without a complete lock; this machine does not lock: "
 
@@ -219,6 +220,11 @@ class Report:
     def unlocked(self) -> tuple[str, ...]:
         """The note that the code ran without a complete lock, if it did."""
         return tuple(note for note in self.notes if note.startswith(UNLOCKED))
+
+    @property
+    def seed(self) -> str:
+        """The seed of the checks' random inputs; "" if nothing was run."""
+        return next((n.removeprefix(_SEED) for n in self.notes if n.startswith(_SEED)), "")
 
     @property
     def passed(self) -> bool:

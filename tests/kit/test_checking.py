@@ -21,6 +21,7 @@ from grader.checking import (
     expect_all_different,
     expect_close,
     expect_dtype,
+    expect_equal,
     expect_gradients_close,
     expect_raises,
     expect_shape,
@@ -303,3 +304,58 @@ def test_every_name_of_the_language_has_an_example_that_runs() -> None:
     assert sum(doctest.DocTestRunner().run(example).failed for example in examples) == 0
     for name in set(checking.__all__) - ENGINES_OWN:
         assert re.search(rf"\b{name}\b", checking.__doc__ or ""), name
+
+
+# --- plain values ----------------------------------------------------------------------------
+
+EQUAL: dict[str, tuple[Any, Any, dict[str, bool]]] = {
+    "a list for a tuple": ([1, (2, [3])], (1, [2, (3,)]), {}),
+    "values of a dictionary": ({(1, 2): [3]}, {(1, 2): (3,)}, {}),
+    "sets": ({1, (2,)}, frozenset({(2,), 1}), {}),
+    "any order": ([[1, 2], {3: 4}, [1, 2]], [{3: 4}, (1, 2), (1, 2)], {"ordered": False}),
+    "the same types": ([(1,)], [(1,)], {"same_types": True}),
+}
+LONG = [f"token {n}" for n in range(20)]
+UNEQUAL: dict[str, tuple[Any, Any, dict[str, bool], str]] = {
+    "a number": (1, 2, {}, "expected  2|got       1"),
+    "another order": ([1, 2], [2, 1], {}, "expected  [2, 1]|got       [1, 2]"),
+    "another length": ([1], [1, 1], {"ordered": False}, "expected  [1, 1]|got       [1]"),
+    "once instead of twice": ([1, 2, 2], [1, 1, 2], {"ordered": False}, "got       [1, 2, 2]"),
+    "a list for a tuple, if asked": ([[1]], [(1,)], {"same_types": True}, "expected  [(1,)]"),
+    "a set in one order": ({"b", "a"}, {"c", "a"}, {}, "expected  {'a', 'c'}|got       {'a', 'b'}"),
+    "a list for a set": ([1], {1}, {}, "expected  {1}|got       [1]"),
+    "None": (None, [1], {}, "got       None"),
+    "the end of a long list": (
+        (LONG[:-1], LONG, {}, "wrong at [19]|expected  ['token 19']|got       []")
+    ),
+    "an entry of a long list": (
+        ([*LONG[:9], 0, *LONG[10:]], LONG, {}, "wrong at [9]|expected  ['token 9']|got       [0]")
+    ),
+    "long lists in any order": (
+        ([*LONG[1:], 0], LONG, {"ordered": False}, "entries differ|['token 0']|got       [0]")
+    ),
+    "long sets": (({*LONG[1:], 0}, set(LONG), {}, "entries differ|{'token 0'}|got       {0}")),
+    "long dictionaries": (
+        (dict.fromkeys(LONG, 0), {**dict.fromkeys(LONG, 0), "token 3": 1}, {}, "{'token 3': 1}")
+    ),
+    "an array for a number": ([torch.ones(2), 3], [1, 3], {}, "expected  [1, 3]|got       [tensor"),
+    "a long text": ("a" * 999, [], {}, "expected  []|got       'aaa"),
+}
+
+
+@pytest.mark.parametrize("actual, expected, how", EQUAL.values(), ids=EQUAL)
+def test_plain_values_are_equal_whatever_was_not_asked_for(
+    actual: Any, expected: Any, how: dict[str, bool]
+) -> None:
+    expect_equal(actual, expected, "the pairs", **how)
+
+
+@pytest.mark.parametrize("actual, expected, how, parts", UNEQUAL.values(), ids=UNEQUAL)
+def test_plain_values_that_differ_are_shown_where_they_do(
+    actual: Any, expected: Any, how: dict[str, bool], parts: str
+) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        expect_equal(actual, expected, "the pairs", **how)
+    message = str(failed.value)
+    assert message.startswith("The pairs came out wrong") and len(message) < 600
+    assert all(part in message for part in parts.split("|")), message

@@ -97,7 +97,7 @@ def first_wrong(
             f"in the order ({', '.join(order)}), not ({', '.join(value.axes)})"
         )
     if not following:
-        said = f"{said}." if turned else f"{said}, but not all that it returns is right."
+        said += "." if turned else ": what is wrong comes after that, or beside it."
         return _told("the end", said)
     if missing:
         none = "None of its tensors equals what comes next"

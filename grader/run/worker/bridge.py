@@ -7,7 +7,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError
+from grader.run.worker.wire import (
+    TRAVELS,
+    Frame,
+    Handle,
+    Opaque,
+    Packer,
+    Unpacker,
+    WireError,
+)
 
 Transport = Callable[[Frame], Frame]
 
@@ -51,7 +59,8 @@ class Caller:
         `parameters` are local leaf tensors that represent the target's own: a backward pass through
         the result also fills their gradients. If the callee changed an argument in place, it is
         changed here too if it `is_watched`. An argument that requires gradients never is: torch
-        forbids such a change, so the learner's code must have bypassed torch.
+        forbids such a change, so the learner's code must have bypassed torch. Raises TypeError for
+        an argument that cannot travel.
         """
         packer = Packer(self._handle_of)
         header = {
@@ -70,6 +79,8 @@ class Caller:
             arrays = [array for array in packer.arrays if isinstance(array, torch.Tensor)]
             inputs = [array for array in arrays if array.requires_grad]
             inputs += (parameters or {}).values()
+        if packer.refused:
+            raise TypeError(_refusal(packer.refused[0]))
         request = packer.frame(header)
         if not inputs:
             reply = self._unpacker(self._transport(request))
@@ -167,6 +178,14 @@ class Caller:
             if is_watched(arrays[index]):
                 _write_back(arrays[index], new)
         return reply.unpack(header.get("value"))
+
+
+def _refusal(value: Opaque) -> str:
+    why = f" ({value.why})" if value.why else ""
+    return (
+        f"{value.type_name}{why} cannot pass to another process as an argument\n"
+        f"  expected  {TRAVELS}"
+    )
 
 
 def _expect_fit(old: Any, new: Any) -> None:

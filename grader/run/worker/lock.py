@@ -363,8 +363,8 @@ _ALLOWED = """
 read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68,
 preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, sendfile 40 71,
 copy_file_range 326 285, lseek 8 62, close 3 57, close_range 436 436, dup 32 23, dup2 33 -,
-dup3 292 24, pipe 22 -, pipe2 293 59, eventfd2 290 19, flock 73 32, fsync 74 82, fdatasync 75 83,
-ftruncate 77 46, fallocate 285 47, fadvise64 221 223,
+dup3 292 24, pipe 22 -, pipe2 293 59, eventfd2 290 19, fsync 74 82, fdatasync 75 83,
+ftruncate 77 46, fallocate 285 47,
 stat 4 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, statfs 137 43, fstatfs 138 44,
 access 21 -, faccessat 269 48, faccessat2 439 439, readlink 89 -, readlinkat 267 78,
 getdents 78 -, getdents64 217 61, getcwd 79 17, chdir 80 49, fchdir 81 50, umask 95 166,
@@ -374,23 +374,25 @@ poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_create1 291 20, epol
 epoll_wait 232 -, epoll_pwait 281 22,
 recvfrom 45 207, shutdown 48 210, getsockname 51 204, getpeername 52 205, getsockopt 55 209,
 mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, madvise 28 233, msync 26 227,
-mincore 27 232, brk 12 214, get_mempolicy 239 236, membarrier 324 283,
+brk 12 214, get_mempolicy 239 236, membarrier 324 283,
 futex 202 98, futex_waitv 449 449, set_robust_list 273 99,
 set_tid_address 218 96, rseq 334 293, arch_prctl 158 -, exit 60 93, exit_group 231 94,
-sched_yield 24 124, sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120,
+sched_yield 24 124,
 sched_get_priority_max 146 125, sched_get_priority_min 147 126, getcpu 309 168,
 rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139, rt_sigpending 127 136,
 rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, pause 34 -,
 restart_syscall 219 128, alarm 37 -, getitimer 36 102, setitimer 38 103,
 nanosleep 35 101, clock_nanosleep 230 115, clock_gettime 228 113, clock_getres 229 114,
 gettimeofday 96 169, time 201 -, times 100 153, getrandom 318 278,
-getpid 39 172, getppid 110 173, gettid 186 178, getpgid 121 155, getpgrp 111 -, getsid 124 156,
+getpid 39 172, getppid 110 173, gettid 186 178, getpgrp 111 -,
 getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 148,
-getresgid 120 150, getgroups 115 158, getpriority 140 141, capget 125 90, uname 63 160,
+getresgid 120 150, getgroups 115 158, capget 125 90, uname 63 160,
 sysinfo 99 179, getrusage 98 165, getrlimit 97 163, wait4 61 260, waitid 247 95
 """
-# Calls that ordinary programs make get EPERM, which Python turns into a PermissionError.
+# Calls that ordinary programs make get EPERM, which Python turns into a PermissionError. With locks
+# and the page cache of a file that all may read, workers at work side by side could signal.
 _REFUSED = """
+flock 73 32, fadvise64 221 223, mincore 27 232,
 socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202,
 accept4 288 242, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269, setsockopt 54 208,
 fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, ptrace 101 117, personality 135 92,
@@ -410,11 +412,13 @@ add_key 248 217, bpf 321 280, perf_event_open 298 241, io_uring_setup 425 425, u
 # Allowed only with some arguments: see _Filter.compiled.
 _CHECKED = """
 open 2 -, openat 257 56, ioctl 16 29, fcntl 72 25, prctl 157 167, clone 56 220, kill 62 129,
-tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206
+tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206,
+sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120, getpgid 121 155,
+getsid 124 156, getpriority 140 141
 """
 _FOR_CUDA = """
-ioctl 16 29, memfd_create 319 279, mlock 149 228, munlock 150 229, mlock2 325 284, mbind 237 235,
-set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -
+ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
+mbind 237 235, set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -
 """
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, AUDIT_ARCH_*
 
@@ -471,9 +475,9 @@ _CHECKS: dict[str, _Code] = {
     "openat": _opens_to_write_if_truncating(2),
     # TCGETS, TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
     "ioctl": _one_of(1, 0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
-    # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, locks of open files, F_DUPFD_CLOEXEC;
-    # not F_SETOWN, with which the kernel would signal any process for us
-    "fcntl": _one_of(1, 0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030),
+    # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC; no locks, and not F_SETOWN, with
+    # which the kernel would signal any process for us
+    "fcntl": _one_of(1, 0, 1, 2, 3, 4, 1030),
     # PR_SET_NAME, PR_GET_NAME, PR_SVE_GET_VL, PR_SME_GET_VL, PR_SET_VMA (names memory)
     "prctl": _one_of(0, 15, 16, 51, 64, 0x53564D41),
     "clone": _masked(0, _THREAD | _NAMESPACES, _THREAD),
@@ -481,6 +485,12 @@ _CHECKS: dict[str, _Code] = {
     "tgkill": _one_of(0, _OWN_PID),  # abort() and raise()
     "prlimit64": _one_of(0, 0),
     "sched_setaffinity": _one_of(0, 0),
+    # Of another process these would tell whether it is there, and how many threads it has.
+    **dict.fromkeys(
+        ("sched_getaffinity", "sched_getparam", "sched_getscheduler", "getpgid", "getsid"),
+        _one_of(0, 0, _OWN_PID),
+    ),
+    "getpriority": _one_of(1, 0, _OWN_PID),
     "sendto": _is_null(4),  # send() on a connected socket
 }
 

@@ -13,9 +13,11 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 _LENGTHS = struct.Struct("<III")
@@ -31,8 +33,10 @@ LAZY = "not initialized yet"  # why a parameter does not travel before its modul
 TRUSTED_HEADER_CAP = 64 << 20  # the checker's frames carry the submission
 _DEPTH_CAP = 16  # nested containers in one value
 _ITEMS_CAP = 10_000  # entries of one container
-_OTHER_KEYS_CAP = 256  # keys of one dictionary that are not strings: all their hashes may be equal
-_TEXT_CAP = 20_000  # characters of one string that the learner's code returns
+_KEY_DEPTH_CAP = 3  # nested containers in an entry of a set, or in a key
+_SAME_HASH_CAP = 8  # entries of a set, or keys, with one hash: each is compared with the others
+_NAME_CAP = 100  # characters in the name of a class or an attribute
+_TEXT_CAP = 20_000  # characters of one string, or bytes, that the learner's code returns
 
 
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
@@ -307,6 +311,13 @@ def _is_over(deadline: Deadline | None) -> bool:
     return deadline is not None and _moment(deadline) <= time.monotonic()
 
 
+# What values may consist of, in the words of errors.
+TRAVELS = (
+    "numbers, text, bytes, None, tensors, arrays, and lists, tuples,\n"
+    "            sets, dictionaries and dataclass objects of these"
+)
+
+
 @dataclass(frozen=True)
 class Opaque:
     """A value that cannot travel: the name of its type, and why if the type is not the reason."""
@@ -323,16 +334,41 @@ class Handle:
     type_name: str
 
 
+class PlainObject(SimpleNamespace):
+    """An object of plain values: its attributes, and the name of its class in the other process.
+
+    It equals any object whose class has this name and whose attributes have these values.
+    """
+
+    __slots__ = ("_type_name",)
+
+    def __init__(self, type_name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(**attributes)
+        self._type_name = type_name
+
+    def __eq__(self, other: object) -> bool:
+        name, attributes = _attributes(other)
+        return name == self._type_name and attributes == vars(self)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(vars(self).values()))  # that of a frozen dataclass
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{self._type_name}({told})"
+
+
 @dataclass
 class Packer:
     """Turns values into JSON data and array bytes; one packer makes one frame.
 
     An array that is packed twice travels once, so that `query is key` holds on the other side.
-    `arrays` lists the arrays in the order of first use.
+    `arrays` lists the arrays in the order of first use, `refused` what cannot travel.
     """
 
     handle: Callable[[Any], Handle | None] = lambda value: None
     arrays: list[Any] = field(default_factory=list)
+    refused: list[Opaque] = field(default_factory=list)
     _chunks: list[bytes] = field(default_factory=list)
     _entries: list[dict[str, Any]] = field(default_factory=list)
     _index: dict[int, int] = field(default_factory=dict)
@@ -344,13 +380,18 @@ class Packer:
             return value
         kind = type(value)
         if kind is int:
-            return value if value.bit_length() < 1024 else _opaque("int", "too large")
+            return value if value.bit_length() < 1024 else self._opaque("int", "too large")
         if isinstance(value, float):
             return float(value)  # numpy.float64 is one too
         if kind is str:
-            return value if len(value) <= _TEXT_CAP else _opaque("str", "too long")
+            return value if len(value) <= _TEXT_CAP else self._opaque("str", "too long")
+        if kind is bytes:
+            too_long = len(value) > _TEXT_CAP
+            return self._opaque("bytes", "too long") if too_long else {"bytes": value.hex()}
+        if kind is complex:
+            return {"complex": [value.real, value.imag]}
         if depth > _DEPTH_CAP:
-            return _opaque(kind.__name__, "nested too deeply")
+            return self._opaque(kind.__name__, "nested too deeply")
         torch = sys.modules.get("torch")
         if torch is not None:
             if isinstance(value, torch.Tensor):
@@ -365,50 +406,59 @@ class Packer:
         if numpy is not None:
             if isinstance(value, numpy.ndarray):
                 return self._pack_ndarray(value, numpy)
-            if isinstance(value, numpy.generic) and value.dtype.kind in "biufU":
+            if isinstance(value, numpy.generic) and value.dtype.kind in "biufcSU":
                 plain = value.item()
-                return _opaque(_type_name(value)) if type(plain) is kind else self.pack(plain)
+                wide = type(plain) is kind
+                return self._opaque(_type_name(value)) if wide else self.pack(plain)
         handle = self.handle(value)
         if handle is not None:
             return {"handle": handle.id, "type": handle.type_name}
-        if isinstance(value, tuple):
-            return {"tuple": self._items(value, depth)}
-        if isinstance(value, list):
-            return {"list": self._items(value, depth)}
-        if isinstance(value, Mapping):
-            return self._mapping(value, depth)
-        if isinstance(value, Iterator):
-            return {"list": self._items(value, depth)}
+        for tag, kinds in _CONTAINERS.items():
+            if isinstance(value, kinds):
+                return self._container(tag, value, depth)
         if isinstance(value, Opaque):
-            return _opaque(value.type_name, value.why)
-        return _opaque(_type_name(value))
+            return self._opaque(value.type_name, value.why)
+        name, attributes = _attributes(value)
+        if attributes is None:
+            return self._opaque(_type_name(value))
+        return {"record": self._pairs(attributes.items(), depth), "type": name}
 
     def frame(self, header: dict[str, Any]) -> Frame:
         """The frame of `header`, whose values this packer has packed."""
         return Frame({**header, "arrays": self._entries}, b"".join(self._chunks))
 
-    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
-        pairs = list(_capped(value.items()))
-        if sum(not isinstance(key, str) for key, _ in pairs) > _OTHER_KEYS_CAP:
-            return _opaque(_type_name(value), "too many keys that are no text")
-        return {"dict": [self._items(pair, depth) for pair in pairs]}
+    def _container(self, tag: str, value: Any, depth: int) -> Any:
+        items = list(islice(value.items() if tag == "dict" else value, _ITEMS_CAP + 1))
+        if len(items) > _ITEMS_CAP:  # perhaps without end
+            return self._opaque(tag, f"more than {_ITEMS_CAP:,} entries")
+        if tag == "dict":
+            return {tag: self._pairs(items, depth)}
+        packed = [self.pack(item, depth + 1) for item in items]
+        if tag in ("set", "frozenset"):
+            packed.sort(key=_JSON.encode)  # the order in memory differs between processes
+        return {tag: packed}
 
-    def _items(self, values: Any, depth: int) -> list[Any]:
-        return [self.pack(value, depth + 1) for value in _capped(values)]
+    def _pairs(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> list[list[Any]]:
+        return [[self.pack(key, depth + 1), self.pack(value, depth + 1)] for key, value in pairs]
+
+    def _opaque(self, type_name: str, why: str = "") -> dict[str, Any]:
+        self.refused.append(Opaque(type_name, why))
+        return {"opaque": type_name, "why": why}
 
     def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
         if id(tensor) in self._index:
             return {"tensor": self._index[id(tensor)]}
         if torch.nn.parameter.is_lazy(tensor):
-            return _opaque("torch.Tensor", LAZY)
+            return self._opaque("torch.Tensor", LAZY)
         if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta:
-            return _opaque("torch.Tensor", f"layout {tensor.layout}, device {tensor.device.type}")
+            why = f"layout {tensor.layout}, device {tensor.device.type}"
+            return self._opaque("torch.Tensor", why)
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtype not in _SIZES:
-            return _opaque("torch.Tensor", f"dtype {tensor.dtype}")
+            return self._opaque("torch.Tensor", f"dtype {tensor.dtype}")
         size = tensor.numel() * tensor.element_size()
         if size + self._size > ARRAYS_CAP:
-            return _opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
+            return self._opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
         data = tensor_bytes(tensor)
         entry: dict[str, Any] = {"dtype": dtype, "shape": list(tensor.shape)}
         if not tensor.is_contiguous():
@@ -423,9 +473,9 @@ class Packer:
         if id(array) in self._index:
             return {"ndarray": self._index[id(array)]}
         if array.dtype.kind not in "biufc" or str(array.dtype) not in _SIZES:
-            return _opaque("numpy.ndarray", f"dtype {array.dtype}")
+            return self._opaque("numpy.ndarray", f"dtype {array.dtype}")
         if array.size * array.itemsize + self._size > ARRAYS_CAP:
-            return _opaque("numpy.ndarray", f"shape {list(array.shape)} is too large")
+            return self._opaque("numpy.ndarray", f"shape {list(array.shape)} is too large")
         entry = {"dtype": str(array.dtype), "shape": list(array.shape)}
         return {"ndarray": self._add(array, entry, numpy.ascontiguousarray(array).tobytes())}
 
@@ -477,11 +527,14 @@ class Unpacker:
         for tag, content in data.items():
             if tag in ("tensor", "ndarray"):
                 return self._array(tag, content)
-            if tag in ("tuple", "list", "dict") and isinstance(content, list):
-                if tag == "dict":
-                    return self._dict(content, depth)
-                items = [self.unpack(item, depth + 1) for item in content]
-                return tuple(items) if tag == "tuple" else items
+            if tag in _CONTAINERS and isinstance(content, list):
+                return self._container(tag, content, depth)
+            if tag == "record" and isinstance(content, list):
+                return self._record(data.get("type"), content, depth)
+            if tag == "bytes":
+                return _bytes(content)
+            if tag == "complex" and isinstance(content, list):
+                return _complex(content)
             if tag == "dtype":
                 return _torch_dtype(content)
             if tag == "device":
@@ -493,19 +546,30 @@ class Unpacker:
             break
         raise WireError("a value is not of the protocol")
 
-    def _dict(self, content: list[Any], depth: int) -> dict[Any, Any]:
-        pairs = [self._pair(pair, depth) for pair in content]
-        if sum(not isinstance(key, str) for key, _ in pairs) > _OTHER_KEYS_CAP:
-            raise WireError("a dictionary has too many keys that are no text")
-        return dict(pairs)
+    def _container(self, tag: str, content: list[Any], depth: int) -> Any:
+        if tag == "dict":
+            pairs = [self._pair(pair, depth) for pair in content]
+            _expect_quick_to_hash([key for key, _ in pairs])
+            return dict(pairs)
+        items = [self.unpack(item, depth + 1) for item in content]
+        if tag == "list":
+            return items
+        if tag == "tuple":
+            return tuple(items)
+        items = [_key(item) for item in items]
+        _expect_quick_to_hash(items)
+        return set(items) if tag == "set" else frozenset(items)
+
+    def _record(self, type_name: Any, content: list[Any], depth: int) -> PlainObject:
+        attributes = dict(self._pair(pair, depth) for pair in content)
+        if not all(map(_is_name, [type_name, *attributes])):
+            raise WireError("an object's class or attribute has no name")
+        return PlainObject(type_name, attributes)
 
     def _pair(self, pair: Any, depth: int) -> tuple[Any, Any]:
         if not isinstance(pair, list) or len(pair) != 2:
-            raise WireError("a dictionary's entry is not a pair")
-        key = self.unpack(pair[0], depth + 1)
-        if not isinstance(key, (str, int, float, bool, type(None))):
-            key = Opaque(type(key).__name__)
-        return key, self.unpack(pair[1], depth + 1)
+            raise WireError("a pair is not two values")
+        return _key(self.unpack(pair[0], depth + 1)), self.unpack(pair[1], depth + 1)
 
     def _array(self, tag: str, index: Any) -> Any:
         if type(index) is not int or not 0 <= index < len(self.arrays):
@@ -528,11 +592,80 @@ def tensor_bytes(tensor: Any) -> bytes:
     return data
 
 
-def _capped(values: Any) -> Iterator[Any]:
-    for count, value in enumerate(values):
-        if count >= _ITEMS_CAP:
-            return
-        yield value
+# What each kind of container is packed as; an iterator is read into a list.
+_CONTAINERS: Mapping[str, Any] = {
+    "tuple": tuple,
+    "list": (list, Iterator),
+    "dict": Mapping,
+    "set": set,
+    "frozenset": frozenset,
+}
+
+
+_OF_ARRAYS = ("dtype", "shape", "tolist")  # what has them is taken for an array
+
+
+def _attributes(value: Any) -> tuple[str, dict[str, Any] | None]:
+    """The name of an object's class, and its attributes; None if there may be more to it.
+
+    Such an object is a dataclass's, or has all that it holds in its `__dict__`.
+    """
+    kind = type(value)
+    if isinstance(value, PlainObject):
+        return value._type_name, vars(value)
+    names = getattr(kind, "__dataclass_fields__", None) or getattr(value, "__dict__", None)
+    if not names or isinstance(value, (type, BaseException)) or callable(value):
+        return kind.__name__, None
+    if not all(map(_is_name, [kind.__name__, *names])):
+        return kind.__name__, None
+    return kind.__name__, {name: getattr(value, name) for name in names}
+
+
+def _is_name(text: Any) -> bool:
+    """Whether it may name a class or an attribute; Python's own begin with two underscores."""
+    if not isinstance(text, str) or len(text) > _NAME_CAP or text in _OF_ARRAYS:
+        return False
+    return text.isidentifier() and not text.startswith("__")
+
+
+def _key(value: Any) -> Any:
+    """A key or an entry of a set; only what plain values can be is one, all else is Opaque."""
+    return value if _is_key(value, _KEY_DEPTH_CAP) else Opaque(type(value).__name__)
+
+
+def _is_key(value: Any, depth: int) -> bool:
+    if isinstance(value, PlainObject):
+        value = tuple(vars(value).values())
+    if isinstance(value, (tuple, frozenset)):
+        return depth > 0 and all(_is_key(each, depth - 1) for each in value)
+    return isinstance(value, (str, int, float, complex, bytes, type(None), Opaque))
+
+
+def _expect_quick_to_hash(keys: Sequence[Any]) -> None:
+    """Raise WireError for keys that a dictionary or a set would take long to tell apart."""
+    # Nobody can choose the hashes of texts.
+    others = [key for key in keys if not isinstance(key, (str, bytes, Opaque))]
+    if len(others) > _ITEMS_CAP:
+        raise WireError("a set or a dictionary has too many entries")
+    hashes = sorted(map(hash, others))
+    if any(map(int.__eq__, hashes, hashes[_SAME_HASH_CAP:])):
+        raise WireError("a set or a dictionary has too many entries of the same hash")
+
+
+def _bytes(digits: Any) -> bytes:
+    try:
+        return bytes.fromhex(digits)
+    except (TypeError, ValueError):
+        raise WireError("bytes are not of hexadecimal digits") from None
+
+
+def _complex(parts: list[Any]) -> complex:
+    if len(parts) != 2 or not all(type(part) in (int, float) for part in parts):
+        raise WireError("a complex number is not of two numbers")
+    try:
+        return complex(*parts)
+    except OverflowError:
+        raise WireError("a complex number is too large") from None
 
 
 def _type_name(value: Any) -> str:
@@ -546,10 +679,6 @@ def _short(text: Any) -> str:
     if not isinstance(text, str):
         raise WireError("a description is not text")
     return text[:200]
-
-
-def _opaque(type_name: str, why: str = "") -> dict[str, Any]:
-    return {"opaque": type_name, "why": why}
 
 
 _SIZES = {

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 
 from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import Records
-from grader.channels.canvas import CanvasImport, canvas_import
-from grader.channels.scores import Scores, parse_scores, parse_table, read_text
+from grader.channels.canvas import canvas_import
+from grader.channels.points import PointsImport
+from grader.channels.scores import Scores, parse_scores
+from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.downloads import read_files
 from grader.classes.folder.ledger import FILE as LEDGER
 from grader.classes.folder.ledger import open_ledger
@@ -353,7 +355,7 @@ def _scores(data: bytes, folder: Path) -> Scores:
     return parse_scores(read_text(_file(folder, "scores.csv", data)), None, "scores.csv")
 
 
-def _roster(data: bytes, folder: Path) -> CanvasImport:
+def _roster(data: bytes, folder: Path) -> PointsImport:
     rows, _ = parse_table(read_text(_file(folder, "roster.csv", data)), "the roster")
     return canvas_import(rows, {"ann": 1.5, "bob_8": 2, "cas": 3}, "Birds")
 
@@ -424,5 +426,5 @@ READERS: dict[str, Reader] = {
         damaged_database(_gradebook_seed()),
     ),
     "scores": Reader(_scores, Scores, damaged_bytes([_SCORES, _OTHER_SCORES])),
-    "roster": Reader(_roster, CanvasImport, damaged_bytes([_ROSTER])),
+    "roster": Reader(_roster, PointsImport, damaged_bytes([_ROSTER])),
 }

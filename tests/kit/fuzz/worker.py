@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -100,7 +101,8 @@ def _reply() -> tuple[Any, bytes]:
     packer = Packer()
     array = torch.arange(6.0).reshape(2, 3).requires_grad_()
     several = [array, array.T, numpy.arange(3), {"a": 1, 2: (None, True)}, torch.float32, "text"]
-    header = {"value": packer.pack([*several, torch.device("cpu"), object(), 1.5]), "call": 1}
+    several += [{(1, 2): {frozenset({3})}}, b"bytes", 1 + 2j, SimpleNamespace(kind="word")]
+    header = {"value": packer.pack([*several, torch.device("cpu"), 1.5]), "call": 1}
     header["changed"] = packer.pack([(1, torch.ones(2, 3))])
     frame = packer.frame({**header, "peak": 12})
     return frame.header, frame.data

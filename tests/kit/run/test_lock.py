@@ -189,6 +189,14 @@ REFUSED = {
     "list processes": "os.listdir('/proc')",
     "write beside": "open(root + '/new.txt', 'w'); os.unlink(root + '/new.txt')",
     "write where it may read": "open(root + '/open/shared.txt', 'a')",
+    "lock a file that others read": "fcntl.flock(open(root + '/open/shared.txt'), fcntl.LOCK_EX)",
+    "lock a record of it": "fcntl.lockf(open(root + '/open/shared.txt'), fcntl.LOCK_SH)",
+    "put it out of the page cache": (
+        "os.posix_fadvise(os.open(root + '/open/shared.txt', 0), 0, 0, os.POSIX_FADV_DONTNEED)"
+    ),
+    "see whether a process is there": "os.getpgid(server)",
+    "see its processors": "os.sched_getaffinity(server)",
+    "see its priority": "os.getpriority(os.PRIO_PROCESS, server)",
     "truncate by opening to read": ("os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"),
     "truncate by opening for no access": "os.open(root + '/open/shared.txt', 3 | os.O_TRUNC)",
     "truncate": "os.truncate(root + '/open/shared.txt', 5)",

@@ -25,7 +25,7 @@ from grader.run.remote import RemoteModule, RemoteSubmission
 from grader.run.returned import checked
 from grader.run.under_check import StageUnderCheck
 from grader.run.words import described
-from grader.run.worker.wire import Frame, Handle, Opaque
+from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, PlainObject
 from grader.types.course import EntryPoint, Stage
 
 TENSOR = EntryPoint("f", ("tensor",))
@@ -84,7 +84,7 @@ def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make: An
         (EntryPoint("f", ("number",)), 3),
         (EntryPoint("f", ("number",)), 2.5),
         (EntryPoint("f", ("any",)), None),
-        (EntryPoint("f", ("any",)), Opaque("Own")),
+        (EntryPoint("f", ("any",)), {(1, "a"): [{b"x"}, PlainObject("Token", {"kind": None})]}),
         (PAIR, (torch.ones(2), 1)),
         (EntryPoint("f", ("tensor", "any"), is_tuple=True), (torch.ones(2), None)),
     ],
@@ -115,7 +115,7 @@ WRONG = {
     "something opaque": (
         TENSOR,
         Opaque("torch.Tensor", "too large"),
-        "f(...) returned torch.Tensor (too large)\n  expected  a torch.Tensor",
+        "f(...) returned a torch.Tensor (too large)\n  expected  a torch.Tensor",
     ),
     "a module": (
         TENSOR,
@@ -152,6 +152,19 @@ WRONG = {
         None,
         "f(...) returned None\n  expected  a tuple of 2: (tensor, number)",
     ),
+    "nothing that can travel": (
+        EntryPoint("f", ("any",)),
+        Opaque("object"),
+        f"f(...) returned an object, which cannot pass to the checks\n  expected  {TRAVELS}",
+    ),
+    "something in a tuple that cannot travel": (
+        EntryPoint("f", ("number", "any"), is_tuple=True),
+        (1, [PlainObject("Token", {"made": {Opaque("range"): 2}})]),
+        (
+            "f(...) returned a tuple of 2 that holds a range, "
+            f"which cannot pass to the checks\n  expected  {TRAVELS}"
+        ),
+    ),
     "a wrong second value": (
         PAIR,
         (torch.ones(2), None),
@@ -167,6 +180,21 @@ def test_what_is_not_of_its_type_is_told_with_what_was_due(
     with pytest.raises(WrongReturn) as caught:
         checked(value, entry, "f(...)")
     assert str(caught.value) == message
+
+
+def test_any_answer_of_plain_values_comes_back_as_it_was() -> None:
+    right = {(1, "a"): [{b"x", 2j}, (None, frozenset({1.5}))]}
+    echo = submission(lambda value: value, EntryPoint("f", ("any",)))
+    assert echo.f(right) == right
+
+
+def test_an_answer_that_cannot_travel_is_refused_in_words() -> None:
+    with pytest.raises(WrongReturn, match=r"^f\(...\) returned a dictionary of 1 that holds a fun"):
+        submission(lambda: {"a": print_nothing}, EntryPoint("f", ("any",))).f()
+
+
+def print_nothing() -> None:
+    """A function, which stays in its process."""
 
 
 def test_names_from_the_worker_are_made_safe_to_show() -> None:
@@ -285,7 +313,13 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "many truths": ((torch.ones(2, 6).bool(),), {}, "f([2 x 6] bool)"),
     "another dtype": ((torch.ones(2).long(),), {}, "f([1, 1] int64)"),
     "an array": ((np.ones(2),), {}, "f([1, 1] float64)"),
-    "a list": (([1, 2],), {}, "f(a list of 2)"),
+    "a list": (([1, 2], []), {}, "f([1, 2], [])"),
+    "a long list": ((list(range(99)),), {}, "f(a list of 99)"),
+    "pairs": (({("b", 1): 2, (2,): ()},), {}, "f({('b', 1): 2, (2,): ()})"),
+    "sets": (({"b", "a"},), {"of": frozenset({1})}, "f({'a', 'b'}, of=frozenset({1}))"),
+    "tensors in a list": (([torch.ones(2, 6), None],), {}, "f([[2 x 6], None])"),
+    "a long text": (("ab" * 50,), {}, f"f('{'ab' * 29}a...)"),
+    "a long dictionary": (({n: n for n in range(50)},), {}, "f(a dictionary of 50)"),
 }
 
 

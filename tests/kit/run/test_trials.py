@@ -55,6 +55,7 @@ SOURCES = {"right": RIGHT, "wrong": WRONG}
 LEGLESS = {"target": {"function": "hatch"}, "given": RIGHT, "name": "Egg", "seed": 1}
 SLOW = "a busy machine (try again) or an endless loop?"
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
+ENDLESS = "import time\ndef test_legs(hatch):\n    while True: time.sleep(1)"
 Trials = Mapping[str, Trial]
 
 
@@ -102,7 +103,7 @@ def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
 
 @pytest.mark.parametrize(
     "tests, value",
-    [("def test_legs(hatch):\n    while True: pass", "ended"), ("legs = 2", "nothing")],
+    [(ENDLESS, "ended"), ("legs = 2", "nothing")],
 )
 def test_tests_without_an_end_are_not_like_tests_that_nobody_runs(
     interpreter: Interpreter, tests: str, value: str
@@ -220,7 +221,7 @@ def test_ctrl_c_ends_what_is_being_tried(
     """A loop without an end would otherwise be waited for as long as the limit says."""
     monkeypatch.setattr(interpreter, "at_once", 2)
     course = replace(COURSE, limits=replace(COURSE.limits, load_seconds=10_000))
-    loop = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
+    loop = Submission("birds", {"eggs.py": ENDLESS.encode()})
     answers = WorkerAnswers(interpreter, course, STAGE, loop)
     ended: list[type[BaseException]] = []
 
@@ -306,19 +307,19 @@ def test_what_goes_wrong_costs_that_trial_alone(
 
 
 def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
-    start = time.monotonic()
     sources = {str(n): RIGHT.replace("2", str(n)) for n in range(6)}
-    trials = tried(interpreter, "def test_legs(hatch):\n    while True: pass", sources)
+    trials = tried(interpreter, ENDLESS, sources)
     assert set(verdicts(trials).values()) == {"nothing"}
-    assert time.monotonic() - start < 11  # 2 + 1 + 4 times half a second, and what a fork takes
+    ended = sorted(trial.ended for trial in trials.values())
+    assert sum("halved each time" in why for why in ended) >= 4, ended
 
 
 def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpreter) -> None:
     limits = replace(COURSE.limits, stage_seconds=4.2)
-    submission = Submission("birds", {"eggs.py": b"def test_legs(hatch):\n    while True: pass"})
+    submission = Submission("birds", {"eggs.py": ENDLESS.encode()})
     answers = WorkerAnswers(interpreter, replace(COURSE, limits=limits), STAGE, submission)
     said = [""]
-    while "used up" not in said[-1] and len(said) < 12:  # waiting for a CPU does not count
+    while "used up" not in said[-1] and len(said) < 60:  # waiting for a CPU does not count
         with pytest.raises(Timeout) as caught:
             answers.tried(Frame({"op": "try", **LEGLESS}))
         said.append(str(caught.value))

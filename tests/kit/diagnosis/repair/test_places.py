@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request
 from grader.run.failures import Cancelled
+from grader.run.session import with_checks
+from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
 from tests.kit.wrong_answers import COURSE
 
+Result = TypeVar("Result")
 STAGE = COURSE.stage("split_heads")
 DETACHED = """\
 def split_heads(x, num_heads):
@@ -38,8 +43,14 @@ SUBMISSIONS = {
 }
 
 
+def with_engine(interpreter: Interpreter, body: Callable[[Engine], Result]) -> Result:
+    return with_checks(
+        COURSE, [STAGE], lambda checks: body(Engine(COURSE, "cpu", interpreter, checks))
+    )
+
+
 @pytest.fixture(scope="module")
-def reports() -> dict[str, Report]:
+def reports(interpreter: Interpreter) -> dict[str, Report]:
     """Each submission's report with the place that was found; one with no time for it."""
 
     def body(engine: Engine) -> dict[str, Report]:
@@ -52,7 +63,7 @@ def reports() -> dict[str, Report]:
         found["no time"] = engine.with_place(request, engine.grade(request), 0.0)
         return found
 
-    return with_engine(COURSE, [STAGE], "cpu", body)
+    return with_engine(interpreter, body)
 
 
 def place(report: Report) -> Diagnosis:
@@ -110,7 +121,9 @@ def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
     assert "new_zeros" in place(reports["loops"]).place
 
 
-def test_the_next_submission_does_not_get_the_worker_of_the_search() -> None:
+def test_the_next_submission_does_not_get_the_worker_of_the_search(
+    interpreter: Interpreter,
+) -> None:
     """As in `grade watch`, where a worker is prepared before the place is looked for."""
     hopeless = Submission(
         "none", {STAGE.file_name: b"def split_heads(x, num_heads):\n    return x\n"}
@@ -124,12 +137,12 @@ def test_the_next_submission_does_not_get_the_worker_of_the_search() -> None:
             looked = engine.with_place(request, report, SECONDS)
         return looked, engine.grade(Request(SUBMISSIONS["right"], (STAGE,), 1))
 
-    looked, following = with_engine(COURSE, [STAGE], "cpu", body)
+    looked, following = with_engine(interpreter, body)
     assert not any(check.diagnosis.place for check in looked.stages[0].checks if check.diagnosis)
     assert following.passed
 
 
-def test_a_search_can_be_cancelled() -> None:
+def test_a_search_can_be_cancelled(interpreter: Interpreter) -> None:
     def body(engine: Engine) -> None:
         request = Request(FILE, (STAGE,), 1)
         report = engine.grade(request)
@@ -148,4 +161,4 @@ def test_a_search_can_be_cancelled() -> None:
             over.set()
             other.join()
 
-    with_engine(COURSE, [STAGE], "cpu", body)
+    with_engine(interpreter, body)

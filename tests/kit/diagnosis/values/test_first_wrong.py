@@ -67,7 +67,7 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     ),
     "all is right": (
         [Q, OUT],
-        f"{GETS}the output right (f.py, line 1), but not all that it returns is right.",
+        f"{GETS}the output right (f.py, line 1): what is wrong comes after that, or beside it.",
     ),
     "nearly right": ([Q, K, SCORES * 1.002], None),
     "nothing was made": ([], None),

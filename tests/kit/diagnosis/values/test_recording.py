@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request
+from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
 from tests.kit.wrong_answers import COURSE, wrong_source
@@ -24,11 +26,11 @@ TOLD = {
 
 
 @pytest.fixture(scope="module")
-def reports() -> dict[str, tuple[Report, Report]]:
+def reports(interpreter: Interpreter) -> dict[str, tuple[Report, Report]]:
     """Each answer's report before and after; no time is spent on a repair."""
 
-    def body(engine: Engine) -> dict[str, tuple[Report, Report]]:
-        found = {}
+    def body(checks: Checks) -> dict[str, tuple[Report, Report]]:
+        engine, found = Engine(COURSE, "cpu", interpreter, checks), {}
         for name in TOLD:
             source = wrong_source(STAGE.slug, name)
             files = {**solution_files(COURSE), STAGE.file_name: source.encode()}
@@ -39,7 +41,7 @@ def reports() -> dict[str, tuple[Report, Report]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
-        return with_engine(COURSE, [STAGE], "cpu", body)
+        return with_checks(COURSE, [*COURSE.required(STAGE), STAGE], body)
 
 
 def told(report: Report) -> list[Diagnosis]:

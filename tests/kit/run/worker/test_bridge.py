@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from grader.run.worker.bench import Bench
 from grader.run.worker.bridge import Caller, ChangedArgument
-from grader.run.worker.wire import Frame, Handle, Opaque, WireError
+from grader.run.worker.wire import Frame, Handle, WireError
 
 
 class Failed(Exception):
@@ -500,9 +500,9 @@ def test_an_object_of_the_other_side_goes_back_as_itself() -> None:
     assert caller.call({"function": "same"}, (handle,), {}) is True
 
 
-def test_an_object_that_cannot_travel_is_opaque_there() -> None:
-    class Own:
-        pass
-
-    kinds = there(lambda *args: [type(value).__name__ for value in args])(Own(), {1})
-    assert kinds == [Opaque.__name__] * 2
+def test_an_argument_that_cannot_travel_is_refused_and_no_call_is_made() -> None:
+    wire = there(lambda *args: pytest.fail("called"))
+    with pytest.raises(TypeError, match="object cannot pass to another process as an argument"):
+        wire([1, {"a": object()}])
+    with pytest.raises(TypeError, match=r"^list \(more than 10,000 entries\) cannot"):
+        wire(values=[0] * 10_001)
