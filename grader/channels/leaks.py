@@ -9,6 +9,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
 from grader.channels.engine_files import engine_files
 from grader.channels.visible_checks import visible_checks
@@ -39,6 +40,29 @@ class Leak:
         )
 
 
+class _Known:
+    """A text that students have; `in` tells whether a line occurs in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = {line for _, line in _coded(text)}
+        self._parts = {text[i : i + _PART] for i in range(0, len(text), _STEP)}
+
+    def __contains__(self, line: str) -> bool:
+        if line in self._lines:
+            return True
+        # Searching the whole text is slow, so first test whether its parts can contain the line.
+        ways = (range(start, len(line) - _PART + 1, _STEP) for start in range(_STEP))
+        fits = any(all(line[i : i + _PART] in self._parts for i in way) for way in ways)
+        return fits and line in self._text
+
+
+@cache
+def _engine() -> _Known:
+    """The engine in a student's copy, which stays the same while we run."""
+    return _Known("".join(data.decode() for data in engine_files().values()))
+
+
 def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
     """The code of each line of `stages` that students must not see, and its place.
 
@@ -47,18 +71,11 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
     learner's function on some variables is no secret. Raises CourseError.
     """
     stages = tuple(stages)
-    known = "".join(data.decode() for data in engine_files().values())
-    for stage in stages:
-        known += read_stub(stage) + visible_checks(course_text(course, stage.check_file), stage)
-    known_lines = {line for _, line in _coded(known)}
-    parts = {known[i : i + _PART] for i in range(0, len(known), _STEP)}
-
-    def is_known(line: str) -> bool:
-        if line in known_lines:
-            return True
-        # Searching the whole text is slow, so first test whether its parts can contain the line.
-        ways = (range(start, len(line) - _PART + 1, _STEP) for start in range(_STEP))
-        return any(all(line[i : i + _PART] in parts for i in way) for way in ways) and line in known
+    given = "".join(
+        read_stub(stage) + visible_checks(course_text(course, stage.check_file), stage)
+        for stage in stages
+    )
+    known = (_engine(), _Known(given))
 
     secrets: dict[str, str] = {}
     for stage in stages:
@@ -69,7 +86,7 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
             for number, line in _coded(text):
                 if len(line) < _SHORTEST or line in secrets or _CALL.fullmatch(line):
                     continue
-                if not is_known(line):
+                if not any(line in text for text in known):
                     secrets[line] = f"{course_place(course, file)}:{number}"
     return secrets
 

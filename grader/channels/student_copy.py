@@ -19,7 +19,7 @@ from grader.read.course_file import FILE_NAME
 from grader.read.faults import course_place, course_text
 from grader.read.progress import memory_folder
 from grader.read.stubs import read_stub
-from grader.read.workspace import installed_folder
+from grader.read.workspace import installed_folder, is_kits_own
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 from grader.types.resources import filled, resource
@@ -75,8 +75,11 @@ def partial_toml(text: str) -> str:
     return f"{note}partial = true\n\n{text}"
 
 
-def student_project(text: str, title: str) -> str:
-    """The kit's pyproject.toml without the parts that only its development needs."""
+def student_project(text: str, course: Course) -> str:
+    """The kit's pyproject.toml without the parts that only its development needs.
+
+    A course that does not use the libraries of the kit's own course does not install them.
+    """
     kept = []
     for table in re.split(r"^(?=\[)", text, flags=re.MULTILINE):
         name = table.partition("\n")[0].strip()
@@ -86,8 +89,25 @@ def student_project(text: str, title: str) -> str:
             extra = re.search(r"^notebook = \[[^]]*\]$", table, re.MULTILINE)
             kept[-1] = f"{name}\n{extra[0]}" if extra else name
     project = "\n\n".join([*kept, resource(__package__, "templates/student_wheel.toml")])
-    description = f"description = {json.dumps(title, ensure_ascii=False)}"
-    return re.sub(r"^description = .*$", lambda _: description, project, flags=re.M)
+    changes = {"description": _quoted(course.title)}
+    if not is_kits_own(course):
+        names = [f"{{ name = {_quoted(name)} }}" for name in course.authors]
+        changes |= {"authors": f"[{', '.join(names)}]", "license-files": '["LICENSE*"]'}
+        project = re.sub(r"^license = .*\n", "", project, flags=re.M)
+        shown = [file for stage in course.stages for file in stage.shown_files]
+        draws = any(file.suffix == ".py" and file.is_file() for file in shown)
+        unused = {"torch": "torch" in course.preload, "matplotlib": draws}
+        for library in (name for name, is_used in unused.items() if not is_used):
+            project = re.sub(rf'^    "{library}\b.*\n', "", project, flags=re.M)
+    for key, value in changes.items():
+        line = f"{key} = {value}".replace("\\", r"\\")
+        project = re.sub(rf"^{key} = .*$", line, project, flags=re.M)
+    return project
+
+
+def _quoted(text: str) -> str:
+    """`text` as a TOML string, which has the form of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str] = ()) -> bytes:
@@ -121,10 +141,19 @@ def _kit_files(course: Course) -> dict[str, bytes]:
     )
     return {
         "README.md": readme.encode(),
-        "pyproject.toml": student_project(project, course.title).encode(),
+        "pyproject.toml": student_project(project, course).encode(),
         "constraints.txt": pins.encode(),
-        "LICENSE": licence.encode(),
+        **_licences(course, licence),
     }
+
+
+def _licences(course: Course, of_kit: str) -> dict[str, bytes]:
+    """The course's own licence, if it has one, and that of the grader."""
+    if is_kits_own(course):
+        return {"LICENSE": of_kit.encode()}
+    own = course.root / "LICENSE"
+    files = {"LICENSE": course_text(course, own).encode()} if own.is_file() else {}
+    return {**files, "LICENSE-grader": of_kit.encode()}
 
 
 def _kit_folder() -> Path:

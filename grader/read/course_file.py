@@ -34,7 +34,7 @@ _KITS_OWN = frozenset({"grader", "references"})
 _COURSE_KEYS = frozenset(
     {
         *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
-        *("stages", "assignments"),
+        *("stages", "assignments", "authors"),
     }
 )
 _STAGE_KEYS = frozenset(
@@ -153,6 +153,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         assignments=_assignments(data, name, tuple(stages), place),
         is_partial=_get(data, "partial", bool, place, default=False),
         follow_through=_get(data, "follow_through", bool, place, default=False),
+        authors=_strings(data, "authors", place),
     )
 
 

@@ -23,6 +23,7 @@ from grader.types.submission import Submission
 # The files of the kit that make verdicts; the others show them, or read other things.
 JUDGING = ("checking", "diagnosis", "engine.py", "judge", "misconceptions.py", "run", "types")
 _GRADING = (FILE_NAME, "solutions", "tests/checks", "hints/misconceptions")  # a course's own
+_PROVEN = (FILE_NAME, "solutions", "tests/checks", "tests/accepted", "hints")
 _CONTINUED = re.compile(rb"\\(\r\n|\r|\n)")
 _QUOTED = re.compile(rb"[\"']([A-Za-z0-9_]+)[.\"']")
 _WORD = re.compile(rb"[A-Za-z0-9_]+")
@@ -39,6 +40,11 @@ def course_digest(course: Course) -> str:
     """A digest of the kit and of all the course's files that a verdict depends on."""
     hashed = hashlib.sha256(_kit())
     return _digest(hashed, _texts(course.root, _GRADING))
+
+
+def proof_digest(course: Course) -> str:
+    """A digest of the kit and of all the course's files that `grade verify` reads."""
+    return _digest(hashlib.sha256(_kit()), _texts(course.root, _PROVEN))
 
 
 def text_digests(course: Course, submission: Submission, of_course: str) -> dict[str, str]:

@@ -75,16 +75,22 @@ def solution_of(source: str, place: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", code).strip("\n") + "\n"
 
 
-def same_but_for_words(one: str, other: str) -> bool:
+def has_work(text: str, stub: str) -> bool:
+    """Whether someone has worked in a stub: more than words and imports differ."""
+    return not same_but_for_words(text, stub, imports=False)
+
+
+def same_but_for_words(one: str, other: str, *, imports: bool = True) -> bool:
     """Whether two sources are equal apart from docstrings, comments and messages of errors.
 
-    A source that is not Python, or that Python parses slowly, equals no other.
+    Unless `imports` count, they may import other modules. A source that is not Python, or that
+    Python parses slowly, equals no other.
     """
     sources = (one, other)
     if not all(len(each) <= _LARGEST and is_quick_to_parse(each) for each in sources):
         return False
     try:
-        return _bones(one) == _bones(other)
+        return _bones(one, imports) == _bones(other, imports)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
@@ -174,7 +180,7 @@ def _state(stage: Stage, stub: str) -> StubState:
         return StubState.BEGUN
     if present == stub:
         return StubState.IN_STEP
-    return StubState.OLD if same_but_for_words(present, stub) else StubState.BEGUN
+    return StubState.BEGUN if has_work(present, stub) else StubState.OLD
 
 
 def _parsed(source: str, place: str) -> ast.Module:
@@ -228,9 +234,11 @@ def _end(node: ast.stmt | ast.ExceptHandler) -> int:
     return node.end_lineno or node.lineno
 
 
-def _bones(source: str) -> str:
+def _bones(source: str, imports: bool) -> str:
     """The syntax tree of `source` as text, without docstrings and messages of errors."""
     tree = ast.parse(source)
+    if not imports:
+        tree.body = [n for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))]
     for node in ast.walk(tree):
         if isinstance(node, _WITH_DOCSTRING):
             if ast.get_docstring(node, clean=False) is not None:

@@ -193,6 +193,7 @@ class Course:
     assignments: tuple[Assignment, ...] = ()
     is_partial: bool = False
     follow_through: bool = False
+    authors: tuple[str, ...] = ()
 
     @property
     def exercises(self) -> Path:

@@ -79,7 +79,8 @@ class StageProof:
     """The proof of one stage; `problems` is empty if it is sound.
 
     `seeds` is how often the solution ran; `accepted` names the answers in other styles that got
-    full points. `notes` are not faults, but worth a look.
+    full points. `notes` are not faults, but worth a look. `skipped` says of
+    each check that could not run why.
     """
 
     slug: str
@@ -91,6 +92,7 @@ class StageProof:
     problems: tuple[str, ...] = ()
     todos: tuple[Todo, ...] = ()
     notes: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -100,11 +102,12 @@ class StageProof:
 
 @dataclass(frozen=True)
 class CourseProof:
-    """The proofs of some stages, and the `strays`: files that belong to no stage."""
+    """The proofs of some stages or the whole course, and its `strays`: files of no stage."""
 
     course: str
     stages: tuple[StageProof, ...]
     strays: tuple[str, ...] = field(default=())
+    is_whole: bool = True
 
     @property
     def is_sound(self) -> bool:

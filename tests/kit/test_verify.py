@@ -52,6 +52,21 @@ HANG = """while True:
         except Exception:
             pass
 """
+IDLE = """
+
+@pytest.mark.points(1)
+def test_{}(submission):
+    'There may be one step alone'
+    assert submission.roughness([1.0, 2.5]) == 1.5, "It is not 1.5"
+"""
+ASKS_NOTHING = """
+
+@pytest.mark.points(1)
+@pytest.mark.pays("zeros", "ones", because="it says so")
+def test_more(submission):
+    'It can be called'
+    submission.roughness([1.0])
+"""
 RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
 TWO_CLASSES = "".join(
     f"""
@@ -108,6 +123,12 @@ def change(course: Course, file: str, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def example(course: Course, old: str, new: str) -> None:
+    """Change an example in the solution and in its stub."""
+    for file in (SOLUTION, "exercises/roughness.py"):
+        change(course, file, old, new)
 
 
 def append(course: Course, file: str, text: str) -> None:
@@ -176,6 +197,25 @@ def test_a_misconception_that_gives_no_value_is_a_note(
     assert proof.notes == (f"{said}: {told}: is that intended?",)
 
 
+def test_what_most_right_answers_do_not_print_is_a_note(course: Course) -> None:
+    append(course, SOLUTION, "\n\nprinted = repr\n")
+    change(course, SOLUTION, ">>> roughness", ">>> printed is repr\n    True\n    >>> roughness")
+    for file in course.stage("roughness").accepted_folder.glob("*.py"):
+        file.write_text(f"{file.read_text('utf-8')}\nprinted = 3\n", "utf-8")
+    said = "3 of 3 accepted answers give something else in this example: print what every right"
+    assert [note for note in proven(course).notes if said in note]
+
+
+def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:
+    for name in ("one", "other"):
+        append(course, CHECKS, IDLE.format(name))
+    change(course, "course.toml", "points = 2", "points = 4")
+    notes = proven(read_course(course.root / "course.toml")).notes
+    assert notes == (
+        "roughness.one and roughness.other: catch none, so each must catch a mutant: --mutants",
+    )
+
+
 # --- faults that are told once, in a line -------------------------------------------------------
 
 FAULTS = {
@@ -210,6 +250,26 @@ FAULTS = {
     "a solution that cannot be imported": (
         lambda c: change(c, SOLUTION, "from itertools", "from itertool"),
         ["solutions/roughness.py:3: ModuleNotFoundError: No module named 'itertool'"],
+    ),
+    "several at once": (
+        lambda c: [
+            append(c, SOLUTION, "nonsense\n"),
+            append(c, CHECKS, "def test_more(submission): pass\n"),
+            change(c, "hints/roughness.md", "## 2", "## 7"),
+            append(c, MISTAKES, "def (\n"),
+            append(c, ACCEPTED, ")\n"),
+        ],
+        [
+            f"{SOLUTION}:16: NameError: name 'nonsense' is not defined",
+            f"{CHECKS}:25: test_more has no title: write a docstring",
+            "hint 7 where hint 2 should be",
+            f"{MISTAKES}:38: SyntaxError: ",
+            f"{ACCEPTED}:4: SyntaxError: unmatched ')'",
+        ],
+    ),
+    "a broken check beside a broken misconception": (
+        lambda c: [append(c, CHECKS, "def (\n"), append(c, MISTAKES, "def (\n")],
+        [f"{CHECKS}:25: SyntaxError: ", f"{MISTAKES}:38: SyntaxError: "],
     ),
     "a solution under another name": (
         lambda c: change(c, SOLUTION, "def roughness", "def rough"),
@@ -470,6 +530,47 @@ FAULTS = {
         lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
         ["test_roughness.py:7: roughness.values gives different verdicts (seed 1): make"],
     ),
+    "a wrong example": (
+        lambda c: example(c, "    3.0", "    4.0"),
+        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0])` gives 3.0, not 4.0"],
+    ),
+    "an example that raises": (
+        lambda c: example(c, "2.0])\n", "2.0], 3)\n"),
+        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0], 3)` raises TypeError: rough"],
+    ),
+    "an example that an accepted answer cannot run": (
+        lambda c: [
+            example(c, "([1.0, 4.0, 2.0])", "(values=[1.0, 4.0, 2.0])"),
+            change(c, ACCEPTED, "values):", "steps):\n    values = steps"),
+        ],
+        [f"{ACCEPTED}: a right answer fails in {SOLUTION}:9: the example `roughness(values="],
+    ),
+    "an example that hangs": (
+        lambda c: example(c, "    >>> ", "    >>> while True: pass\n    >>> "),
+        [f"{SOLUTION}:9: the example `while True: pass` raises Stopped: did not end within 0.9 s"],
+    ),
+    "a check that imports a solution": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    import moving_average\n    expect_close"
+        ),
+        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+    ),
+    "a check that reads a solution": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"
+        ),
+        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+    ),
+    "a check that finds solutions": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    assert 'solutions', 'solutions/'\n    expect_close"
+        ),
+        [],
+    ),
+    "a check that asserts nothing, and says that it may": (
+        lambda c: [append(c, CHECKS, ASKS_NOTHING), change(c, CHECKS, "points(2)", "points(1)")],
+        [f"{CHECKS}:29: roughness.more passes for any answer: compare values"],
+    ),
     "an accepted answer that cannot be imported": (
         lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
         ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
@@ -716,7 +817,9 @@ def test_plain_and_json_say_the_same(course: Course) -> None:
     assert done.returncode == 0
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert "rough_range: caught by 1 of 1, named yes" in lines
-    assert "The course is proven." in lines
+    proven_at = lines.index("This stage is proven.")
+    missing = "Not tried: small changes of the solutions (`grade verify --mutants`)."
+    assert lines[proven_at + 1] == missing
     told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
     assert told["course"] == "smoothing" and told["sound"] is True and told["strays"] == []
     [stage] = told["stages"]

@@ -20,7 +20,8 @@ from grader.channels.leaks import (
 from grader.channels.student_copy import stage_files
 from grader.learning.hints.ladder import above_last_rung
 from grader.learning.predict.questions import read_predictions
-from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.faults import fault_of
+from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
@@ -82,9 +83,9 @@ def missing_files(stage: Stage) -> Iterator[str]:
         yield f"{stage.place(stage.exercise_file)}: is missing: run grade stubs"
 
 
-def file_problems(stage: Stage) -> Iterator[str]:
-    """The faults of a stage's existing files."""
-    if stage.solution_file.is_file():
+def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
+    """The faults of a stage's existing files; none of its solution if that `is_broken`."""
+    if stage.solution_file.is_file() and not is_broken:
         yield from _found(lambda: _stub_problems(stage))
         yield from _repeated(stage)
     for file in (stage.check_file, stage.misconceptions_file):
@@ -93,7 +94,7 @@ def file_problems(stage: Stage) -> Iterator[str]:
     if stage.check_file.is_file():
         yield from _check_titles(stage)
     if stage.hints_file.is_file():
-        yield from _found(lambda: _hint_problems(stage))
+        yield from _found(lambda: _hint_problems(stage, is_broken))
     if stage.predictions_file.is_file():
         yield from _found(lambda: read_predictions(stage))
     yield from _found(lambda: read_records(stage))
@@ -115,7 +116,7 @@ def _stub_problems(stage: Stage) -> list[str]:
         present = stage.exercise_file.read_bytes()
         if present.decode(errors="replace").replace("\r\n", "\n") != stub:
             place = stage.place(stage.exercise_file)
-            begun = not same_but_for_words(present.decode(errors="replace"), stub)
+            begun = has_work(present.decode(errors="replace"), stub)
             advice = f"run grade stubs{f' {stage.slug} --force' if begun else ''}"
             problems.append(f"{place}: does not match the solution: {advice}")
     secrets = solution_lines(stage)
@@ -125,10 +126,20 @@ def _stub_problems(stage: Stage) -> list[str]:
     return problems + _leaks(given, secrets, solution_values(stage))
 
 
-def _hint_problems(stage: Stage) -> list[str]:
+def unreadable(stage: Stage) -> Iterator[str]:
+    """A message for each file with answers that is not Python, for a stage that cannot run."""
+    for file in (stage.misconceptions_file, *accepted_files(stage)):
+        if file.is_file():
+            try:
+                compile(file.read_bytes(), str(file), "exec")
+            except (SyntaxError, ValueError) as error:
+                yield fault_of(error, {str(file): stage.place(file)})
+
+
+def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:
     """Lines of the solution in the hints; only the last rung may have some."""
     earlier = above_last_rung(stage)
-    if not stage.solution_file.is_file():
+    if is_broken or not stage.solution_file.is_file():
         return []
     given = {stage.place(stage.hints_file): earlier.encode()}
     return _leaks(given, solution_lines(stage), solution_values(stage))
@@ -247,6 +258,33 @@ def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stag
         for name, line in lacks.items():
             place = f"{stage.place(stage.solution_file)}:{line}"
             yield stage, f"{place}: imports {name}: add it to the stage's `requires` in course.toml"
+
+
+def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """A message for each check file that uses a solution, which is not there in a class."""
+    slugs = {stage.slug for stage in course.stages}
+    for stage in stages:
+        try:
+            tree = ast.parse(stage.check_file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
+                at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
+                yield stage, f"{at}: a check uses a solution: write a reference of its own"
+                break
+
+
+def _path_parts(node: ast.AST) -> list[ast.expr]:
+    """The parts of the path that an expression may make."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return [node.left, node.right]
+    return node.args if isinstance(node, ast.Call) else []
+
+
+def _is_in_solutions(part: ast.expr) -> bool:
+    text = part.value if isinstance(part, ast.Constant) else None
+    return isinstance(text, str) and re.fullmatch(r"(\S*/)?solutions(/\S*)?", text) is not None
 
 
 def _imported(node: ast.AST) -> list[str]:

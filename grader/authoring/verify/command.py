@@ -11,6 +11,7 @@ from grader.authoring.mutants import command as mutants
 from grader.authoring.verify import explain_command
 from grader.command.grade import chosen_stages
 from grader.command.output import console, stage_bar
+from grader.read.proven import remember_proven
 from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     with stage_bar(args) as progress:
         seeds = range(1, 1 + (args.seeds or len(SEEDS)))
         proof = verify(course, stages, progress, seeds, args.seeds or PER_ANSWER)
+    if proof.is_sound and proof.is_whole:
+        remember_proven(course)
     if args.json:
         json.dump({**asdict(proof), "sound": proof.is_sound}, sys.stdout, indent=2)
         print()

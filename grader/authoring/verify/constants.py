@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,8 @@ Find = Callable[[str], Any]
 # The constant for a right result and the arguments of the call that gave it.
 Change = Callable[[Any, tuple[Any, ...]], Any]
 
+ODD = "odd"  # sevens in another shape
+ANY_ANSWER = {"zeros", "ones", ODD}  # a check that pays for all of these may ask nothing
 _NUMBERS = {"zeros": 0, "ones": 1}
 _ERRORS = (ValueError, TypeError, RuntimeError, IndexError, KeyError, AssertionError)
 
@@ -47,6 +50,7 @@ def constants(stage: Stage, solution: Find) -> Iterator[Constant]:
 
     for name, number in _NUMBERS.items():
         yield Constant(name, answering(partial(_filled, number)))
+    yield Constant(ODD, answering(partial(_filled, 7, more=(2,))))
     yield Constant("input", answering(_input))
     yield Constant("None", answering(lambda right, given: None))
     for kind in _ERRORS:
@@ -103,21 +107,30 @@ def _class(right: Any, change: Change) -> Any:
     return made
 
 
-def _filled(number: int, right: Any, given: tuple[Any, ...]) -> Any:
-    """A result of the right shape and kind, filled with this number."""
+def _filled(number: int, right: Any, given: tuple[Any, ...], more: tuple[int, ...] = ()) -> Any:
+    """A result of the right kind and shape, filled with this number; arrays have `more` axes."""
     if isinstance(right, dict):
-        return {key: _filled(number, value, given) for key, value in right.items()}
-    if isinstance(right, (list, tuple)):
-        filled = [_filled(number, value, given) for value in right]
+        return {key: _filled(number, value, given, more) for key, value in right.items()}
+    if isinstance(right, (list, tuple, set, frozenset)):
+        filled = [_filled(number, value, given, more) for value in right]
         return type(right)(*filled) if hasattr(right, "_fields") else type(right)(filled)
-    if isinstance(right, (bool, int, float)):
+    if isinstance(right, (bool, int, float, complex)):
         return number
+    if isinstance(right, (str, bytes)):
+        digits = str(number) * len(right)
+        return digits if isinstance(right, str) else digits.encode()
     if hasattr(right, "new_full"):
-        return right.new_full(right.shape, number)
+        return right.new_full((*right.shape, *more), number)
     if hasattr(right, "dtype"):
         import numpy
 
-        return numpy.full_like(right, number)
+        return numpy.full((*right.shape, *more), number, right.dtype)
+    if is_dataclass(right) and not isinstance(right, type):
+        made = copy(right)
+        for each in fields(made):
+            filled = _filled(number, getattr(right, each.name), given, more)
+            object.__setattr__(made, each.name, filled)
+        return made
     return right
 
 

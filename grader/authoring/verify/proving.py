@@ -19,6 +19,7 @@ from grader.authoring.verify.author_files import (
     file_problems,
     missing_files,
 )
+from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs
 from grader.authoring.verify.solution_runs import (
     FINE,
@@ -43,6 +44,7 @@ from grader.types.errors import CourseError, close_to
 from grader.types.proof import CheckProof, MisconceptionProof, StageProof
 from grader.types.report import Outcome, Status
 from grader.types.submission import Submission
+from grader.types.text import listed
 
 if TYPE_CHECKING:
     from grader.authoring.verify.tolerances import Shares
@@ -68,14 +70,15 @@ class Draft:
         self.checks: list[CheckProof] = []
         self.misconceptions: list[MisconceptionProof] = []
         self.accepted: list[str] = []
+        self.skipped: tuple[str, ...] = ()
         self.seeds = 0
         self.right: list[Shares] = []
         self.wrong: dict[str, Shares] = {}
         self.faint: set[str] = set()
+        self.problems += [fault] if fault else []
+        self.problems += file_problems(stage, is_broken=bool(fault))
         if fault:
-            self.problems.append(fault)
             return
-        self.problems += file_problems(stage)
         for file, read in (
             (stage.trace_file, partial(read_trace, file=stage.trace_file)),
             (stage.certificate_file, partial(read_trace, file=stage.certificate_file)),
@@ -105,6 +108,7 @@ class Draft:
             tuple(dict.fromkeys(problems)),
             stage_todos(self.stage),
             tuple(self.notes),
+            self.skipped,
         )
 
 
@@ -129,6 +133,7 @@ class StageProving:
         self._stage = draft.stage
         self._runs = CheckRuns(course, draft.stage, interpreter, checks)
         self._solution = SolutionRuns(self._runs)
+        self._examples = Examples(draft.stage, course.limits.load_seconds)
         self._checks = checks
         self._files = files
         # A stage of learner's tests takes long and uses almost no random numbers.
@@ -139,6 +144,7 @@ class StageProving:
         self._replays = Replays()
         self._done = self._total = 0
         self._unsaid: dict[str, str] = {}  # checks that failed without a message
+        self._idle: set[str] = set()  # checks that pass for any answer
         self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
 
     def prove(self) -> None:
@@ -163,6 +169,7 @@ class StageProving:
         self._checks.forget()
         try:
             with at_hand(self._files, stage) as solution:
+                draft.problems += self._examples.of_solution()
                 self._run_solution(solution, self._few)
                 self._in_the_worker()
                 self._misconceptions(mistakes, solution)
@@ -316,6 +323,7 @@ class StageProving:
                 for entry in stage.entry_points:
                     find(entry.name)
             with at_hand(files, stage) as find:
+                lost |= dict.fromkeys(self._examples.of_answer(), 1)
                 for seed in self._answer_seeds:
                     facts = self._runs.local(find, seed, only_random=seed != self._seeds[0])
                     self._draft.right.append(shares(facts, passed=True))
@@ -392,7 +400,7 @@ class StageProving:
 
     def _constants(self, solution: Find) -> None:
         """Report checks that pay for a constant answer without saying why."""
-        from grader.authoring.verify.constants import constants, earned
+        from grader.authoring.verify.constants import ANY_ANSWER, ODD, constants, earned
 
         stage = self._stage
         pays = [
@@ -402,12 +410,17 @@ class StageProving:
         ]
         for planned in self._checks.planned[stage.slug]:
             found = dict.fromkeys(name for check, name in pays if check == planned.id)
-            undeclared = [name for name in found if name not in planned.pays]
+            undeclared = [name for name in found if name not in (*planned.pays, ODD)]
             unused = [name for name in planned.pays if name not in found]
             place = f"{check_place(stage, planned.id)}: {planned.id}"
-            if undeclared and planned.id not in self._solution.failing:
+            catches = any(planned.id in mistake.caught_by for mistake in self._draft.misconceptions)
+            fails = planned.id in self._solution.failing  # which is reported already
+            if undeclared and not fails:
                 what = f"pays for an answer that is always {' or '.join(undeclared)}"
                 self._draft.problems.append(f"{place} {what}: compare values, or say why it may")
+            elif set(found) >= ANY_ANSWER and not (catches or fails):
+                self._idle.add(planned.id)
+                self._draft.problems.append(f"{place} passes for any answer: compare values")
             if unused:
                 what = f"does not pay for {' or '.join(unused)}: remove that from its mark"
                 self._draft.problems.append(f"{place} {what}")
@@ -472,15 +485,19 @@ class StageProving:
             draft.problems.append(f"{check_place(stage, check)}: {what}")
         for check, what in self._unsaid.items():
             draft.problems.append(f"{what}: {check} has no message for the learner")
+        idle = []
         for planned in self._checks.planned[stage.slug]:
             catches = tuple(m.id for m in draft.misconceptions if planned.id in m.caught_by)
             seconds = self._solution.seconds[planned.id] / len(self._few)
             draft.checks.append(CheckProof(planned.id, planned.title, catches, seconds))
-            unproven = not catches and planned.id not in self._solution.failing
+            unproven = not catches and planned.id not in {*self._solution.failing, *self._idle}
             if unproven and planned.id not in self._solution.skipped and not causes:
-                draft.notes.append(
-                    f"{planned.id}: catches no misconception, so it must catch a mutant: --mutants"
-                )
+                idle.append(planned.id)
+        if idle:
+            what = "catches no misconception, so it" if len(idle) == 1 else "catch none, so each"
+            draft.notes.append(f"{listed(idle)}: {what} must catch a mutant: --mutants")
+        draft.skipped = tuple(self._solution.skipped.values())
+        draft.notes += self._examples.notes(len(draft.accepted))
         fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
         there = len(accepted_files(stage))
         if there < fewest:

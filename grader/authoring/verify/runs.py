@@ -45,7 +45,7 @@ class CheckRuns:
         limits = self.course.limits
         answers = LocalAnswers(find, limits)
         under_check = StageUnderCheck(self.stage, answers)
-        with _silence(), stopped_after(limits.stage_seconds):
+        with silence(), stopped_after(limits.stage_seconds):
             facts = self.checks.run(self.stage, under_check, seed, "cpu", only_random=only_random)
         if answers.hangs:
             raise Hangs(f"{answers.hangs} (seed {seed})")
@@ -71,7 +71,7 @@ class CheckRuns:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Suppress all output in the block, also that of C libraries."""
     sys.stdout.flush()
     kept = [(number, os.dup(number)) for number in (1, 2)]

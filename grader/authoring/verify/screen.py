@@ -34,13 +34,26 @@ def proof_screen(page: Page, proof: CourseProof) -> Iterator[Text]:
     yield from _slowest(page, proof)
     yield Text()
     if proof.is_sound:
-        yield from page.sentence(Text("The course is proven.", "bold green"))
+        some = "This stage is" if len(proof.stages) == 1 else "These stages are"
+        what = "The course is" if proof.is_whole else some
+        yield from page.sentence(Text(f"{what} proven.", "bold green"))
+        yield from page.sentence(Text(_unproven(proof), "dim"))
     else:
         unsound = sum(not stage.is_sound for stage in proof.stages)
         words = f"fix {unsound} of {count(len(proof.stages), 'stage')}"
         strays = f", {count(len(proof.strays), 'stray file')}" if proof.strays else ""
         yield from page.sentence(Text(f"Not proven: {words}{strays}.", _BAD))
     yield Text()
+
+
+def _unproven(proof: CourseProof) -> str:
+    """What these runs cannot show."""
+    skipped = [why for stage in proof.stages for why in stage.skipped]
+    words = "Not tried: small changes of the solutions (`grade verify --mutants`)"
+    if skipped:
+        whys = "; ".join(dict.fromkeys(skipped))
+        words += f", and {count(len(skipped), 'check')} that this machine skips ({whys})"
+    return f"{words}."
 
 
 # --- a stage's tables ------------------------------------------------------------------------

@@ -19,7 +19,8 @@ class SolutionRuns:
     """Runs the solution with one seed after the other, and remembers what its checks did.
 
     `failing` has for each check that fails the seeds and facts, `flaky` those that pass when the
-    same run is repeated, `unseeded` those that use other inputs each time.
+    same run is repeated, `unseeded` those that use other inputs each time, and `skipped` why checks
+    did not run.
     """
 
     def __init__(self, runs: CheckRuns) -> None:
@@ -28,7 +29,7 @@ class SolutionRuns:
         self._asked: dict[Case, list[Frame]] = {}
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.failing: dict[str, list[tuple[int, CaseFact]]] = {}
-        self.skipped: set[str] = set()
+        self.skipped: dict[str, str] = {}
         self.flaky: set[str] = set()
         self.unseeded: set[str] = set()
 
@@ -43,7 +44,7 @@ class SolutionRuns:
             for fact in facts.cases:
                 self.seconds[fact.case.check] += 0 if only_random else fact.seconds
                 if fact.ending is Ending.SKIPPED:
-                    self.skipped.add(fact.case.check)
+                    self.skipped[fact.case.check] = fact.message
                 elif fact.ending is not Ending.PASSED:
                     self.failing.setdefault(fact.case.check, []).append((seed, fact))
             yield facts

@@ -11,7 +11,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.authoring.verify.author_files import given_away, not_required, strays
+from grader.authoring.verify.author_files import (
+    given_away,
+    not_of_its_own,
+    not_required,
+    strays,
+    unreadable,
+)
 from grader.authoring.verify.proving import Draft, Progress, StageProving
 from grader.read.faults import fault_of, undefined
 from grader.run.workers import Interpreter
@@ -47,7 +53,8 @@ def verify(
         faults = _solution_faults(course, stages, files)
         drafts = [Draft(stage, faults.get(stage.slug, "")) for stage in stages]
         complete = [draft.stage for draft in drafts if draft.is_complete]
-        for stage, problem in (*not_required(course, complete), *given_away(course, complete)):
+        found = (*not_required(course, complete), *given_away(course, complete))
+        for stage, problem in (*not_of_its_own(course, stages), *found):
             next(d for d in drafts if d.stage == stage).problems.append(problem)
 
         def body(checks: Checks) -> None:
@@ -58,11 +65,15 @@ def verify(
                     ).prove()
 
         _with_checks(course, drafts, body)
+        for draft in drafts:
+            if not draft.can_run:
+                draft.problems += unreadable(draft.stage)
     whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
     return CourseProof(
         course.name,
         tuple(draft.proof() for draft in drafts),
         tuple(strays(course)) if whole else (),
+        whole,
     )
 
 

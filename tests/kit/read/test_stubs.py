@@ -10,6 +10,7 @@ import pytest
 from grader.read.course_file import parse_course, read_course
 from grader.read.stubs import (
     StubState,
+    has_work,
     read_solution,
     read_stub,
     same_but_for_words,
@@ -271,3 +272,16 @@ def test_nothing_is_written_if_a_solution_is_wrong(course: Course) -> None:
     with pytest.raises(CourseError, match=r"^solutions/fold\.py: has no"):
         write_stubs(course)
     assert not course.exercises.exists()
+
+
+@pytest.mark.parametrize(
+    "text, begun",
+    [
+        (STUB, False),
+        (f"import math\nfrom math import pi\n{STUB}", False),
+        (STUB.replace("raise", "import math\n    raise"), True),
+    ],
+    ids=["the stub", "other imports at the top", "an import in a function"],
+)
+def test_a_stub_with_other_imports_is_not_begun(text: str, begun: bool) -> None:
+    assert has_work(text, STUB) is begun

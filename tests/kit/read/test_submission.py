@@ -217,6 +217,38 @@ def test_a_notebook_has_a_cap_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
         read_submission(path)
 
 
+def with_outputs(*sources: str, outputs: object) -> bytes:
+    return notebook(*({**code(source), "outputs": outputs} for source in sources))
+
+
+def test_a_large_notebook_is_read_without_its_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.ipynb"
+    sources = ('x = "outputs": [1]', "y = '\\\\\"['", "z = {'outputs': [']']}")
+    text = [{"text": ['a "quoted" ] line\\\n'] * 10_000}, {"data": {"image/png": "A" * 10**6}}]
+    path.write_bytes(with_outputs(*sources, outputs=text))
+    whole = read_submission(path).cells
+    assert whole == sources
+    monkeypatch.setattr(submission, "NOTEBOOK_CAP", FILE_CAP)
+    assert read_submission(path).cells == whole
+    monkeypatch.setattr(submission, "OUTPUTS_CAP", 2 * FILE_CAP)
+    with pytest.raises(SubmissionFileError, match="is larger than 2 MiB"):
+        read_submission(path)
+
+
+def test_many_pieces_in_outputs_keep_no_notebook_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(with_outputs("x = 1", outputs=[[""]] * 1000))
+    monkeypatch.setattr(submission, "PIECES_CAP", 100)
+    assert read_submission(path).cells == ("x = 1",)
+    path.write_bytes(notebook(code("x = 1"), pieces=[[""]] * 1000))
+    with pytest.raises(SubmissionFileError, match="too many pieces"):
+        read_submission(path)
+
+
 def test_a_folder_of_too_many_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
