@@ -214,20 +214,7 @@ class Engine:
         refused = request.submission.refused
         if refused:
             return judge_refused(self.course, request.submission.name, request.stages, refused)
-        from grader.run.submission_runs import SubmissionRuns
-
-        self.interpreter.drop_used()
-        runs = self._runs = SubmissionRuns(
-            self.course,
-            request.submission,
-            request.seed,
-            self.device,
-            self.interpreter,
-            self.checks,
-            self._reader,
-            self.tell,
-            lanes,
-        )
+        runs = self._runs = self._runs_of(request, lanes)
         self._unnamed = {}
         results = []
         try:
@@ -246,6 +233,31 @@ class Engine:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)
         return replace(report, seconds=runs.budget.used)
+
+    def facts(self, request: Request) -> StageFacts:
+        """What each check of the one requested stage meets, with all requests and replies."""
+        [stage] = request.stages
+        runs = self._runs_of(request)
+        try:
+            return runs.facts(stage)
+        finally:
+            runs.close()
+
+    def _runs_of(self, request: Request, lanes: int = 1) -> SubmissionRuns:
+        from grader.run.submission_runs import SubmissionRuns
+
+        self.interpreter.drop_used()
+        return SubmissionRuns(
+            self.course,
+            request.submission,
+            request.seed,
+            self.device,
+            self.interpreter,
+            self.checks,
+            self._reader,
+            self.tell,
+            lanes,
+        )
 
     def grade_begun(self, request: Request) -> Report:
         """As `grade`, but as the function of that name it runs no bonus stage that is not begun."""

@@ -7,11 +7,10 @@ assignments are posted manually. A blank cell, or a student missing from the tab
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from grader.channels.points import PointsImport, folded, named_column, numbered
 from grader.show.screen import amount
 from grader.types.errors import KitError
 
@@ -23,26 +22,9 @@ _WITH_ID = re.compile(r"(.*?)\s*\((\d+)\)")
 _EXCUSED, _NOT_ASSIGNED = "EX", "N/A"
 
 
-@dataclass(frozen=True)
-class CanvasImport:
-    """The rows to import: the columns about the student and the one `column` of an assignment.
-
-    `given` counts the cells filled in. `without_score` and `excused` (or not assigned) name the
-    students whose cell is unchanged; `without_student` lists logins with a score but no row.
-    """
-
-    rows: tuple[tuple[str, ...], ...]
-    column: str
-    points_possible: str
-    given: int
-    without_score: tuple[str, ...]
-    excused: tuple[str, ...]
-    without_student: tuple[str, ...]
-
-
 def canvas_import(
     roster: Sequence[Sequence[str]], scores: Mapping[str, float], assignment: str
-) -> CanvasImport:
+) -> PointsImport:
     """Fill each login's score into the column of `assignment` in the exported `roster`.
 
     A name that is not a login may end in the student's ID, as in files downloaded from Canvas.
@@ -60,8 +42,8 @@ def canvas_import(
     rows = [[*row, *[""] * (len(header) - len(row))] for row in roster[1:]]
     about = [row for row in rows if _is_about(row)]
     chosen = _column(header, width, about, assignment)
-    by_login = _folded(scores)
-    by_number = _numbered(by_login, [row[login] for row in rows])
+    by_login = folded(scores)
+    by_number = numbered(by_login, [row[login] for row in rows])
     number = header.index("ID")
     seen: set[str] = set()
     done: list[tuple[str, ...]] = [(*header[:width], header[chosen])]
@@ -86,7 +68,7 @@ def canvas_import(
         if any(value.strip() for value in (*row[:width], cell)):
             done.append((*row[:width], cell))
     students = len(rows) - len(about)
-    return CanvasImport(
+    return PointsImport(
         rows=tuple(done),
         column=header[chosen],
         points_possible=next((r[chosen].strip() for r in about if _POINTS in r[0]), ""),
@@ -107,46 +89,12 @@ def _column(
 ) -> int:
     """The index of the assignment's column. Raises KitError."""
     points = next((row for row in about if _POINTS in row[0]), ())
-    open_ones = {
-        place: name
+    places = {
+        name: place
         for place, name in enumerate(header)
         if place >= width and _WITH_ID.fullmatch(name)
         if not (points and _READ_ONLY.search(points[place]))
     }
-    titles = {place: name[: name.rindex("(")].rstrip() for place, name in open_ones.items()}
-    found = [place for place, name in open_ones.items() if name == assignment]
-    found = found or [place for place, title in titles.items() if title == assignment]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"'{header[place]}'" for place in found)
-        raise KitError(f"--assignment {assignment}: Canvas has several: name one of {names}")
-    close = difflib.get_close_matches(assignment, titles.values(), n=1)
-    known = f"did you mean '{close[0]}'?" if close else f"it has: {', '.join(titles.values())}"
-    raise KitError(
-        f"--assignment {assignment}: the roster has no such column; "
-        f"{known if titles else 'create the assignment in Canvas and export again'}"
-    )
-
-
-def _numbered(by_login: Mapping[str, object], logins: Sequence[str]) -> dict[str, str]:
-    """The names in the scores that are not logins but end in Canvas' student number, by number.
-
-    `grade class` uses such names for files downloaded from Canvas: lovelaceada_123.
-    """
-    known = {login.strip().casefold() for login in logins}
-    found = {name: re.fullmatch(r".*_(\d+)", name) for name in by_login if name not in known}
-    return {match[1]: name for name, match in found.items() if match}
-
-
-def _folded(scores: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """The scores by login in lower case, because Canvas ignores case."""
-    folded: dict[str, tuple[str, float]] = {}
-    for login, score in scores.items():
-        key = login.strip().casefold()
-        if key in folded:
-            raise KitError(
-                f"the scores: '{login}' and '{folded[key][0]}' are the same login in Canvas"
-            )
-        folded[key] = (login, score)
-    return folded
+    titles = {name: name[: name.rindex("(")].rstrip() for name in places}
+    advice = "create the assignment in Canvas and export again"
+    return places[named_column(titles, assignment, "Canvas", advice)]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 
 from grader.channels import (
-    canvas_command,
     github_command,
     gradescope_command,
+    points_command,
     student_command,
 )
 from grader.classes.nbgrader import release_command as nbgrader_command
-from grader.command.output import add_common_options
+from grader.command.output import add_common_options, complain
+from grader.read.proven import is_proven
+from grader.read.workspace import locate_whole_course
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +30,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         student_command,
         gradescope_command,
         github_command,
-        canvas_command,
+        points_command,
     ):
         module.add_parser(kinds)
-    for kind in kinds.choices.values():
+    for name, kind in kinds.choices.items():
         add_common_options(kind)
+        if name != "canvas":  # it releases scores, and no file of the course
+            kind.set_defaults(run=partial(_release, kind.get_default("run")))
+
+
+def _release(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """Run the command, and warn if what it has written is not proven."""
+    code = run(args)
+    if not is_proven(locate_whole_course(args.course)):
+        complain("warning: this course is not proven as it is now: run `grade verify` first")
+    return code

@@ -49,7 +49,8 @@ def results(
                 others += 1
             elif check.outcome is not Outcome.SKIPPED:
                 shown.append(check)
-    lines = [*notes, _summary(shown, others, when), *report.unlocked]
+    seed = [f"Seed of the random inputs: {report.seed}."] if report.seed else []
+    lines = [*notes, _summary(shown, others, when), *seed, *report.unlocked]
     return {
         **_frame(min(report.score, report.max_score), lines, seconds),
         "extra_data": {

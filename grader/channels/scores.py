@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from grader.read.submission import regular_bytes
+from grader.classes.folder.csv_files import parse_table
 from grader.types.errors import KitError
 
 # The columns of `nbgrader export`, which quotes nothing: a comma in a name shifts those after it.
@@ -17,7 +14,6 @@ _EXPORT = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
     *("raw_score", "late_submission_penalty", "score", "max_score"),
 )
-_TABLE_CAP = 32 << 20  # bytes of a CSV file
 
 
 @dataclass(frozen=True)
@@ -26,28 +22,6 @@ class Scores:
 
     by_login: Mapping[str, float]
     max_score: float | None
-
-
-def read_text(path: Path) -> str:
-    """The text of a table in UTF-8, with its byte order mark if any. Raises KitError."""
-    try:
-        return regular_bytes(path, _TABLE_CAP).decode("utf-8")
-    except UnicodeDecodeError:
-        raise KitError(f"{path}: is not UTF-8: export it as CSV in UTF-8") from None
-
-
-def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
-    """The rows of a CSV file's text, and the separator of its cells: a comma or a semicolon.
-
-    `place` is the file's name in errors. Raises KitError.
-    """
-    first = text.removeprefix("\ufeff").split("\n", 1)[0]
-    between = ";" if first.count(";") > first.count(",") else ","
-    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
-    try:
-        return [row for row in rows if row], between
-    except csv.Error as error:
-        raise KitError(f"{place}:{rows.line_num}: is not CSV: {error}") from None
 
 
 def parse_scores(text: str, assignment: str | None, place: str) -> Scores:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from grader.classes.alone import alone
 from grader.classes.nbgrader.types import Graded
 from grader.command.grade import DEVICES, lanes
-from grader.command.output import complain, console, progress_bar, short_path, status_line
+from grader.command.output import (
+    complain,
+    console,
+    progress_bar,
+    short_path,
+    status_line,
+    write_file,
+)
 from grader.read.course_file import find_assignment
 from grader.read.workspace import locate_whole_course
-from grader.types.course import Assignment, Course
+from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import KitError
 from grader.types.seed import fresh_seed
 
@@ -27,8 +36,8 @@ if TYPE_CHECKING:
     from grader.classes.folder.ledger import Ledger
     from grader.classes.folder.types import LedgerEntry
     from grader.classes.report.types import Similar
+    from grader.classes.why.answer import Answer
     from grader.engine import Engine
-    from grader.types.report import Report
     from grader.types.submission import Submission
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
@@ -44,7 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "course and write autograded/ and the gradebook; nbgrader continues from there."
     )
     parser.add_argument(
-        "what", nargs="?", metavar="SUBMISSIONS", help="the folder; with --nbgrader: the assignment"
+        "what",
+        nargs="?",
+        metavar="SUBMISSIONS",
+        help="the folder; with --nbgrader: the assignment; with --why: a stage",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the results")
     parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
@@ -56,7 +68,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "may change, and show all differences before they count",
     )
     what.add_argument(
-        "--why", metavar="STUDENT", help="show exactly how a student's points came about"
+        "--why",
+        metavar="STUDENT",
+        help="show how a student's points came about, and write a page for the student; add a "
+        "stage for the numbers, such as --why ann softmax",
+    )
+    what.add_argument(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="a CSV file of requests (student, stage, words): regrade each, and write the verdicts "
+        "with reasons to decisions.csv",
     )
     what.add_argument("--nbgrader", type=Path, metavar="DIR", help="the nbgrader course")
     parser.add_argument(
@@ -115,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("grade class: name a folder for the results with --out DIR")
     if args.why is not None:
         return _why(args, course)
+    if args.requests is not None:
+        return _requests(args, course)
     if args.regrade:
         return _regrade(args, course)
     return _grade(args, course)
@@ -133,7 +157,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         raise KitError("grade class: name the folder with the submissions")
     assignment = find_assignment(course, args.assignment)
     students, odd = read_students(Path(args.what), assignment)
-    with open_ledger(args.out, create=True) as ledger:
+    with open_ledger(args.out, create=True) as ledger, alone(args.out):
         kept = ledger.fact(_SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
         ledger.note(_SEED, str(seed))
@@ -171,9 +195,14 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.screen import differences_screen
 
     assignment = find_assignment(course, args.assignment)
-    with open_ledger(args.out, create=False) as ledger:
+    with open_ledger(args.out, create=False) as ledger, alone(args.out):
         work = FolderClass(course, assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
+        if affected and not (args.yes or sys.stdin.isatty()):
+            complain(
+                "--regrade: there is no terminal to ask on, so the differences are only shown; "
+                "to accept them, add --yes"
+            )
         if affected:
             with progress_bar(args, assignment.name, affected) as advance:
                 _with_grader(
@@ -232,25 +261,34 @@ def _write_results(
     args: argparse.Namespace, ledger: Ledger, course: Course, assignment: Assignment
 ) -> list[str]:
     """Rewrite the files that other programs read; returns their names."""
-    from grader.classes.folder.tables import csv_text, json_line, score_rows
+    from grader.classes.folder.tables import csv_cell, csv_text, json_line, score_rows
     from grader.classes.folder.unexplained import unexplained
+    from grader.classes.report.findings import COLUMNS, findings
     from grader.classes.report.page import class_report
     from grader.read.files import write_pieces
     from grader.show.junit import junit
+    from grader.types.text import safe_data
 
     out: Path = args.out
     rows = score_rows(ledger.latest(), assignment.stages)
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
     alike = _similar(args, ledger, assignment) if args.similar else None
+    headings = {stage.slug: _headings(stage) for stage in assignment.stages}
+    others = unexplained(ledger)
+    found = list(findings(ledger.latest(), others))
+    cells = [["" if v is None else csv_cell(str(v)) for v in row.values()] for row in found]
     pieces = {
         "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
         "results.jsonl": map(json_line, ledger.latest()),
+        "findings.csv": [csv_text([list(COLUMNS), *cells])],
+        "findings.json": [json.dumps(safe_data(found), indent=1)],
         "report.html": class_report(
             course.title,
             assignment,
             entries,
-            unexplained(ledger),
+            others,
             alike,
+            hints=headings,
             anonymous=args.anonymous,
         ),
     }
@@ -269,6 +307,16 @@ def _write_results(
             "fix that and rerun the command"
         ) from None
     return [short_path(out / name) for name in pieces]
+
+
+def _headings(stage: Stage) -> list[str]:
+    """The headings of a stage's hints; none if its file cannot be read, which costs no report."""
+    from grader.learning.hints.ladder import read_hints
+
+    try:
+        return [rung.heading for rung in read_hints(stage).rungs]
+    except KitError:
+        return []
 
 
 def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> Similar:
@@ -311,7 +359,6 @@ def _file_name(student: str) -> str:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        complain("no terminal to ask on; --yes accepts the differences")
         return False
     try:
         return input("Accept these points? [y/N] ").strip().lower() in ("y", "yes")
@@ -320,52 +367,93 @@ def _agreed() -> bool:
 
 
 def _why(args: argparse.Namespace, course: Course) -> int:
-    """Show a student's verdicts, and grade the last one again."""
-    from grader.classes.folder.grading import UNSURE, Job, graded
+    """Show a student's verdicts, run the last one again, and write the page for the student."""
+    from grader.classes.folder.grading import UNSURE
     from grader.classes.folder.ledger import open_ledger
     from grader.classes.folder.versions import read_version
     from grader.classes.grading import with_locked_engine
-    from grader.classes.screen import history, replay_outcome
-    from grader.engine import Request
-    from grader.show.scoreboard import footnotes, scoreboard
-    from grader.show.terminal import explanation
+    from grader.classes.why.answer import replayed, stored, with_present_failures
+    from grader.classes.why.requests import close_name, graded_stages
+    from grader.classes.why.screen import history
 
     with open_ledger(args.out, create=False) as ledger:
         entries = list(ledger.history(args.why))
         if not entries:
             known = ledger.students()
-            raise KitError(f"--why {args.why}: no such student here; {_close(args.why, known)}")
+            raise KitError(f"--why {args.why}: no such student here; {close_name(args.why, known)}")
         last = entries[-1]
-        console(args).print(history(entries), end="")
         submission = ledger.submission(last.record.content, last.student)
+    stages = graded_stages(course, last, args.what)
+    console(args).print(history(entries, [stage.slug for stage in stages]), end="")
     if last.report is None or last.report.refusal:
         return 0
     if submission is None:
         raise KitError(UNSURE.format(student=args.why))
-    report = last.report
-    stages = [stage for stage in course.stages if stage.slug in last.version.stages]
-    stages = [stage for stage in stages if stage.slug in {each.slug for each in report.stages}]
+    answer = stored(course, entries, stages)
     is_same_version = last.version == read_version(course)
-    if is_same_version:
-        job = Job(last.record, submission, last.seed)
+    if is_same_version or args.what:
+        code, check = submission, (args.what or "").partition(".")[2]
 
-        def replayed(engine: Engine) -> Report:
-            report, _ = graded(engine, job, stages)
-            return engine.with_place(Request(submission, tuple(stages), job.seed), report)
+        def body(engine: Engine) -> Answer:
+            if is_same_version:
+                return replayed(engine, entries, code, stages, check)
+            return with_present_failures(engine, answer, code, stages, check)
 
-        report = with_locked_engine(course, stages, last.device, replayed, unlocked=args.unlocked)
-    shown = scoreboard(report), explanation(report, every=True), footnotes(report)
-    console(args).print(*shown, replay_outcome(last, report, is_same_version), sep="", end="")
+        answer = with_locked_engine(course, stages, last.device, body, unlocked=args.unlocked)
+    _show_answer(args, course, answer)
     return 0
 
 
-def _close(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
+def _show_answer(args: argparse.Namespace, course: Course, answer: Answer) -> None:
+    """Print why the stages have their points, and write the page."""
+    from grader.classes.why.page import answer_page
+    from grader.classes.why.screen import failure_screen, replay_outcome
+    from grader.show.scoreboard import footnotes, scoreboard
+    from grader.show.terminal import explanation
 
-    folded = {each.casefold(): each for each in known}
-    close = [each for key, each in folded.items() if name.casefold() in key][:1]
-    close = close or [folded[key] for key in get_close_matches(name.casefold(), folded, n=1)]
-    return f"did you mean '{close[0]}'?" if close else "scores.csv lists all students"
+    report, student = answer.report, answer.entries[-1].student
+    shown = scoreboard(report), explanation(report, every=True), footnotes(report)
+    console(args).print(*shown, sep="", end="")
+    for failure in answer.failures if args.what else ():
+        console(args).print(failure_screen(failure), end="")
+        if failure.lines:
+            print(f"\n{failure.lines}")  # with no line broken, so that it can be copied
+    console(args).print(replay_outcome(answer), end="")
+    folder = args.out / "why" / (report.stages[0].slug if args.what else "")
+    file = folder / f"{_file_name(student)}.html"
+    write_file(file, "".join(answer_page(course.title, answer)))
+    print(f"  For the student: {short_path(file)}")
+    if answer.failures and not args.what:
+        print(f"  With the numbers: add a stage, such as {answer.failures[0].slug}")
+
+
+def _requests(args: argparse.Namespace, course: Course) -> int:
+    """Regrade what students ask for, and write a verdict with its reason on each request."""
+    from grader.classes.folder.ledger import open_ledger
+    from grader.classes.folder.tables import csv_text
+    from grader.classes.folder.versions import read_version
+    from grader.classes.grading import with_locked_engine
+    from grader.classes.why.requests import Verdict, decided, decision_rows, read_requests
+    from grader.classes.why.screen import decisions_screen
+
+    requests = read_requests(args.requests)
+    assignment = find_assignment(course, args.assignment)
+    with open_ledger(args.out, create=False) as ledger:
+        version, at_once = read_version(course), lanes(args.jobs)
+        with progress_bar(args, assignment.name, len(requests)) as advance:
+            decisions = with_locked_engine(
+                course,
+                assignment.stages,
+                args.device,
+                lambda engine: decided(
+                    engine, ledger, version, assignment.stages, requests, at_once, advance
+                ),
+                unlocked=args.unlocked,
+            )
+    file = args.out / "decisions.csv"
+    write_file(file, csv_text(list(decision_rows(decisions)), quotes_all=True))
+    console(args).print(decisions_screen(decisions, short_path(file)), end="")
+    return 0 if all(each.verdict is Verdict.STANDS for each in decisions) else 1
 
 
 def _nbgrader(args: argparse.Namespace, course: Course) -> int:
@@ -381,7 +469,7 @@ def _nbgrader(args: argparse.Namespace, course: Course) -> int:
     seed = keep_seed(args.nbgrader.resolve(), args.what, args.seed)
     results: list[Graded] = []
     if students:
-        with progress_bar(args, work.assignment, len(students)) as advance:
+        with progress_bar(args, work.assignment, len(students)) as advance, alone(work.memory):
 
             def tell(result: Graded) -> None:
                 results.append(result)

@@ -236,7 +236,8 @@ class NbgraderClass:
         self.assignment = assignment
         self.course = course
         self._notebook = self._ours(read_released(root, assignment))
-        self._staging = make_memory_folder(root) / "autograded"
+        self.memory = make_memory_folder(root)  # a folder of the kit's own
+        self._staging = self.memory / "autograded"
         self.stages = released_stages(course, self._notebook.cells)
 
     def students(self, *, force: bool) -> list[str]:
@@ -386,7 +387,7 @@ class NbgraderClass:
             return False
         before = read_submitted(done, student, self._notebook.name).when
         now = read_submitted(self._folder("submitted", student), student, self._notebook.name).when
-        return not (now is not None and before is not None and now > before)
+        return now == before  # a later submission is earlier if a clock was set back
 
     def _penalty(self, student: str, points: float, late: float) -> float | None:
         """The late penalty in points, from the plugin that the course's configuration names."""

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.nbgrader.types import Graded
+from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, screen
 from grader.types.course import Limits
-from grader.types.report import Report
+from grader.types.seed import seeds_named
 
 
 @screen
@@ -61,6 +62,7 @@ def class_summary(
     points: list[float] = []
     total, lost, unread, slow = 0, [], [], []
     most, layers = 0.0, ""
+    seeds: set[int] = set()
     for entry in entries:
         total += 1
         if limits.is_near(entry.seconds):
@@ -71,11 +73,13 @@ def class_summary(
             unread.append(entry)
         elif entry.report is not None:
             points.append(entry.report.score)
+            seeds.add(entry.seed)
             most = max(most, entry.report.max_score)
             layers = next(iter(entry.report.unlocked), layers)
     yield Text()
     graded = f"{count(new, 'submission')} graded" if new else "nothing new to grade"
-    yield from page.sentence(Text(f"{page.word(assignment)}: {graded}, {total} in total."))
+    seed = f", {seeds_named(seeds)}" if seeds else ""
+    yield from page.sentence(Text(f"{page.word(assignment)}: {graded}, {total} in total{seed}."))
     if points:
         words = f"Of {amount(most)} points: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
@@ -128,86 +132,15 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
     for each in found:
         yield Text()
         line = Text(page.word(each.before.student), "bold")
-        line.append(f"  {_points(each.before)} -> {_points(each.after)}", "default")
+        line.append(f"  {points_of(each.before)} -> {points_of(each.after)}", "default")
         yield from page.sentence(line)
-        for text in _stage_differences(each):
-            yield from page.wrap(Text(page.word(text)), MARGIN + 2)
+        for change in stage_changes(each):
+            yield from page.wrap(Text(page.word(change.words)), MARGIN + 2)
     yield Text()
 
 
-def _points(entry: LedgerEntry) -> str:
+def points_of(entry: LedgerEntry) -> str:
+    """All points of a verdict, or that a person has to give them."""
     if entry.is_lost:
         return "by hand"
     return amount(0 if entry.report is None else entry.report.score + entry.report.bonus)
-
-
-def _stage_differences(each: VerdictChange) -> Iterator[str]:
-    """Each stage that changes, with the checks that newly pass or newly fail."""
-    before, after = each.before.report, each.after.report
-    if before is None or after is None:
-        return
-    old = {stage.slug: stage for stage in before.stages}
-    for stage in after.stages:
-        was = old.get(stage.slug)
-        scores = {} if was is None else {check.id: check.score for check in was.checks}
-        worth = {} if was is None else {check.id: check.max_score for check in was.checks}
-        now = {check.id: check.score for check in stage.checks}
-        kept = {check.id for check in stage.checks if check.score and scores.get(check.id)}
-        gained = [name for name, score in now.items() if score > scores.get(name, 0)]
-        lost = [name for name, score in scores.items() if score > now.get(name, 0)]
-        gained, lost = ([name for name in names if name not in kept] for names in (gained, lost))
-        other = [c.id for c in stage.checks if c.max_score != worth.get(c.id, c.max_score)]
-        if gained or lost or other:
-            had = "-" if was is None else f"{amount(was.score)} of {amount(was.max_score)}"
-            parts = [f"{stage.slug}: {had} -> {amount(stage.score)} of {amount(stage.max_score)}"]
-            for word, names in (("gained", gained), ("lost", lost), ("other points for", other)):
-                if names:
-                    short = ", ".join(name.removeprefix(f"{stage.slug}.") for name in names)
-                    parts.append(f"{word} {short}")
-            yield "; ".join(parts)
-
-
-@screen
-def history(page: Page, entries: Sequence[LedgerEntry]) -> Iterator[Text]:
-    """All verdicts on a student, oldest first."""
-    yield Text()
-    yield from page.sentence(Text(page.word(entries[-1].student), "bold"))
-    for entry in entries:
-        engine = f"engine {entry.version.engine}"
-        points = "points by hand" if entry.is_lost else f"{_points(entry)} points"
-        line = f"{entry.when}: {points}, seed {entry.seed}, {engine}"
-        yield from page.wrap(Text(page.word(line)), MARGIN + 2)
-        for note in entry.record.notes:
-            yield from page.wrap(Text(page.word(note)), MARGIN + 4)
-    yield Text()
-
-
-@screen
-def replay_outcome(
-    page: Page, entry: LedgerEntry, report: Report, is_same_version: bool
-) -> Iterator[Text]:
-    """Whether regrading gave the current verdict again."""
-    if not is_same_version:
-        yield from page.sentence(
-            Text(
-                "This is the stored verdict. The course or the kit has changed since, so it cannot "
-                "be replayed here: --regrade shows what this version gives."
-            )
-        )
-    elif entry.report is not None and outcomes(report) == outcomes(entry.report):
-        words = f"Regraded just now with seed {entry.seed}: every check gave the same result."
-        yield from page.sentence(Text(words, "green"))
-    else:
-        kept = {} if entry.report is None else outcomes(entry.report)
-        now = outcomes(report)
-        names = sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
-        words = f"Regraded just now with seed {entry.seed}, these checks gave other results: "
-        yield from page.sentence(Text(words + page.word(", ".join(names)), "red"))
-        yield from page.sentence(Text("Does the answer use random numbers or depend on time?"))
-
-    yield Text()
-
-
-def outcomes(report: Report) -> dict[str, str]:
-    """How each check ended."""
-    return {check.id: check.outcome.value for stage in report.stages for check in stage.checks}

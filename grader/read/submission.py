@@ -8,17 +8,21 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from grader.read.files import name_in_text
+from grader.read.outputs import TooMuchError, without_outputs
 from grader.types.errors import NoSubmissionError, SubmissionFileError
 from grader.types.submission import Submission
 
 FILE_CAP = 1 << 20  # bytes of one file
-NOTEBOOK_CAP = 32 << 20  # bytes of a notebook, including its pictures
+NOTEBOOK_CAP = 32 << 20  # bytes of a notebook; of a larger one without its outputs
+OUTPUTS_CAP = 256 << 20  # bytes of a notebook with its outputs
+_CHUNK = 1 << 20
 CELLS_CAP = 10_000  # cells of a notebook
 CODE_CAP = 1 << 20  # characters of its code
 PIECES_CAP = 2_000_000  # lists, tables and texts in it: each takes much memory
@@ -86,9 +90,7 @@ def read_submission(path: Path) -> Submission:
         name = name_in_text(Path(f"{path.stem}.py"))
         return script(str(path), name, regular_bytes(path, FILE_CAP))
     if suffix == ".ipynb":
-        return Submission(
-            str(path), {}, cells=parse_cells(regular_bytes(path, NOTEBOOK_CAP), str(path))
-        )
+        return Submission(str(path), {}, cells=parse_cells(notebook_bytes(path), str(path)))
     raise NoSubmissionError(f"{path}: a submission is a folder of .py files, a .py or an .ipynb")
 
 
@@ -149,7 +151,7 @@ def notebook_cells(data: bytes) -> list[Any]:
 
     Raises SubmissionFileError, whose text continues the notebook's name.
     """
-    if sum(map(data.count, (b"[", b"{", b'"'))) > PIECES_CAP:
+    if _pieces(data) > PIECES_CAP:
         raise SubmissionFileError("is not a normal notebook: it has far too many pieces")
     try:
         notebook = json.loads(data.decode(json.detect_encoding(data), "replace"))
@@ -163,6 +165,20 @@ def notebook_cells(data: bytes) -> list[Any]:
     if len(cells) > CELLS_CAP:
         raise SubmissionFileError(f"has more than {CELLS_CAP} cells")
     return cells
+
+
+def _pieces(data: bytes) -> int:
+    return sum(map(data.count, (b"[", b"{", b'"')))
+
+
+def _lean(chunks: Iterable[bytes], cap: int) -> bytes:
+    """A notebook's bytes without its outputs. Raises SubmissionFileError as `read_notebook`."""
+    cut = (each[at : at + _CHUNK] for each in chunks for at in range(0, len(each), _CHUNK))
+    try:
+        return without_outputs(cut, cap)
+    except TooMuchError:
+        why = f"is larger than {cap >> 20} MiB even without its outputs"
+        raise SubmissionFileError(f"{why}, or has far too many pieces") from None
 
 
 def _no_notebook(data: bytes) -> str:
@@ -244,8 +260,47 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
+def notebook_bytes(path: Path) -> bytes:
+    """A notebook's bytes; without its outputs if it is large or has very many pieces.
+
+    Raises SubmissionFileError.
+    """
+    with _regular(path) as file:
+        try:
+            return read_notebook(file, OUTPUTS_CAP)
+        except SubmissionFileError as error:
+            raise SubmissionFileError(f"{path}: {error}") from None
+
+
+def read_notebook(file: IO[bytes], cap: int) -> bytes:
+    """As `notebook_bytes`, from an open file, of which `cap` bytes are read at most.
+
+    Raises SubmissionFileError, whose text continues the notebook's name.
+    """
+    data = file.read(NOTEBOOK_CAP + 1)
+    has_few = _pieces(data) <= PIECES_CAP or b'"outputs"' not in data
+    if len(data) <= NOTEBOOK_CAP and has_few:
+        return data
+    rest = iter(lambda: file.read(_CHUNK), b"")
+    most = max(0, (cap - len(data)) // _CHUNK)
+    data = _lean(chain([data], islice(rest, most)), NOTEBOOK_CAP)
+    if file.read(1):
+        raise SubmissionFileError(f"is larger than {cap >> 20} MiB")
+    return data
+
+
 def regular_bytes(path: Path, cap: int) -> bytes:
     """A regular file's bytes. Refuses a file that becomes a link or a pipe meanwhile."""
+    with _regular(path) as file:
+        data = file.read(cap + 1)
+    if len(data) > cap:
+        raise SubmissionFileError(f"{path}: is larger than {cap >> 20} MiB")
+    return data
+
+
+@contextmanager
+def _regular(path: Path) -> Iterator[IO[bytes]]:
+    """Open a regular file. Raises SubmissionFileError."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
@@ -253,7 +308,7 @@ def regular_bytes(path: Path, cap: int) -> bytes:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SubmissionFileError(f"{path}: is not a regular file")
             with open(descriptor, "rb", closefd=False) as file:
-                data = file.read(cap + 1)
+                yield file
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -262,6 +317,3 @@ def regular_bytes(path: Path, cap: int) -> bytes:
         if error.errno == errno.ENXIO:  # a socket
             raise SubmissionFileError(f"{path}: is not a regular file") from None
         raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(data) > cap:
-        raise SubmissionFileError(f"{path}: is larger than {cap >> 20} MiB")
-    return data

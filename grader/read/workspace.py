@@ -112,6 +112,11 @@ def installed_folder() -> Path:
     return Path(__file__).resolve().parents[2] / "grader_course"
 
 
+def is_kits_own(course: Course) -> bool:
+    """Whether it is the course that the kit brings, installed or in a checkout."""
+    return course.root in (installed_folder(), installed_folder().parent)
+
+
 def current_stage(workspace: Workspace, progress: Progress) -> Stage:
     """The learner's current stage: the first that is not done.
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from grader.read.submission import (
@@ -22,8 +23,11 @@ from grader.read.submission import (
     FILES_CAP,
     FOLDER_CAP,
     NOTEBOOK_CAP,
+    OUTPUTS_CAP,
     is_left_out,
+    notebook_bytes,
     python_bytes,
+    read_notebook,
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
@@ -71,6 +75,7 @@ class Heap:
     notebooks: dict[str, bytes] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     room: int = _ARCHIVE_CAP  # bytes that may still be added
+    unread: int = OUTPUTS_CAP  # bytes of notebooks that may still be unpacked
 
     def add(self, name: str, data: bytes) -> None:
         """Add a file. Raises SubmissionFileError if that is too much."""
@@ -94,8 +99,10 @@ def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
             continue
         if name.lower().endswith(ARCHIVE):
             _unpack(path, name, heap)
-        elif _is_notebook(name) or name.lower().endswith(".py"):
-            heap.add(name, regular_bytes(path, NOTEBOOK_CAP if _is_notebook(name) else FILE_CAP))
+        elif _is_notebook(name):
+            heap.add(name, notebook_bytes(path))
+        elif name.lower().endswith(".py"):
+            heap.add(name, regular_bytes(path, FILE_CAP))
         else:
             heap.others.append(name)
     return heap
@@ -103,6 +110,21 @@ def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
 
 def _is_notebook(name: str) -> bool:
     return name.lower().endswith(".ipynb")
+
+
+def _content(file: IO[bytes], shown: str, heap: Heap) -> bytes:
+    """The bytes of a file in an archive. Raises SubmissionFileError."""
+    if _is_notebook(shown):
+        try:
+            data = read_notebook(file, heap.unread)
+        except SubmissionFileError as error:
+            raise SubmissionFileError(f"{shown} {error}") from None
+        heap.unread -= file.tell()
+        return data
+    data = file.read(FILE_CAP + 1)
+    if len(data) > FILE_CAP:
+        raise SubmissionFileError(f"{shown} is larger than {FILE_CAP >> 20} MiB")
+    return data
 
 
 def _unpack(place: Path, name: str, heap: Heap) -> None:
@@ -132,12 +154,8 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                     )
                 if entry.flag_bits & 1:
                     raise SubmissionFileError(f"{name}: is locked with a password")
-                cap = NOTEBOOK_CAP if _is_notebook(inside) else FILE_CAP
                 with archive.open(entry) as file:
-                    content = file.read(cap + 1)
-                if len(content) > cap:
-                    raise SubmissionFileError(f"{name}: {inside} is larger than {cap >> 20} MiB")
-                heap.add(inside, content)
+                    heap.add(inside, _content(file, f"{name}: {inside}", heap))
     except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
         raise SubmissionFileError(f"{name}: cannot be unpacked: it is damaged") from None
     except RuntimeError as error:  # zipfile raises it for some kinds of encryption

@@ -17,10 +17,10 @@ from grader.classes.folder.versions import content_of
 from grader.read.files import name_in_text
 from grader.read.submission import (
     FILES_CAP,
-    NOTEBOOK_CAP,
     is_left_out,
+    notebook_bytes,
+    parse_cells,
     read_submission,
-    regular_bytes,
 )
 from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError
@@ -117,11 +117,13 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
             files = found.files or ((found.path.name, found.path),)
             upload = heap_upload(read_files(files), assignment.stages, assignment.name)
             submission, notes = upload.submission, upload.notes
+        elif found.path.suffix.lower() == ".ipynb":
+            data = notebook_bytes(found.path)
+            cells = parse_cells(data, str(found.path))
+            submission = Submission(str(found.path), {}, cells=cells)
+            notes = tuple(text_cell_notes(data, assignment.stages))
         else:
             submission = read_submission(found.path)
-            if submission.cells is not None:
-                data = regular_bytes(found.path, NOTEBOOK_CAP)
-                notes = tuple(text_cell_notes(data, assignment.stages))
     except SubmissionFileError as error:
         reason = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
         reason = safe(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))

@@ -28,7 +28,7 @@ def score_rows(entries: Iterable[LedgerEntry], stages: Iterable[Stage]) -> Itera
         report = entry.report
         by_slug = {} if report is None else {stage.slug: stage for stage in report.stages}
         unlocked = () if report is None else report.unlocked
-        notes = _cell(" ".join([*entry.record.notes, *unlocked]))
+        notes = csv_cell(" ".join([*entry.record.notes, *unlocked]))
         if report is None:
             status, score = ("by hand", "") if entry.is_lost else ("nothing to grade", "0")
             points = [score, "", "", *("" for _ in slugs)]
@@ -37,10 +37,10 @@ def score_rows(entries: Iterable[LedgerEntry], stages: Iterable[Stage]) -> Itera
             status = "nothing to grade" if report.refusal else status
             points = [amount(report.score), amount(report.max_score), amount(report.bonus)]
             points += [amount(by_slug[slug].score) if slug in by_slug else "" for slug in slugs]
-        yield [_cell(entry.student), *points, status, str(entry.seed), entry.when, notes]
+        yield [csv_cell(entry.student), *points, status, str(entry.seed), entry.when, notes]
 
 
-def _cell(text: str) -> str:
+def csv_cell(text: str) -> str:
     """The text, changed so that no spreadsheet runs it as a formula."""
     text = safe(text).replace("\n", " ")
     return f"'{text}" if text[:1] in _BEGIN_FORMULAS else text

@@ -16,11 +16,10 @@ from grader.classes.nbgrader.submitted import choose_notebook, most_like_it, nam
 from grader.learning.notebook.builder import solution_id
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
-    NOTEBOOK_CAP,
     is_left_out,
+    notebook_bytes,
     parse_cells,
     read_submission,
-    regular_bytes,
     script,
     text_definitions,
 )
@@ -65,7 +64,7 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
         shown = found.relative_to(folder).as_posix()
         try:
-            data = regular_bytes(found, NOTEBOOK_CAP)
+            data = notebook_bytes(found)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
         return _notebook(data, shown, notebook, others, stages)

@@ -20,6 +20,7 @@ from grader.read.submission import (
     NOTEBOOK_CAP,
     cell_source,
     is_left_out,
+    notebook_bytes,
     notebook_cells,
     regular_bytes,
 )
@@ -67,7 +68,7 @@ def read_submitted(
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:
-            data = regular_bytes(file, NOTEBOOK_CAP)
+            data = notebook_bytes(file)
         except SubmissionFileError as error:
             notes.append(safe(f"The notebook {str(error).removeprefix(f'{file}: ')}."))
             file = None
@@ -137,7 +138,7 @@ def _notebooks(folder: Path) -> Iterator[Path]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """A notebook's bytes; empty if they cannot be read."""
+    """A notebook's bytes; empty if they cannot be read, or if reading many such takes long."""
     try:
         return regular_bytes(path, NOTEBOOK_CAP)
     except SubmissionFileError:

@@ -36,13 +36,22 @@ def reproduced(
     stage = find_stage(course, slug)
     answers = WorkerAnswers(interpreter, course, stage, submission)
     facts = checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
-    failing, fact = _failure(stage, facts, name, seed)
+    failing, fact = find_failure(stage, facts, name, seed)
+    return written(stage, submission, failing, fact, seed)
+
+
+def written(
+    stage: Stage, submission: Submission, failing: CheckResult, fact: CaseFact, seed: int
+) -> str:
+    """The lines that show how a case of a check fails. Raises KitError if there are none."""
     file = "" if submission.cells is not None else submission.script or stage.file_name
     return script(stage, failing, fact, module=Path(file).stem, stub=read_stub(stage), seed=seed)
 
 
-def _failure(stage: Stage, facts: StageFacts, name: str, seed: int) -> tuple[CheckResult, CaseFact]:
-    """The failing check that was asked for, or the first to fix, and its case. Raises KitError."""
+def find_failure(
+    stage: Stage, facts: StageFacts, name: str, seed: int
+) -> tuple[CheckResult, CaseFact]:
+    """The failing check `name`, or with "" the first to fix, and its case. Raises KitError."""
     result = judge_stage(stage, facts)
     failing = {check.id: check for cause in result.causes for check in cause.checks}
     if name:

@@ -16,6 +16,7 @@ from grader.run.worker.wire import Unpacker
 from grader.types.course import Stage
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Way
+from grader.types.text import safe
 
 _CALLS = 3  # so few are all written down, because an earlier answer may be the wrong one
 _LITERAL = 400  # numbers of a tensor to write out, at most
@@ -33,17 +34,19 @@ def script(
     stage's, for the names of its parameters, and `seed` the run's. Raises KitError for a case that
     does more than call the learner's functions.
     """
-    writer = _Writer(_parameters(stub), [zlib.crc32(w.encode()) for w in _words(fact, seed)])
+    writer = _Writer(parameters(stub), [zlib.crc32(w.encode()) for w in _words(fact, seed)])
     for exchange in _wanted(check, fact):
         writer.write(exchange)
     writer.show(check)
     about = [f"# {check.id}: {check.title}"]
     names = sorted(writer.entries)
-    about += ["import torch", f"from {module} import {', '.join(names)}"] if module else []
-    about += ["", *writer.text()]
-    comment = [
-        f"# {line}".rstrip() for line in check.message.partition("\n  look at ")[0].split("\n")
-    ]
+    lines = writer.text()
+    about += ["import torch"] if module and any("torch." in line for line in lines) else []
+    about += [f"from {module} import {', '.join(names)}"] if module else []
+    about += ["", *lines]
+    # The learner's code may have written the message: no sign in it may end a comment's line.
+    message = safe(check.message).partition("\n  look at ")[0]
+    comment = [f"# {line}".rstrip() for line in message.split("\n")]
     return "\n".join([*about, "", *comment]) + "\n"
 
 
@@ -52,7 +55,7 @@ def _words(fact: CaseFact, seed: int) -> tuple[str, str]:
     return fact.case.id, f"{seed}:{fact.case.id}"
 
 
-def _parameters(stub: str) -> dict[str, list[str]]:
+def parameters(stub: str) -> dict[str, list[str]]:
     """The names of the parameters of each function and "Class.method" of a stub."""
     found = {}
     for node in ast.parse(stub).body:
@@ -75,7 +78,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
             raise KitError(f"{check.id}: this check does more than plain code can show")
     if not exchanges:
         raise KitError(f"{check.id}: your code was not called: `grade {check.id}` says why")
-    calls = [at for at, exchange in enumerate(exchanges) if _is_call(exchange)]
+    calls = [at for at, exchange in enumerate(exchanges) if is_call(exchange)]
     is_of_one = check.way.partition(", ")[0] in _OF_ONE_ANSWER or check.way.find("Error") >= 0
     kept = calls[-1:] if is_of_one and len(calls) > _CALLS else calls[-2 * _CALLS :]
     numbers = {exchanges[at].reply.header.get("call") for at in kept}
@@ -83,9 +86,9 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     for at, exchange in enumerate(exchanges):
         header = exchange.request.header
         is_backward = header["op"] == "backward"
-        if at in kept or (header["call"] in numbers if is_backward else not _is_call(exchange)):
+        if at in kept or (header["call"] in numbers if is_backward else not is_call(exchange)):
             wanted.append(exchange)
-    used = {_object(exchange) for exchange in wanted if _is_call(exchange)}
+    used = {_object(exchange) for exchange in wanted if is_call(exchange)}
     is_about_objects = not calls or _object(exchanges[-1]) not in (*used, None)
     return [
         exchange
@@ -94,7 +97,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     ]
 
 
-def _is_call(exchange: Exchange) -> bool:
+def is_call(exchange: Exchange) -> bool:
     """Whether a function or a module's forward is called, and not a class or another method."""
     header = exchange.request.header
     target = header.get("target") or {}

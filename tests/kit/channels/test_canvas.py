@@ -11,7 +11,8 @@ import io
 
 import pytest
 
-from grader.channels.canvas import CanvasImport, canvas_import
+from grader.channels.canvas import canvas_import
+from grader.channels.points import PointsImport
 from grader.classes.folder.tables import csv_text
 from grader.types.errors import KitError
 
@@ -30,7 +31,7 @@ ROSTER = [
 SCORES = {"ada@x.org": 87.456, "bob": 0, "cyn": 50, "zed": 1}
 
 
-def done(assignment: str = "Heads (77)", **scores: float) -> CanvasImport:
+def done(assignment: str = "Heads (77)", **scores: float) -> PointsImport:
     return canvas_import(ROSTER, scores or SCORES, assignment)
 
 
@@ -120,7 +121,7 @@ def test_short_rows_are_students_too() -> None:
         (ROSTER, {}, "Final Score", "the roster has no such column; it has: Heads, Heads, Essay"),
         ([HEADER], {}, "Heads", "create the assignment in Canvas and export again"),
         ([*ROSTER, ROSTER[4]], {"bob": 1}, "Heads (77)", "has the login 'bob' twice"),
-        (ROSTER, {"Bob": 1, "bob": 2}, "Heads (77)", "and 'Bob' are the same login in Canvas"),
+        (ROSTER, {"Bob": 1, "bob": 2}, "Heads (77)", "and 'Bob' are the same login"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -15,6 +15,8 @@ from grader.channels.gradescope import WHEN, refusal, results, run_script, setup
 from grader.types.course import Course, Limits, Stage
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
+SEED = "Seed of the random inputs: 7."
+
 
 def a_stage(slug: str, *visible: str, bonus: bool = False) -> Stage:
     return Stage(slug, slug.title(), 4, bonus, (), (), Path(), visible)
@@ -80,7 +82,8 @@ def test_what_all_may_read_at_once_says_nothing_of_hidden_checks_but_how_many() 
     lost = results(report(graded(SIT, FLY)), COURSE, "published", 1.25)
     kept = results(report(graded(SIT, check("fold.fly", Outcome.PASSED, 2))), COURSE, "due", 1.25)
     assert lost["output"].startswith("Your visible checks pass; 1 more check ran, shown when the")
-    assert kept["output"] == "Your visible checks pass; 1 more check ran, shown after the due date."
+    told = "Your visible checks pass; 1 more check ran, shown after the due date."
+    assert kept["output"] == f"{told}\n{SEED}"
     assert lost["stdout_visibility"] == "hidden"
     assert lost["execution_time"] == 1.2
 
@@ -88,10 +91,10 @@ def test_what_all_may_read_at_once_says_nothing_of_hidden_checks_but_how_many() 
 def test_visible_checks_that_fail_are_counted_and_skipped_ones_are_not() -> None:
     skipped = check("fold.see", Outcome.SKIPPED, 2, message="it is dark")
     said = results(report(graded(SIT, skipped)), COURSE, "never", 1)["output"]
-    assert said == "Your visible checks pass."
+    assert said == f"Your visible checks pass.\n{SEED}"
     failed = check("fold.see", Outcome.TIMEOUT, message="It took too long.")
     said = results(report(graded(SIT, failed)), COURSE, "never", 1)["output"]
-    assert said == "1 of your 2 visible checks pass."
+    assert said == f"1 of your 2 visible checks pass.\n{SEED}"
     skipped_test = entries(report(graded(SIT, skipped)))["1.2"]
     assert (skipped_test["score"], skipped_test["status"]) == (2, "passed")
     assert skipped_test["output"] == "Skipped: it is dark"

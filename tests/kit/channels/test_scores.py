@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.channels.scores import parse_scores, parse_table
+from grader.channels.scores import parse_scores
+from grader.classes.folder.csv_files import parse_table
 from grader.types.errors import KitError
 
 

@@ -220,12 +220,32 @@ def test_the_copy_says_of_itself_that_it_is_partial(before: str) -> None:
 
 def test_the_project_is_the_kits_without_what_only_its_development_needs() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    kit, copy = tomllib.loads(text), tomllib.loads(student_project(text, 'Paper "birds"'))
+    birds = replace(COURSE, title='Paper "birds"')
+    kit, copy = tomllib.loads(text), tomllib.loads(student_project(text, birds))
     assert set(copy) == {"build-system", "project", "tool"} and set(copy["tool"]) == {"hatch"}
     extras = copy["project"].pop("optional-dependencies")
     assert extras == {"notebook": kit["project"].pop("optional-dependencies")["notebook"]}
     assert copy["project"] == {**kit["project"], "description": 'Paper "birds"'}
     assert "solutions" not in str(copy["tool"]["hatch"])
+
+
+def test_a_course_of_its_own_names_its_authors_and_only_what_it_uses(tmp_path: Path) -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    project = tomllib.loads(student_project(text, course))["project"]
+    needs = " ".join(project["dependencies"])
+    assert "torch" not in needs and "numpy" in needs and "matplotlib" in needs, "it has a trace"
+    assert project["authors"] == [] and "license" not in project
+    bare = replace(course, preload=("torch",), stages=course.stages[2:], authors=('Ada "A"', "Bo"))
+    project = tomllib.loads(student_project(text, bare))["project"]
+    needs = " ".join(project["dependencies"])
+    assert "torch" in needs and "matplotlib" not in needs
+    assert project["authors"] == [{"name": 'Ada "A"'}, {"name": "Bo"}]
+    files = student_files(course)
+    assert "LICENSE-grader" in files and "LICENSE" not in files
+    (course.root / "LICENSE").write_text("Mine", encoding="utf-8")
+    assert student_files(course)["LICENSE"] == b"Mine"
 
 
 # --- secrets -----------------------------------------------------------------------------------

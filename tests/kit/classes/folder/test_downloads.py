@@ -110,7 +110,6 @@ def locked(data: bytes) -> bytes:
             zipped({"a.py": b"x = 1"}, zipfile.ZIP_LZMA),
             "uses a compression that the kit cannot read",
         ),
-        (zipped({f"{n}": b"" for n in range(21_000)}), "has more than 20000 files"),
     ],
     ids=[
         "empty",
@@ -122,11 +121,16 @@ def locked(data: bytes) -> bytes:
         "bombs",
         "many",
         "LZMA",
-        "thousands",
     ],
 )
 def test_an_archive_that_cannot_be_read_says_why(tmp_path: Path, data: bytes, said: str) -> None:
     with pytest.raises(SubmissionFileError, match=said):
+        unpacked(tmp_path, data)
+
+
+def test_an_archive_of_thousands_of_files_is_not_read(tmp_path: Path) -> None:
+    data = zipped({f"{n}": b"" for n in range(21_000)})
+    with pytest.raises(SubmissionFileError, match="has more than 20000 files"):
         unpacked(tmp_path, data)
 
 

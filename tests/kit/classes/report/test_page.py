@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -117,9 +117,14 @@ class Reader(HTMLParser):
 
 
 def read(
-    *entries: LedgerEntry, unexplained: Sequence[Unexplained] = (), anonymous: bool = False
+    *entries: LedgerEntry,
+    unexplained: Sequence[Unexplained] = (),
+    hints: Mapping[str, Sequence[str]] | None = None,
+    anonymous: bool = False,
 ) -> Reader:
-    pieces = class_report("Birds", FLIGHT, lambda: entries, unexplained, anonymous=anonymous)
+    pieces = class_report(
+        "Birds", FLIGHT, lambda: entries, unexplained, hints=hints or {}, anonymous=anonymous
+    )
     return Reader("".join(pieces))
 
 
@@ -135,7 +140,7 @@ def part(page: Reader, name: str) -> str:
 
 def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
     said = part(read(*CLASS), "summary")
-    assert "3 submissions graded. Of 15 points: median 5 , mean 8.33, from 5 to 15." in said
+    assert "3 submissions graded, seed 7. Of 15 points: median 5 , mean 8.33, from 5 to" in said
     assert "1 submission could not be read." in said
     assert "1 submission with points to set by hand." in said
     assert "Grading took 4.5 s in total: median 1.5 s, longest 1.5 s ( ann )." in said
@@ -162,7 +167,9 @@ def test_a_row_tells_points_and_standing_by_signs_too() -> None:
 def test_a_check_that_fails_for_an_earlier_stage_or_is_not_begun_is_not_counted() -> None:
     said = part(read(*CLASS), "checks")
     assert "It can hold Fold a sheet 2 of 3" in said
-    assert "It can fly" not in said and "It can bend" not in said
+    failing, _, others = said.partition("2 checks that nobody fails")
+    assert "It can fly" not in failing and "It can bend" not in failing
+    assert "It can bend" in others and "It can fly" in others
     assert "No check fails." in part(read(CLASS[0]), "checks")
 
 
@@ -324,3 +331,20 @@ def test_a_large_class_never_stands_in_memory() -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size > 3_000_000 > 4 * most
+
+
+def test_a_misconception_has_an_example_without_a_name_and_its_hint() -> None:
+    named = replace(UPSIDE_DOWN, hint=2)
+    torn = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, "bob.py tears <it>", named))
+    hints = {"fold": ["Look at the paper", "Which side is `up`?"]}
+    said = part(read(entry("bob", torn), hints=hints), "misconceptions")
+    assert "a student.py tears &lt;it&gt;" in said and "bob.py" not in said
+    assert re.search(r"2\. Which side is\s+up", said)
+
+
+def test_a_check_tells_how_many_of_the_weakest_and_the_strongest_third_fail_it() -> None:
+    weak = [entry(f"weak{n}", TORN, UNTOUCHED) for n in range(3)]
+    rest = [entry(f"rest{n}", FOLDED, FLOWN) for n in range(6)]
+    assert "3 of 9 100% 0%" in part(read(*weak, *rest), "checks")
+    assert "2 of 8 – –" in part(read(*weak[:2], *rest), "checks")  # too few for thirds
+    assert "3 of 9 – –" in part(read(*weak, *(weak * 2)), "checks").replace("9 of 9", "3 of 9")

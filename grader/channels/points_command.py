@@ -1,0 +1,142 @@
+"""`grade release canvas | moodle | blackboard`: writes scores for a platform to import."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from grader.channels.canvas import canvas_import
+from grader.channels.points import PointsImport
+from grader.channels.scores import parse_scores
+from grader.channels.worksheets import blackboard_import, moodle_import
+from grader.classes.folder.csv_files import parse_table, read_text
+from grader.classes.folder.tables import csv_text
+from grader.command.output import console, short_path, write_file
+from grader.show.screen import count
+from grader.show.workspace import notices
+
+_NAMES_SHOWN = 10
+Fill = Callable[[Sequence[Sequence[str]], Mapping[str, float], str], PointsImport]
+
+
+@dataclass(frozen=True)
+class _Platform:
+    """A learning platform: what it exports, what names its students, and where to import."""
+
+    name: str
+    fill: Fill
+    exported: str
+    matched: str
+    then: str
+    locked: str = "Locked"
+    has_columns: bool = True  # of several assignments
+
+
+_PLATFORMS = (
+    _Platform(
+        "Canvas",
+        canvas_import,
+        "exported from Canvas' gradebook",
+        "SIS Login ID",
+        "Gradebook, Import",
+        "Excused or not assigned",
+    ),
+    _Platform(
+        "Moodle",
+        moodle_import,
+        "the assignment's grading worksheet, downloaded from Moodle in English",
+        "email address or ID number",
+        "the assignment, Submissions, Upload grading worksheet",
+        has_columns=False,
+    ),
+    _Platform(
+        "Blackboard",
+        blackboard_import,
+        "the gradebook, downloaded from Blackboard with Work Offline",
+        "Username or Student ID",
+        "the gradebook, Upload",
+    ),
+)
+
+
+def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `grade release canvas`, `moodle` and `blackboard`."""
+    for platform in _PLATFORMS:
+        _add_platform(kinds, platform)
+
+
+def _add_platform(
+    kinds: argparse._SubParsersAction[argparse.ArgumentParser], platform: _Platform
+) -> None:
+    name = platform.name
+    parser = kinds.add_parser(
+        name.lower(),
+        help=f"write scores as a CSV file that {name} imports",
+        description=f"Put scores into a table that {name} exported, for {name} to import. Students "
+        f"are matched by their {platform.matched}.",
+    )
+    parser.add_argument(
+        "--roster", type=Path, required=True, metavar="EXPORT.csv", help=platform.exported
+    )
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        required=True,
+        metavar="SCORES.csv",
+        help="from `nbgrader export`, or any table with columns student_id and score",
+    )
+    if platform.has_columns:
+        parser.add_argument(
+            "--assignment", required=True, metavar="NAME", help=f"the assignment's name in {name}"
+        )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="NAME",
+        help="the assignment's name in SCORES.csv (default: the only one)",
+    )
+    default = f"{name.lower()}-import.csv"
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.csv", default=default, help=f"default: {default}"
+    )
+    parser.set_defaults(run=partial(_run, platform), assignment="")
+
+
+def _run(platform: _Platform, args: argparse.Namespace) -> int:
+    """Write the table; print which students got no score, and which scores have no student."""
+    text = read_text(args.roster)
+    roster, between = parse_table(text, "the roster")
+    scores = parse_scores(read_text(args.scores), args.source, str(args.scores))
+    done = platform.fill(roster, scores.by_login, args.assignment)
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    write_file(args.out, (mark + csv_text(done.rows, between)).encode())
+    name = platform.name
+    written = f"Written: {short_path(args.out)}, with {count(done.given, 'score')} in "
+    sentences = [f"{written}'{done.column}'. In {name}: {platform.then}."]
+    sentences += _listed("No score, so the cell is unchanged:", done.without_score)
+    sentences += _listed(f"{platform.locked} in {name}, so unchanged:", done.excused)
+    sentences += _listed(f"A score, but no such login in {name}:", done.without_student)
+    highest, possible = scores.max_score, _points(done.points_possible)
+    if highest is not None and possible is not None and highest != possible:
+        sentences.append(
+            f"The scores are out of {highest:g}, but {name} has {possible:g} points possible and "
+            "does not rescale: change one of the two."
+        )
+    console(args).print(notices(sentences), end="")
+    return 0
+
+
+def _listed(what: str, names: Sequence[str]) -> list[str]:
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return [f"{what} {', '.join(names[:_NAMES_SHOWN])}{more}."] if names else []
+
+
+def _points(text: str) -> float | None:
+    """Points possible as a platform writes them, maybe with a decimal comma."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None

@@ -1,0 +1,62 @@
+"""Lets one command at a time grade into a folder, and says who is at work there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from grader.types.errors import KitError, unwritable
+
+_FILE = ".at-work.sqlite"
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Run the block if no other command is at work in this folder. Raises KitError, which says who.
+
+    The lock is SQLite's, on a file of its own. It works on every system, ends with its process
+    however that ends, and is not passed on to forked processes.
+    """
+    file = folder / _FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(file, timeout=0, isolation_level=None)
+    except OSError as error:
+        raise unwritable(error, folder) from None
+    except sqlite3.Error as error:
+        raise KitError(f"{file}: cannot be opened: {error}") from None
+    with closing(database):
+        _claim(database, file)
+        yield
+
+
+def _claim(database: sqlite3.Connection, file: Path) -> None:
+    """Write who is at work, and keep the lock for writing, which leaves that readable."""
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M")
+    who = f"process {os.getpid()} on {platform.node()} has been grading here since {now} UTC"
+    try:
+        database.execute("CREATE TABLE IF NOT EXISTS at_work (who TEXT)")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("DELETE FROM at_work")
+        database.execute("INSERT INTO at_work VALUES (?)", (who,))
+        database.execute("COMMIT")
+        database.execute("BEGIN IMMEDIATE")
+    except sqlite3.Error as error:
+        if "locked" not in str(error):
+            raise KitError(f"{file}: {error}: delete this file and rerun the command") from None
+        raise KitError(
+            f"{file.parent}: {_other(database)}; wait until it ends, or stop it with Ctrl-C and "
+            "rerun this command: no verdict is lost"
+        ) from None
+
+
+def _other(database: sqlite3.Connection) -> str:
+    try:
+        return str(database.execute("SELECT who FROM at_work").fetchone()[0])
+    except (sqlite3.Error, TypeError):
+        return "another command is grading here"

@@ -1,0 +1,40 @@
+"""Reads tables that people and other programs write as CSV."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from pathlib import Path
+
+from grader.read.submission import regular_bytes
+from grader.types.errors import KitError
+
+_TABLE_CAP = 32 << 20  # bytes of a CSV file
+
+
+def read_text(path: Path) -> str:
+    """The text of a table in UTF-8, with its byte order mark if any; or in UTF-16 with one.
+
+    Raises KitError.
+    """
+    data = regular_bytes(path, _TABLE_CAP)
+    is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    try:
+        return data.decode("utf-16" if is_wide else "utf-8")
+    except UnicodeDecodeError:
+        raise KitError(f"{path}: is not UTF-8: export it as CSV in UTF-8") from None
+
+
+def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
+    """The rows of a CSV file's text, and the separator of its cells: "," or ";" or a tab.
+
+    `place` is the file's name in errors. Raises KitError.
+    """
+    first = text.removeprefix("\ufeff").split("\n", 1)[0]
+    between = max(",;\t", key=first.count)
+    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
+    try:
+        return [row for row in rows if row], between
+    except csv.Error as error:
+        raise KitError(f"{place}:{rows.line_num}: is not CSV: {error}") from None

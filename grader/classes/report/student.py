@@ -1,0 +1,178 @@
+"""A student's verdict as HTML, with the reasons for the points. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.classes.folder.types import LedgerEntry
+from grader.classes.report.look import text, verbatim
+from grader.show.html import inline_html, titles_html
+from grader.show.scoreboard import standing
+from grader.show.screen import amount
+from grader.types.report import Cause, Outcome, Report, StageResult, Status
+
+NAME = 60  # letters of a name in a table
+LONG_NAME = 300  # and at the top of the student's page
+_SIGNS = {
+    Status.PASSED: "✓",
+    Status.FAILED: "✗",
+    Status.NOT_STARTED: "·",
+    Status.ERROR: "!",
+}
+_WAITING = "↑"
+_BY_HAND = "The grader itself failed here: give these points by hand."
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student's verdict, place in the class, and name on the page."""
+
+    number: int
+    entry: LedgerEntry
+    anonymous: bool
+
+    @property
+    def name(self) -> str:
+        """The name that the page shows."""
+        return f"Student {self.number}" if self.anonymous else self.entry.student
+
+    @property
+    def report(self) -> Report | None:
+        """The report; None if there was nothing to grade or the grader failed."""
+        return None if self.entry.is_refused else self.entry.report
+
+    @property
+    def link(self) -> str:
+        """The name as a link to the student's section."""
+        return f'<a href="#s{self.number}"><bdi>{text(self.name, NAME)}</bdi></a>'
+
+    def hidden(self, words: str) -> str:
+        """The words; on an anonymous page without the student's name, which files may contain."""
+        return without(self.entry.student, self.name, words) if self.anonymous else words
+
+
+def without(student: str, instead: str, words: str) -> str:
+    """The words with something else instead of a student's name."""
+    return re.sub(rf"(?<!\w){re.escape(student)}(?!\w)", lambda found: instead, words)
+
+
+def about_student(person: Person, facts: Mapping[str, str]) -> Iterator[str]:
+    """The verdict, all it depends on, further `facts` (HTML by name), and the reasons."""
+    entry, report = person.entry, person.report
+    yield from _facts(person, facts)
+    notes = [*entry.record.notes]
+    if report is not None:
+        notes += [note for note in report.notes if note != f"seed {entry.seed}"]
+    if notes:
+        items = "".join(f"<li>{text(person.hidden(note), 2000)}</li>" for note in notes)
+        yield f"<h3>Notes</h3><ul>{items}</ul>"
+    if report is not None:
+        yield _scoreboard(report)
+        for stage in report.stages:
+            yield from _stage(person, report, stage)
+
+
+def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
+    entry, report = person.entry, person.report
+    if report is not None:
+        bonus = f" and {amount(report.bonus)} bonus" if report.bonus else ""
+        points = f"<strong>{amount(report.score)}</strong> of {amount(report.max_score)}{bonus}"
+    elif entry.is_lost:
+        points = "by hand: the grader itself failed"
+    else:
+        points = "0: there was nothing to grade"
+    facts = {"Points": points}
+    if not person.anonymous:  # the times are nearly in the order of the names
+        where = f", on {text(entry.device)}, in {entry.seconds:.2f} s" if entry.device else ""
+        facts |= {
+            "Graded": text(moment(entry.when)) + where,
+            "Seed": str(entry.seed),
+            "Engine": f"<code>{text(entry.version.engine)}</code>",
+        }
+        if entry.record.content:
+            facts["Submission"] = f"<code>{text(entry.record.content)}</code>"
+    facts |= more
+    yield "<dl>"
+    for what, shown in facts.items():
+        yield f"<dt>{what}</dt><dd>{shown}</dd>"
+    yield "</dl>\n"
+
+
+def _scoreboard(report: Report) -> str:
+    rows = "".join(
+        f'<tr><td>{sign(stage)}</td><th scope="row">{text(stage.title)}</th>'
+        f"<td>{_points(stage)}</td><td>{standing_of(stage)}</td></tr>\n"
+        for stage in report.stages
+    )
+    return (
+        '<div class="box" tabindex="0"><table><caption>Each stage</caption><thead><tr>'
+        '<td></td><th scope="col">Stage</th><th scope="col">Points</th><th scope="col">Standing'
+        f"</th></tr></thead><tbody>{rows}</tbody></table></div>\n"
+    )
+
+
+def _stage(person: Person, report: Report, stage: StageResult) -> Iterator[str]:
+    """Why a stage lacks points, and what its code printed."""
+    causes = stage.causes if stage.status is not Status.NOT_STARTED else ()
+    if not causes and not stage.printed.strip():
+        return
+    yield f'<div class="stage"><h3>{sign(stage)} {text(stage.title)}: {standing_of(stage)}</h3>'
+    if stage.caused_by is not None:
+        titles = {other.slug: other.title for other in report.stages}
+        earlier = text(titles.get(stage.caused_by, stage.caused_by))
+        yield f"<p>It fails only because it uses {earlier}, which is not right yet.</p>"
+    yield '<div class="reasons">'
+    for cause in causes:
+        yield _cause(person, cause)
+    yield "</div>"
+    if stage.printed.strip():
+        printed = verbatim(person.hidden(stage.printed))
+        yield f"<details><summary>The code printed</summary>{printed}</details>"
+    yield "</div>\n"
+
+
+def _cause(person: Person, cause: Cause) -> str:
+    """The checks that fail because of one mistake, and the message of one of them."""
+    parts = [f'<div class="reason"><p>{titles_html(cause)}</p>']
+    check = cause.show
+    if check.outcome is Outcome.ERROR:
+        parts.append(f"<p>{_BY_HAND}</p>")
+    elif check.outcome is Outcome.TIMEOUT:
+        parts.append("<p>It ran out of time and was stopped.</p>")
+    found = check.diagnosis
+    if found is not None:
+        opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
+        parts.append(f"<p>{opening}{inline_html(found.text)}</p>")
+        if found.place:
+            parts.append(place_html(person.hidden(found.place)))
+    if check.message.strip():
+        parts.append(verbatim(person.hidden(check.message)))
+    return "".join(parts) + "</div>"
+
+
+def place_html(words: str) -> str:
+    """Where a mistake is, and below it the code; there no line breaks, as carets point up."""
+    where, _, code = words.partition("\n")
+    return f"<p>{inline_html(where)}</p>" + (verbatim(code, style="code") if code else "")
+
+
+def sign(stage: StageResult) -> str:
+    """The sign of a stage's status."""
+    return _WAITING if stage.caused_by is not None else _SIGNS[stage.status]
+
+
+def standing_of(stage: StageResult) -> str:
+    """A stage's status in words."""
+    return "failed because of an earlier stage" if stage.caused_by else standing(stage)
+
+
+def _points(stage: StageResult) -> str:
+    bonus = " bonus" if stage.bonus else ""
+    return f"{amount(stage.score)} of {amount(stage.max_score)}{bonus}"
+
+
+def moment(when: str) -> str:
+    """ISO 8601 in UTC as "2026-01-31 12:00:00 UTC"."""
+    return when.replace("T", " ").replace("+00:00", " UTC")

@@ -1,0 +1,123 @@
+"""What changed from one verdict on a student to the next, and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.classes.folder.types import VerdictChange
+from grader.show.screen import amount
+from grader.types.report import CheckResult, Report, StageResult
+from grader.types.text import listed
+
+_NO_REASON = "nothing that a verdict depends on: does the answer use random numbers or the time?"
+
+
+@dataclass(frozen=True)
+class StageChange:
+    """A stage whose points changed: `had` and `has`, and the checks that gained or lost points.
+
+    `gained` holds the earlier results of these checks, and `lost` the later ones, whose messages
+    tell why the points were, or are, missing. A check that is not in both verdicts has no message.
+    """
+
+    slug: str
+    had: str
+    has: str
+    gained: tuple[CheckResult, ...] = ()
+    lost: tuple[CheckResult, ...] = ()
+    other: tuple[CheckResult, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """In one line: the points, and the names of the checks."""
+        parts = [f"{self.slug}: {self.had} -> {self.has}"]
+        for word, checks in (
+            ("gained", self.gained),
+            ("lost", self.lost),
+            ("other points for", self.other),
+        ):
+            if checks:
+                parts.append(f"{word} {', '.join(map(self._short, checks))}")
+        return "; ".join(parts)
+
+    @property
+    def messages(self) -> Iterator[str]:
+        """For each check that gained or lost points, the first line of its message."""
+        for when, checks in (("passes now; before", self.gained), ("fails now", self.lost)):
+            for check in checks:
+                if check.message.strip():
+                    first = check.message.strip().partition("\n")[0]
+                    yield f"{self._short(check)} {when}: {first}"
+
+    def _short(self, check: CheckResult) -> str:
+        return check.id.removeprefix(f"{self.slug}.")
+
+
+def stage_changes(change: VerdictChange) -> Iterator[StageChange]:
+    """Each stage that changes."""
+    before, after = change.before.report, change.after.report
+    if before is None or after is None:
+        return
+    old = {stage.slug: stage for stage in before.stages}
+    for stage in after.stages:
+        was = old.get(stage.slug)
+        had = {} if was is None else {check.id: check for check in was.checks}
+        has = {check.id: check for check in stage.checks}
+        scores = {name: check.score for name, check in had.items()}
+        now = {name: check.score for name, check in has.items()}
+        kept = {name for name in now if now[name] and scores.get(name)}
+        gained = [n for n in now if n not in kept and now[n] > scores.get(n, 0)]
+        lost = [n for n in scores if n not in kept and scores[n] > now.get(n, 0)]
+        other = [c for n, c in has.items() if n in had and c.max_score != had[n].max_score]
+        if gained or lost or other:
+            yield StageChange(
+                stage.slug,
+                "-" if was is None else _of(was),
+                _of(stage),
+                tuple(had.get(name, has[name]) for name in gained),
+                tuple(has.get(name, had[name]) for name in lost),
+                tuple(other),
+            )
+
+
+def _of(stage: StageResult) -> str:
+    return f"{amount(stage.score)} of {amount(stage.max_score)}"
+
+
+def reasons(change: VerdictChange) -> Iterator[str]:
+    """Everything that differs of what a verdict depends on."""
+    before, after = change.before, change.after
+    if before.record.content != after.record.content:
+        yield "another submission was graded"
+    if before.version.engine != after.version.engine:
+        yield "the kit, Python or a library has another version"
+    report = after.report or before.report
+    stages = [stage.slug for stage in report.stages] if report is not None else []
+    old, new = before.version.stages, after.version.stages
+    changed = [slug for slug in stages if old.get(slug) != new.get(slug)]
+    if changed:
+        yield f"the course has changed {listed(changed)}, or what it needs"
+    if before.seed != after.seed:
+        yield f"the seed is {after.seed} instead of {before.seed}"
+    if before.device != after.device and before.device and after.device:
+        yield f"the device is {after.device} instead of {before.device}"
+
+
+def changed(change: VerdictChange, slugs: Sequence[str]) -> Iterator[str]:
+    """What differs from the verdict before: what it depends on, then the points of the stages."""
+    yield f"Changed: {'; '.join(reasons(change)) or _NO_REASON}."
+    stages = [each for each in stage_changes(change) if each.slug in slugs]
+    is_same_code = change.before.record.content == change.after.record.content
+    for stage in stages:
+        yield stage.words
+        yield from stage.messages if is_same_code else ()
+    if not stages:
+        yield "No points changed."
+
+
+def outcomes(report: Report, of: Report) -> dict[str, str]:
+    """How each check ended in the stages of another report."""
+    slugs = {stage.slug for stage in of.stages}
+    stages = [stage for stage in report.stages if stage.slug in slugs]
+    return {check.id: check.outcome.value for stage in stages for check in stage.checks}

@@ -1,0 +1,54 @@
+"""The answer to a student's complaint as one page of HTML, to hand to the student. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from grader.classes.folder.types import VerdictChange
+from grader.classes.report.look import page, text, verbatim
+from grader.classes.report.student import LONG_NAME, Person, about_student, moment
+from grader.classes.screen import points_of
+from grader.classes.why.answer import PRESENT, Answer, Failure
+from grader.classes.why.changes import changed
+
+_MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
+
+
+def answer_page(title: str, answer: Answer) -> Iterator[str]:
+    """The page, piece by piece. It has no line of a check, a solution or another student."""
+    entry = replace(answer.entries[-1], report=answer.report)
+    yield from page(f"{entry.student}: {title}", _body(title, answer, Person(1, entry, False)))
+
+
+def _body(title: str, answer: Answer, person: Person) -> Iterator[str]:
+    yield (
+        f"<header><h1><bdi>{text(person.name, LONG_NAME)}</bdi></h1><p>{text(title)}</p></header>\n"
+        "<main>"
+    )
+    yield from about_student(person, {})
+    for failure in answer.failures:
+        yield from _failure(failure)
+    if answer.failures and not answer.is_same_version:
+        yield f"<p>{text(PRESENT)}</p>"
+    yield "<h2>All verdicts</h2><ul>"
+    slugs = [stage.slug for stage in answer.report.stages]
+    entries = answer.entries
+    for before, entry in zip((None, *entries), entries, strict=False):
+        points = "points by hand" if entry.is_lost else f"{points_of(entry)} points in all"
+        yield f"<li>{text(moment(entry.when))}: {points}, seed {entry.seed}"
+        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
+        yield "".join(f"<br>{text(line, 2000)}" for line in lines) + "</li>"
+    yield "</ul></main>\n"
+
+
+def _failure(failure: Failure) -> Iterator[str]:
+    yield f"<h2><code>{text(failure.check or failure.slug)}</code> without the grader</h2>"
+    if failure.why_not:
+        yield f"<p>There are no lines of plain torch: {text(failure.why_not)}.</p>"
+    else:
+        where = "in a cell below yours" if failure.is_notebook else "in the folder of your files"
+        yield f"<p>Run these lines {where}:</p>{verbatim(failure.lines, **_MOST, style='code')}"
+    for name, numbers in failure.inputs:
+        shown = verbatim(numbers, **_MOST, style="code")
+        yield f"<details><summary>The numbers of {text(name)}</summary>{shown}</details>"

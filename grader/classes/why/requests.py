@@ -1,0 +1,215 @@
+"""Students' requests to be regraded: a table of them in, a verdict with its reason on each out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+
+from grader.classes.folder.csv_files import parse_table, read_text
+from grader.classes.folder.ledger import Ledger
+from grader.classes.folder.tables import csv_cell
+from grader.classes.folder.types import LedgerEntry, Version
+from grader.classes.grading import all_graded
+from grader.classes.nbgrader.feedback import comment
+from grader.classes.why.changes import outcomes
+from grader.engine import Engine, Request
+from grader.read.course_file import find_stage
+from grader.run.lanes import LaneLost
+from grader.show.screen import amount
+from grader.types.course import Course, Stage
+from grader.types.errors import KitError
+from grader.types.report import Report, StageResult, Status
+
+_STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
+_OTHER = "the same code gave other results than before: does it use random numbers or the time?"
+_CHANGED = "the course or the kit has changed since; --regrade makes these points count"
+_SAME_NOW = "the course or the kit has changed since, but no points would"
+_UNREADABLE = "the ledger does not have this submission: rerun `grade class SUBMISSIONS --out DIR`"
+
+
+class Verdict(str, Enum):
+    """What becomes of a request. CHECK means that a person has to look."""
+
+    STANDS = "stands"
+    CHANGES = "changes"
+    CHECK = "check"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: a student, a stage ("" for all) and the student's own words."""
+
+    student: str
+    stage: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a request: `points` of the stages before and `now`, None if unknown."""
+
+    asked: Asked
+    verdict: Verdict
+    reason: str
+    seed: int | None = None
+    points: float | None = None
+    now: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A request that needs a run."""
+
+    number: int
+    entry: LedgerEntry
+    request: Request
+
+
+def read_requests(file: Path) -> list[Asked]:
+    """The requests in a CSV file with the columns student, stage and words. Raises KitError."""
+    rows, _ = parse_table(read_text(file), str(file))
+    header = [name.strip().lower() for name in rows[0]] if rows else []
+    student = next((name for name in _STUDENT if name in header), None)
+    if student is None:
+        raise KitError(f"{file}: needs a column 'student' in its first row; stage and words may be")
+    records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
+    asked = [
+        Asked(each[student], each.get("stage", ""), each.get("words", ""))
+        for each in records
+        if each.get(student)
+    ]
+    if not asked:
+        raise KitError(f"{file}: has no request below its first row")
+    return asked
+
+
+def graded_stages(course: Course, entry: LedgerEntry, word: str | None) -> list[Stage]:
+    """The stage that a word such as softmax or softmax.values names; all graded ones without.
+
+    Raises KitError for a stage that the verdict does not have.
+    """
+    graded = [stage.slug for stage in entry.report.stages] if entry.report is not None else []
+    if not word:
+        return [stage for stage in course.stages if stage.slug in graded]
+    stage = find_stage(course, word.partition(".")[0])
+    if graded and stage.slug not in graded:
+        raise KitError(f"'{stage.slug}' was not graded; choose one of {', '.join(graded)}")
+    return [stage]
+
+
+def close_name(name: str, known: Iterable[str]) -> str:
+    """Advice on a student's name that is not in the ledger."""
+    folded = {each.casefold(): each for each in known}
+    close = [each for key, each in folded.items() if name.casefold() in key][:1]
+    close = close or [folded[key] for key in get_close_matches(name.casefold(), folded, n=1)]
+    return f"did you mean '{close[0]}'?" if close else "scores.csv lists all students"
+
+
+def decided(
+    engine: Engine,
+    ledger: Ledger,
+    version: Version,
+    stages: Sequence[Stage],
+    requests: Sequence[Asked],
+    lanes: int,
+    advance: Callable[[], None],
+) -> list[Decision]:
+    """A decision on each request; every run uses the verdict's own seed and reruns everything.
+
+    Nothing in the ledger changes. Raises KitError if the course's solutions do not pass in these
+    `stages`.
+    """
+    decisions: dict[int, Decision] = {}
+
+    def jobs() -> Iterator[_Job]:
+        for number, asked in enumerate(requests):
+            found = _looked_up(engine.course, ledger, number, asked)
+            if isinstance(found, _Job):
+                yield found
+            else:
+                decisions[number] = found
+                advance()
+
+    def work(lane: Engine) -> Callable[[_Job], Report]:
+        return lambda job: lane.grade(job.request)
+
+    for job, result in all_graded(engine, jobs(), lanes, stages, 0, work):
+        asked = requests[job.number]
+        if isinstance(result, LaneLost):
+            why = f"the grader failed on this submission ({result}): set these points by hand"
+            decisions[job.number] = Decision(asked, Verdict.CHECK, why, job.entry.seed)
+        else:
+            decisions[job.number] = _compared(asked, job.entry, result, version)
+        advance()
+    return [decisions[number] for number in sorted(decisions)]
+
+
+def decision_rows(decisions: Sequence[Decision]) -> Iterator[list[str]]:
+    """A header row, then a row for each decision; no spreadsheet runs a cell as a formula."""
+    yield [
+        *("student", "stage", "words", "verdict"),
+        *("points", "points_now", "max_points", "seed", "reason"),
+    ]
+    for each in decisions:
+        asked = each.asked
+        points = ["" if p is None else amount(p) for p in (each.points, each.now, each.most)]
+        seed = "" if each.seed is None else str(each.seed)
+        words = [csv_cell(word) for word in (asked.student, asked.stage, asked.words)]
+        yield [*words, each.verdict.value, *points, seed, csv_cell(each.reason)]
+
+
+def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Job | Decision:
+    """What to run for a request, or the decision if there is nothing to run."""
+    entry = ledger.latest_of(asked.student)
+    if entry is None:
+        close = close_name(asked.student, ledger.students())
+        return Decision(asked, Verdict.CHECK, f"no such student here; {close}")
+    notes = " ".join(entry.record.notes)
+    if entry.report is None:
+        return Decision(asked, Verdict.CHECK, notes, entry.seed)
+    if entry.report.refusal:
+        return Decision(asked, Verdict.STANDS, notes, entry.seed, 0, 0, entry.report.max_score)
+    try:
+        stages = graded_stages(course, entry, asked.stage)
+    except KitError as error:
+        return Decision(asked, Verdict.CHECK, str(error), entry.seed)
+    submission = ledger.submission(entry.record.content, entry.student)
+    if submission is None:
+        return Decision(asked, Verdict.CHECK, _UNREADABLE, entry.seed)
+    named = replace(submission, name=entry.student)
+    return _Job(number, entry, Request(named, tuple(stages), entry.seed))
+
+
+def _compared(asked: Asked, entry: LedgerEntry, now: Report, version: Version) -> Decision:
+    """The decision by what the run just now gave, beside the verdict in the ledger."""
+    assert entry.report is not None
+    slugs = {stage.slug for stage in now.stages}
+    before = [stage for stage in entry.report.stages if stage.slug in slugs]
+    points = sum(stage.score for stage in before)
+    reasons = [_reason(stage) for stage in now.stages]
+    verdict = Verdict.STANDS
+    if entry.version != version:
+        same = [s.score for s in before] == [s.score for s in now.stages]
+        verdict = Verdict.STANDS if same else Verdict.CHANGES
+        reasons.append(_SAME_NOW if same else _CHANGED)
+    elif outcomes(entry.report, now) != outcomes(now, now):
+        verdict = Verdict.CHECK
+        reasons.append(_OTHER)
+    if any(stage.status is Status.ERROR for stage in now.stages):
+        verdict = Verdict.CHECK
+    total, most = sum(s.score for s in now.stages), sum(s.max_score for s in now.stages)
+    reason = " ".join(f"{each.rstrip('.')}." for each in reasons)
+    return Decision(asked, verdict, reason, entry.seed, points, total, most)
+
+
+def _reason(stage: StageResult) -> str:
+    """Why a stage has its points, on one line, with the message on the check to fix first."""
+    words = f"{stage.slug}: {comment(stage)}"
+    if stage.causes and stage.caused_by is None:
+        first = stage.causes[0].show
+        words += f" {first.id}: {first.message.strip().partition(chr(10))[0]}"
+    return " ".join(words.split())

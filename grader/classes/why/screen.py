@@ -1,0 +1,107 @@
+"""The screens of `grade class --why` and `--requests`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.classes.screen import points_of
+from grader.classes.why.answer import PRESENT, Answer, Failure
+from grader.classes.why.changes import changed, outcomes
+from grader.classes.why.requests import Decision, Verdict
+from grader.show.screen import MARGIN, Page, count, screen
+
+_DIGEST = 12  # letters of a version
+_LINES = 40  # of an input's numbers
+_VERDICTS = {
+    Verdict.STANDS: "stand",
+    Verdict.CHANGES: "would change",
+    Verdict.CHECK: "to check by hand",
+}
+
+
+@screen
+def history(page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str]) -> Iterator[Text]:
+    """All verdicts on a student, oldest first, and what changed in these stages, and why."""
+    yield Text()
+    yield from page.sentence(Text(page.word(entries[-1].student), "bold"))
+    for before, entry in zip((None, *entries), entries, strict=False):
+        engine = f"engine {entry.version.engine[:_DIGEST]}"
+        points = "points by hand" if entry.is_lost else f"{points_of(entry)} points"
+        line = f"{entry.when}: {points}, seed {entry.seed}, {engine}"
+        yield from page.wrap(Text(page.word(line)), MARGIN + 2)
+        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
+        for note in (*lines, *entry.record.notes):
+            yield from page.wrap(Text(page.word(note)), MARGIN + 4)
+    yield Text()
+
+
+@screen
+def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
+    """The numbers that went into a failing check, above the lines that show it without the kit."""
+    if failure.inputs:
+        yield from page.sentence(Text(f"What {page.word(failure.check)} gave to the code:"))
+    for name, numbers in failure.inputs:
+        yield from page.wrap(Text(page.word(name), "bold"), MARGIN + 2)
+        lines, left = page.verbatim(numbers, MARGIN + 2, limit=_LINES)
+        yield from lines
+        if left:
+            yield Text(" " * (MARGIN + 2) + f"{page.glyphs.more} {count(left, 'more line')}")
+    if failure.inputs:
+        yield Text()
+    if failure.why_not:
+        yield from page.sentence(Text(f"No lines of plain torch: {page.word(failure.why_not)}."))
+        return
+    where = "In the notebook, below its cells" if failure.is_notebook else "In the files' folder"
+    words = f"{where}, these lines show {page.word(failure.check)} without the kit. They run the "
+    yield from page.sentence(Text(f"{words}student's code without a lock."))
+
+
+@screen
+def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
+    """Whether regrading gave the current verdict again."""
+    entry, report = answer.entries[-1], answer.report
+    kept = {} if entry.report is None else outcomes(entry.report, report)
+    if not answer.is_same_version:
+        yield from page.sentence(
+            Text(
+                "This is the stored verdict. The course or the kit has changed since, so it cannot "
+                "be replayed here: --regrade shows what this version gives."
+            )
+        )
+        if answer.failures:
+            yield from page.sentence(Text(PRESENT))
+    elif outcomes(report, report) == kept:
+        words = f"Regraded just now with seed {entry.seed}: every check gave the same result."
+        yield from page.sentence(Text(words, "green"))
+    else:
+        now = outcomes(report, report)
+        names = sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
+        words = f"Regraded just now with seed {entry.seed}, these checks gave other results: "
+        yield from page.sentence(Text(words + page.word(", ".join(names)), "red"))
+        yield from page.sentence(Text("Does the answer use random numbers or depend on time?"))
+
+    yield Text()
+
+
+@screen
+def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> Iterator[Text]:
+    """How many requests stand, and every other one with its reason."""
+    yield Text()
+    counts = ", ".join(
+        f"{sum(each.verdict is verdict for each in decisions)} {words}"
+        for verdict, words in _VERDICTS.items()
+    )
+    yield from page.sentence(Text(f"{count(len(decisions), 'request')}: {counts}."))
+    for each in decisions:
+        if each.verdict is not Verdict.STANDS:
+            yield Text()
+            line = Text(page.word(f"{each.asked.student} {each.asked.stage}".strip()), "bold")
+            line.append(f"  {_VERDICTS[each.verdict]}", "default")
+            yield from page.sentence(line)
+            yield from page.wrap(Text(page.word(each.reason)), MARGIN + 2)
+    yield Text()
+    yield from page.sentence(Text(f"Written: {page.word(file)}"))
+    yield Text()

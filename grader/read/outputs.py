@@ -1,0 +1,85 @@
+"""Reads past the outputs of a large notebook, which no verdict needs, in little memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_KEY = b'"outputs"'
+_SIGN = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
+_SIGNS_CAP = 10_000_000  # a few seconds
+_COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
+
+
+class TooMuchError(Exception):
+    """What is left is too large, or has far too many pieces."""
+
+
+def without_outputs(chunks: Iterable[bytes], cap: int) -> bytes:
+    """The JSON text in these pieces with nothing in the brackets of each `"outputs"`.
+
+    In text that is not JSON nothing is certain but the limits. Raises TooMuchError if more than
+    `cap` bytes are left.
+    """
+    reader = _Reader(cap)
+    held = b""  # a "\\" whose next sign is in the next piece
+    for chunk in chunks:
+        data = held + chunk
+        is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2
+        held = data[-1:] if is_cut else b""
+        reader.read(data[:-1] if is_cut else data)
+    return bytes(reader.kept + held)
+
+
+class _Reader:
+    """Keeps what is read, except for what is between the brackets behind the key."""
+
+    def __init__(self, cap: int) -> None:
+        self.kept = bytearray()
+        self._cap = cap
+        self._signs = 0
+        self._length = 0  # of the pieces before this one
+        self._in_text = False
+        self._opened = 0  # where the last text begins in all pieces
+        self._key_end: int | None = None  # where it ends in `kept` if it is the key
+        self._depth = 0  # of brackets that are left out
+
+    def read(self, data: bytes) -> None:
+        """Read the next piece, which cuts no escape in two."""
+        begin = 0  # of what is not yet kept
+        for found in _SIGN.finditer(data):
+            self._signs += 1
+            sign = found[0]
+            if sign == b'"':
+                self._in_text = not self._in_text
+                if self._in_text:
+                    self._opened = self._length + found.start()
+                elif not self._depth:
+                    self._key_end = None
+                    if self._length + found.end() - self._opened == len(_KEY):
+                        self._keep(data[begin : found.end()])
+                        begin = found.end()
+                        self._key_end = len(self.kept) if self.kept.endswith(_KEY) else None
+            elif self._in_text or len(sign) > 1:
+                continue
+            elif self._depth:
+                self._depth += 1 if sign in b"[{" else -1
+                if not self._depth:
+                    begin = found.start()
+            elif self._key_end is not None:
+                self._keep(data[begin : found.start()])
+                begin = found.start()
+                if sign in b"[{" and _COLON.fullmatch(self.kept, self._key_end):
+                    self._keep(sign)
+                    self._depth = 1
+                self._key_end = None
+        self._length += len(data)
+        if self._signs > _SIGNS_CAP:
+            raise TooMuchError
+        if not self._depth:
+            self._keep(data[begin:])
+
+    def _keep(self, data: bytes) -> None:
+        self.kept += data
+        if len(self.kept) > self._cap:
+            raise TooMuchError

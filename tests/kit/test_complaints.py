@@ -1,0 +1,177 @@
+"""An instructor answers a student's complaint: why a stage has its points, and a page about it."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, TINY, hand_in
+
+ROOT = Path(__file__).parents[2]
+ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
+HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"
+WRONG = """import torch
+
+
+def attention_weights(scores):
+    # <b>mine</b>
+    return torch.softmax(scores, dim=-1) + 1e-3
+"""
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a class of the tiny course, which no test here changes."""
+    folder = tmp_path_factory.mktemp("complaints")
+    for student, answer in {"ann": RIGHT, "bob": ONE_TOO_FEW, "eve": HOSTILE}.items():
+        hand_in(folder / "submissions", student, answer)
+    words = [str(folder / "submissions"), "--out", str(folder / "out"), "--seed", "5"]
+    assert main(["class", "--course", str(TINY), *words]) == 0
+    return folder / "out"
+
+
+def tell(out: Path, *words: str, course: Path = TINY) -> int:
+    return main(["class", "--course", str(course), "--out", str(out), *words])
+
+
+def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tell(out, "--why", "eve", "moving_average") == 0
+    shown = capsys.readouterr().out
+    assert "seed 5" in shown and "every check gave the same result" in shown
+    assert "1  def moving_average" in shown or "raise RuntimeError" in shown
+    assert "smooth" not in shown and "\x1b" not in shown
+    page = (out / "why" / "moving_average" / "eve.html").read_text("utf-8")
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page and "\x1b" not in page
+    assert "<dd>5</dd>" in page and "bob" not in page
+    assert page.count('<th scope="row">') == 1  # one stage
+
+
+def test_why_of_something_that_is_no_stage_says_so(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for word, said in (
+        ("smoth", "did you mean 'smooth'?"),
+        ("3", "'roughness' was not graded; choose"),
+    ):
+        assert tell(out, "--why", "ann", word) == 2
+        assert said in capsys.readouterr().err
+
+
+REQUESTS = """Student,stage,words
+bob,moving_average,"=HYPERLINK(""x"")"
+ann,,I want more
+eve,moving_average.refusal,
+zoe,smooth,where am I?
+bob,smoth,
+"""
+
+
+def test_each_request_gets_a_verdict_and_a_reason(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requests.csv"
+    file.write_text(REQUESTS, encoding="utf-8")
+    assert tell(out, "--requests", str(file)) == 1
+    shown = capsys.readouterr().out
+    assert "5 requests: 3 stand, 0 would change, 2 to check by hand." in shown
+    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [row["verdict"] for row in rows] == ["stands", "stands", "stands", "check", "check"]
+    assert rows[0]["words"] == '\'=HYPERLINK("x")'
+    assert rows[0]["seed"] == "5" and rows[0]["points"] == rows[0]["points_now"] == "1"
+    assert "moving_average.length: The shape" in rows[0]["reason"]
+    assert rows[1]["points"] == "10" and "All checks pass" in rows[1]["reason"]
+    assert "RuntimeError" in rows[2]["reason"] and "\x1b" not in rows[2]["reason"]
+    assert "no such student" in rows[3]["reason"] and "'smooth'?" in rows[4]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,stage\nann,smooth\n", "needs a column 'student'"),
+        ("student\n\n", "has no request"),
+        ("", "needs a column 'student'"),
+    ],
+)
+def test_a_table_without_requests_is_refused(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    file = tmp_path / "requests.csv"
+    file.write_text(text, encoding="utf-8")
+    assert tell(out, "--requests", str(file)) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_request_says_what_a_new_version_would_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "requests.csv"
+    file.write_text("student,stage\nbob,moving_average\nian,moving_average\n", "utf-8")
+    hand_in(submissions, "bob", RIGHT.replace("raise ValueError('width')", "pass"))
+    hand_in(submissions, "ian", RIGHT)
+    tell(out, str(submissions), course=course)
+    check = course / "tests" / "checks" / "test_moving_average.py"
+    old = check.read_text("utf-8")
+    check.write_text(old.replace("    with expect_raises", "    return\n    with expect_raises"))
+    (course / "hints" / "misconceptions" / "moving_average.py").unlink()
+    assert tell(out, "--requests", str(file), course=course) == 1
+    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [row["verdict"] for row in rows] == ["changes", "stands"]
+    assert float(rows[0]["points_now"]) > float(rows[0]["points"])
+    assert "--regrade makes these points count" in rows[0]["reason"]
+    capsys.readouterr()
+    assert tell(out, "--why", "bob", "moving_average", course=course) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the stored verdict" in shown and "come from the present version" in shown
+    assert "moving_average does not fail in the present version" in shown
+
+    tell(out, "--regrade", "--yes", course=course)
+    capsys.readouterr()
+    tell(out, "--why", "bob", "moving_average", course=course)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Changed: the course has changed moving_average and smooth, or what it needs." in shown
+    assert "gained refusal" in shown and "refusal passes now; before: " in shown
+
+
+@pytest.mark.slow
+def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    submissions, out = tmp_path / "submissions", tmp_path / "out"
+    (submissions / "ann").mkdir(parents=True)
+    for file in (ROOT / "solutions").glob("*.py"):
+        (submissions / "ann" / file.name).write_bytes(file.read_bytes())
+    (submissions / "ann" / "softmax.py").write_text(WRONG, encoding="utf-8")
+    assert tell(out, str(submissions), "--seed", "5", course=ROOT) == 0
+    for check in ("values", "sums"):
+        capfd.readouterr()
+        assert tell(out, "--why", "ann", f"softmax.{check}", course=ROOT) == 0
+        shown = capfd.readouterr().out
+        assert "return torch.softmax(scores, dim=-1) + 1e-3" in shown and "seed 5" in shown
+        lines = shown[shown.index(f"# softmax.{check}: ") :].partition("\n  Regraded just now")[0]
+        done = subprocess.run(
+            [sys.executable, "-c", lines],
+            cwd=submissions / "ann",
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "tensor([[[[" in done.stdout and not done.stderr
+    page = (out / "why" / "softmax" / "ann.html").read_text("utf-8")
+    assert "&lt;b&gt;mine" in page or "from softmax import" in page
+    assert "<b>mine" not in page and "expected" in page
+    for kind in ("tests/checks/test_softmax.py", "solutions/softmax.py"):
+        code = {line.strip() for line in (ROOT / kind).read_text("utf-8").splitlines()}
+        assert not [line for line in code if len(line) > 30 and line in page], kind
