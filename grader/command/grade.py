@@ -97,7 +97,8 @@ def run(args: argparse.Namespace) -> int:
 
         next_file = _next_file(course, report, path)
         then = [] if args.stages or args.submission else _then(course)
-        why = explanation(report, every=args.all, next_file=next_file, then=then)
+        traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
+        why = explanation(report, every=args.all, next_file=next_file, then=then, traced=traced)
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")
     if trouble:

@@ -64,13 +64,23 @@ def console(args: argparse.Namespace) -> Console:
     return Console()
 
 
-@contextmanager
-def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
-    """A line on a terminal's stderr that shows the current step and vanishes at the end."""
+def _redrawn(args: argparse.Namespace) -> Console | None:
+    """The console for a line on stderr that is redrawn, or None where none can be.
+
+    A Jupyter cell gives `!grade` a terminal, but keeps every line that was to vanish.
+    """
     from rich.console import Console
 
     errors = Console(stderr=True)
-    if is_plain(args) or not errors.is_terminal:
+    is_cell = "JPY_PARENT_PID" in os.environ
+    return None if is_plain(args) or is_cell or not errors.is_terminal else errors
+
+
+@contextmanager
+def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal's stderr that shows the current step and vanishes at the end."""
+    errors = _redrawn(args)
+    if errors is None:
         yield lambda what: None
         return
     with errors.status("starting") as line:
@@ -83,12 +93,11 @@ def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Ca
 
     It starts no thread, because the process may fork meanwhile.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    errors = Console(stderr=True)
-    if is_plain(args) or not errors.is_terminal:
+    errors = _redrawn(args)
+    if errors is None:
         yield lambda: None
         return
     rate = TextColumn("{task.fields[rate]}")
@@ -108,11 +117,10 @@ def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Ca
 @contextmanager
 def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on a terminal's stderr for the current stage; it starts no thread."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    errors = Console(stderr=True)
-    if is_plain(args) or not errors.is_terminal:
+    errors = _redrawn(args)
+    if errors is None:
         yield lambda slug, done, total: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.text import Text
 
@@ -16,6 +16,7 @@ LINES_WITH_ALL = 400
 NOT_YOURS = "The grader itself failed here. This is not your mistake: please report it."
 TOO_SLOW = "This ran out of time and was stopped."
 
+_NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
 # How many lines the message, the other causes and what was printed may take: the first that fits.
 _TIGHTER = (
@@ -24,13 +25,15 @@ _TIGHTER = (
 )
 
 
-def failing_stage(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
-    """Why a stage fails and what to do next, on one screen."""
+def failing_stage(
+    page: Page, report: Report, stage: StageResult, traced: Collection[str] = ()
+) -> Iterator[Text]:
+    """Why a stage fails and what to do next, on one screen. `traced` are stages with a trace."""
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
         return
-    below = [*_waiting(page, report, stage), *_next(page, stage)]
+    below = [*_waiting(page, report, stage), *_next(page, stage, stage.slug in traced)]
     below = [Text(), *below] if below else []
     if len(report.stages) > 1:
         below.append(Text())
@@ -52,8 +55,9 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
         if stage.printed.strip():
             lines += _printed(page, stage, printed)
         if len(lines) <= room:
-            break
-    return lines[:room]
+            return lines
+    more = list(page.offer("More:", f"grade {stage.slug} --all"))
+    return [*lines[: max(0, room - len(more))], *more][:room]
 
 
 def every_failure(page: Page, stage: StageResult) -> list[Text]:
@@ -317,11 +321,14 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
         )
 
 
-def _next(page: Page, stage: StageResult) -> Iterator[Text]:
+def _next(page: Page, stage: StageResult, is_traced: bool = False) -> Iterator[Text]:
     """The next command to type."""
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
     first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
     if first is not None and stage.caused_by is None:
         yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
-        if _CALL.search(first.message):  # else nothing of the learner's was called
+        # Without a call, nothing of the learner's ran; a narrow screen needs the lines.
+        if _CALL.search(first.message) and page.width >= _NARROW:
+            if is_traced:
+                yield from page.offer("To see each step:   ", f"grade trace {stage.slug}")
             yield from page.offer("To run it yourself: ", f"grade repro {first.id}")

@@ -27,7 +27,7 @@ def junit(report: Report) -> str:
     suites = ElementTree.Element("testsuites", name=_text(report.course))
     totals = {"tests": 0, "failures": 0, "errors": 0}
     for stage in report.stages:
-        suite = _suite(stage, " ".join(report.unlocked))
+        suite = _suite(stage, report)
         for name in totals:
             totals[name] += int(suite.get(name, "0"))
         suites.append(suite)
@@ -39,7 +39,7 @@ def junit(report: Report) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _suite(stage: StageResult, unlocked: str) -> ElementTree.Element:
+def _suite(stage: StageResult, report: Report) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_text(stage.slug))
     properties = ElementTree.SubElement(suite, "properties")
     facts = {
@@ -48,7 +48,8 @@ def _suite(stage: StageResult, unlocked: str) -> ElementTree.Element:
         "bonus": str(stage.bonus).lower(),
         "points": f"{amount(stage.score)}/{amount(stage.max_score)}",
         "caused_by": stage.caused_by or "",
-        "unlocked": unlocked,
+        "seed": report.seed,
+        "unlocked": " ".join(report.unlocked),
     }
     facts |= {
         f"points.{check.id}": f"{amount(check.score)}/{amount(check.max_score)}"

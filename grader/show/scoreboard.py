@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from grader.show.screen import GAP, MARGIN, SHORTEST_TITLE, Page, amount, count, screen
-from grader.types.progress import StageProgress
+from grader.types.course import Course, Stage
+from grader.types.progress import Progress, StageProgress
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.text import listed
 
@@ -27,42 +28,53 @@ def scoreboard(page: Page, report: Report) -> Iterator[Text]:
 @screen
 def core_board(page: Page, report: Report) -> Iterator[Text]:
     """The heading and the core stages: what is known before the bonus stages have been graded."""
-    core = [stage for stage in report.stages if not stage.bonus]
+    rows = _rows(report)
     if page.plain:
         yield from page.sentence(Text(f"{page.word(report.course)}."))
         graded = f"Graded: {report.submission}, on {report.device}."
         yield from page.sentence(Text(page.word(graded)))
-        yield from _plain_stages(page, core)
+        yield from _plain_stages(page, (row for row in rows if not row.bonus))
         return
     yield Text()
     if len(report.stages) != 1:  # the reason of a failure must fit on the same screen as one stage
         yield _heading(page, report)
         yield Text()
-    columns = _columns(page, report)
-    for stage in core:
-        yield _stage_line(page, stage, columns)
+    columns = _columns(page, rows)
+    for row in rows:
+        if not row.bonus:
+            yield _stage_line(page, row, columns)
 
 
 @screen
 def bonus_board(page: Page, report: Report) -> Iterator[Text]:
     """The bonus stages and the total, below `core_board`."""
-    bonus = [stage for stage in report.stages if stage.bonus]
+    rows = _rows(report)
     if page.plain:
-        yield from _plain_stages(page, bonus)
+        yield from _plain_stages(page, (row for row in rows if row.bonus))
         if len(report.stages) > 1:
             yield from _plain_total(page, report)
         yield Text()
         return
-    columns = _columns(page, report)
-    if 0 < len(bonus) < len(report.stages):
-        yield Text()
-        yield Text(" " * (MARGIN + 1 + GAP)).append("Bonus", "dim")
-    for stage in bonus:
-        yield _stage_line(page, stage, columns)
+    columns = _columns(page, rows)
+    yield from _bonus_lines(page, rows, columns)
     if len(report.stages) > 1:
         yield Text()
         yield _total_line(page, report, columns)
     yield Text()
+
+
+@screen
+def known_board(page: Page, course: Course, progress: Progress, here: str) -> Iterator[Text]:
+    """The board of what is known without grading again, with the stage `here` in bold."""
+    rows = [_known_row(course, stage, progress.stage(stage.slug)) for stage in course.stages]
+    if page.plain:
+        yield from _plain_stages(page, rows)
+        return
+    columns = _columns(page, rows)
+    for row in rows:
+        if not row.bonus:
+            yield _stage_line(page, row, columns, here)
+    yield from _bonus_lines(page, rows, columns, here)
 
 
 @screen
@@ -122,7 +134,10 @@ def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
 
 def mark(page: Page, of: Status | StageResult) -> Text:
     """The sign for a stage's status."""
-    look = _look(of)
+    return _mark(page, _look(of))
+
+
+def _mark(page: Page, look: _Look) -> Text:
     style = look.colour if look.quiet else f"bold {look.colour}"
     return Text(getattr(page.glyphs, look.glyph), style)
 
@@ -148,6 +163,7 @@ _WAITING = _Look("waiting", "waiting", "yellow", "yellow")
 # For a student's copy: other checks than the visible ones decide, some or all.
 _VISIBLE = _Look("passed", "visible ok", "green", "green")
 _UNCHECKED = _Look("passed", "unchecked", "yellow", "yellow")
+_CHANGED = _Look("not_started", "changed", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
 
 
@@ -159,6 +175,32 @@ def _look(of: Status | StageResult) -> _Look:
     if of.is_partial and of.status is Status.PASSED:
         return _VISIBLE if of.checks else _UNCHECKED
     return _LOOKS[of.status]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a line of the board shows of a stage."""
+
+    title: str
+    slug: str
+    bonus: bool
+    score: float
+    max_score: float
+    look: _Look
+
+
+def _rows(report: Report) -> list[_Row]:
+    return [
+        _Row(stage.title, stage.slug, stage.bonus, stage.score, stage.max_score, _look(stage))
+        for stage in report.stages
+    ]
+
+
+def _known_row(course: Course, stage: Stage, known: StageProgress) -> _Row:
+    look = _CHANGED if known.is_changed else _LOOKS[known.status or Status.NOT_STARTED]
+    if course.is_partial and known.status is Status.PASSED:
+        look = _VISIBLE if known.score else _UNCHECKED
+    return _Row(stage.title, stage.slug, stage.bonus, known.score, stage.points, look)
 
 
 @dataclass(frozen=True)
@@ -182,16 +224,17 @@ class _Columns:
         return MARGIN + sum(column + GAP for column in columns if column) - GAP
 
 
-def _columns(page: Page, report: Report) -> _Columns:
+def _columns(page: Page, rows: Sequence[_Row]) -> _Columns:
     """The widest columns that fit: first the bar shrinks, then titles are cut, then left out."""
-    scores = [(stage.score, stage.max_score) for stage in report.stages]
-    scores.append((report.score, report.max_score))
+    scores = [(row.score, row.max_score) for row in rows]
+    core = [row for row in rows if not row.bonus]
+    scores.append((sum(row.score for row in core), sum(row.max_score for row in core)))
     fixed = {
-        "slug": max((cell_len(page.word(stage.slug)) for stage in report.stages), default=5),
+        "slug": max((cell_len(page.word(row.slug)) for row in rows), default=5),
         "score": max(len(amount(points)) for both in scores for points in both),
         "max_score": max(len(amount(max_score)) for _, max_score in scores),
     }
-    title = max((cell_len(page.word(stage.title)) for stage in report.stages), default=5)
+    title = max((cell_len(page.word(row.title)) for row in rows), default=5)
     choices = [_Columns(title=title, bar=bar, status=_STATUS_WIDTH, **fixed) for bar in _BARS]
     spare = page.width - _Columns(title=0, bar=_BARS[-1], status=_STATUS_WIDTH, **fixed).width - GAP
     if spare >= SHORTEST_TITLE:
@@ -204,12 +247,12 @@ def _columns(page: Page, report: Report) -> _Columns:
 _BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
 
 
-def _plain_stages(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
+def _plain_stages(page: Page, rows: Iterable[_Row]) -> Iterator[Text]:
     """One fact per line, in words."""
-    for stage in stages:
-        what = f"{page.word(stage.slug)}: {_look(stage).word}, "
-        what += f"{amount(stage.score)} of {amount(stage.max_score)} points"
-        yield from page.sentence(Text(f"{what}{', bonus' if stage.bonus else ''}."))
+    for row in rows:
+        what = f"{page.word(row.slug)}: {row.look.word}, "
+        what += f"{amount(row.score)} of {amount(row.max_score)} points"
+        yield from page.sentence(Text(f"{what}{', bonus' if row.bonus else ''}."))
 
 
 def _plain_total(page: Page, report: Report) -> Iterator[Text]:
@@ -227,16 +270,27 @@ def _heading(page: Page, report: Report) -> Text:
     return line.append("   " + page.word(facts, room), "dim") if room > 8 else line
 
 
-def _stage_line(page: Page, stage: StageResult, columns: _Columns) -> Text:
-    look = _look(stage)
+def _bonus_lines(
+    page: Page, rows: Sequence[_Row], columns: _Columns, here: str = ""
+) -> Iterator[Text]:
+    bonus = [row for row in rows if row.bonus]
+    if 0 < len(bonus) < len(rows):
+        yield Text()
+        yield Text(" " * (MARGIN + 1 + GAP)).append("Bonus", "dim")
+    for row in bonus:
+        yield _stage_line(page, row, columns, here)
+
+
+def _stage_line(page: Page, row: _Row, columns: _Columns, here: str = "") -> Text:
+    look = row.look
     plain = "dim" if look.quiet else ""
-    line = Text(" " * MARGIN).append_text(mark(page, stage))
+    line = Text(" " * MARGIN).append_text(_mark(page, look))
     if columns.title:
-        line.append(" " * GAP + page.column(stage.title, columns.title), plain)
-    slug_style = "dim" if columns.title else plain
-    line.append(" " * GAP + page.column(stage.slug, columns.slug), slug_style)
-    _append_bar(page, line, stage.score, stage.max_score, columns.bar, look.bar)
-    line.append(" " * GAP + _points(stage.score, stage.max_score, columns), plain)
+        line.append(" " * GAP + page.column(row.title, columns.title), plain)
+    slug_style = "bold" if row.slug == here else "dim" if columns.title else plain
+    line.append(" " * GAP + page.column(row.slug, columns.slug), slug_style)
+    _append_bar(page, line, row.score, row.max_score, columns.bar, look.bar)
+    line.append(" " * GAP + _points(row.score, row.max_score, columns), plain)
     if columns.status:
         line.append(" " * GAP).append(look.word, look.colour)
     return line

@@ -126,6 +126,8 @@ class Page:
             label = head.group() if head is not None else ""
             label = label if cell_len(label) <= width // 2 else ""
             body = line[len(label) :]
+            if _CARETS.fullmatch(line) and lines and cell_len(line) > width:
+                continue  # below a line of code that is broken, carets point at nothing
             # Wrapping a whole line of a megabyte would take too long.
             piece = Text(body[: room * width], style)
             parts = piece.wrap(self.console, width - cell_len(label), overflow="fold")
@@ -207,6 +209,7 @@ class Page:
 
 _INDENT = re.compile(r" +")
 _LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  "; the value stays to the right of it
+_CARETS = re.compile(r" *[~^]+[~^ ]*")
 # The simple markdown of an author's text.
 INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")

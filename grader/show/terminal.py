@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.text import Text
 
@@ -20,11 +20,13 @@ def explanation(
     every: bool = False,
     next_file: str | None = None,
     then: Sequence[tuple[str, str]] = (),
+    traced: Collection[str] = (),
 ) -> Iterator[Text]:
     """Why the first failing stage fails and what to do next; with `every`, all failing stages.
 
     `next_file` is the file of the first stage that is not started, as the learner would type it.
-    `then` are sentences and commands for when the whole core passes.
+    `then` are sentences and commands for when the whole core passes,
+    and `traced` are the slugs of the stages that `grade trace` can show.
     """
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
@@ -39,7 +41,7 @@ def explanation(
             for stage in failing:
                 yield from every_failing_stage(page, report, stage)
         else:
-            yield from failing_stage(page, report, failing[0])
+            yield from failing_stage(page, report, failing[0], traced)
     elif all(stage.status is Status.NOT_STARTED for stage in report.stages):
         yield from _welcome(page, report, next_file)
     elif report.passed:

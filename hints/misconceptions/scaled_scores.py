@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from grader.misconceptions import misconception
 
@@ -159,6 +160,29 @@ def scores_key_reshaped(q: Tensor, k: Tensor) -> Tensor:
 )
 def scores_roles_swapped(q: Tensor, k: Tensor) -> Tensor:
     return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_cosine",
+    replaces="scaled_scores",
+    says="You bring q and k to length 1, so only their angle counts (cosine similarity). "
+    "In attention a longer vector also speaks louder: leave q and k as they are.",
+    hint=2,
+)
+def scores_cosine(q: Tensor, k: Tensor) -> Tensor:
+    return normalize(q, dim=-1) @ normalize(k, dim=-1).transpose(-2, -1)
+
+
+@misconception(
+    "scores_cosine_scaled",
+    replaces="scaled_scores",
+    says="You bring q and k to length 1 before you multiply and scale, so only their angle counts. "
+    "In attention a longer vector also speaks louder: leave q and k as they are.",
+    hint=2,
+)
+def scores_cosine_scaled(q: Tensor, k: Tensor) -> Tensor:
+    cosine = normalize(q, dim=-1) @ normalize(k, dim=-1).transpose(-2, -1)
+    return cosine / math.sqrt(q.shape[-1])
 
 
 # Too much, or too little, is done

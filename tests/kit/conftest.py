@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from grader.run.workers import Interpreter
 from tests.kit.birds import birds
+from tests.kit.wrong_answers import COURSE
 
 __all__ = ["birds"]  # a fixture for the tests of every wing
 
@@ -23,3 +26,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = 2
         config.option.dist = "loadfile"  # what a file sets up is set up once
         config.option.loadscopereorder = False
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> Iterator[Interpreter]:
+    """The course's isolated interpreter, which takes seconds to start. No worker changes it."""
+    import torch
+
+    torch.set_num_threads(1)  # as the engine does: two processes take turns
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        yield interpreter

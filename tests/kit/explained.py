@@ -65,7 +65,7 @@ def write(slug: str, found: dict[str, tuple[str, ...]]) -> None:
     file = ANSWERS / f"{slug}.toml"
     lines, name = [], ""
     for line in file.read_text(encoding="utf-8").split("\n"):
-        heading = re.fullmatch(r"\[(\w+)\]", line)
+        heading = re.fullmatch(r"\[.*\b(\w+)\]", line)
         name = heading[1] if heading else name
         if line.startswith("told = ") and name in found:
             continue

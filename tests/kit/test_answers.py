@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
 
 from grader.authoring.verify.author_files import accepted_files
@@ -77,14 +76,6 @@ WRONG = [
 def wrong_of(stage: Stage) -> list[Answer]:
     """The wrong answers to a stage."""
     return [answer for answer in WRONG if answer.slug == stage.slug]
-
-
-@pytest.fixture(scope="module")
-def interpreter() -> Iterator[Interpreter]:
-    """What runs the answers; two processes take turns, so each needs no more than a core."""
-    torch.set_num_threads(1)
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-        yield interpreter
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +141,7 @@ def _marked(answers: Iterable[Answer], *, are_wrong: bool) -> Iterator[Any]:
     """Those of bonus stages are many and take long, and so do wrong ones but a few functions."""
     for place, answer in enumerate(answers):
         stage = COURSE.stage(answer.slug)
-        slow = stage.bonus or (are_wrong and (_has_class(stage) or place % 4 > 0))
+        slow = stage.bonus or (are_wrong and (_has_class(stage) or place % 8 > 0))
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 
@@ -183,6 +174,10 @@ def test_a_wrong_answer_is_told_what_was_noted(
     graded: dict[Answer, Graded], answer: Answer
 ) -> None:
     assert graded[answer].told == answer.told, answer.about
+
+
+def test_each_answer_has_a_name_of_its_own() -> None:
+    assert len({_name(answer) for answer in WRONG}) == len(WRONG)
 
 
 def test_most_wrong_answers_to_functions_are_noted_and_explained() -> None:

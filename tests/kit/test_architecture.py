@@ -12,6 +12,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,14 +45,18 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imports_of(file: Path) -> set[str]:
-    return set(imports(ast.parse(file.read_text(encoding="utf-8"))))
+    return set(imports(tree_of(file)))
 
 
 def at_the_top(file: Path) -> set[str]:
     """What importing a module imports: nothing inside functions or under TYPE_CHECKING."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    tops = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    tops = [node for node in tree_of(file).body if isinstance(node, (ast.Import, ast.ImportFrom))]
     return {name for top in tops for name in imports(top)}
 
 
@@ -100,10 +105,9 @@ RENDERERS = [*CORE, *(file for file in IN_WINGS if file.stem in DRAWING)]
 def test_what_is_pure_neither_reads_nor_runs_nor_prints(file: Path) -> None:
     roots = {name.split(".")[0] for name in imports_of(file)}
     assert roots.isdisjoint({"os", "sys", "io", "subprocess", "socket", "shutil", "torch"})
-    text = file.read_text(encoding="utf-8")
     calls = [
         node.func.id
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
     assert {"open", "print", "input", "exec", "eval"}.isdisjoint(calls)
@@ -125,8 +129,8 @@ def test_the_worker_is_sent_every_module_of_its_folder_in_the_order_of_their_imp
 
 
 def test_the_folders_own_init_runs_nothing() -> None:
-    tree = ast.parse((WORKER / "__init__.py").read_text(encoding="utf-8"))
-    assert [type(node) for node in tree.body if not isinstance(node, ast.Expr)] == []
+    body = tree_of(WORKER / "__init__.py").body
+    assert [type(node) for node in body if not isinstance(node, ast.Expr)] == []
 
 
 # --- what nobody knows -----------------------------------------------------------------------
@@ -152,7 +156,8 @@ def words(identifier: str) -> list[str]:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower().strip("_").split("_")
 
 
-def identifiers(source: str, without: str = "") -> Iterator[tuple[str, int]]:
+@cache
+def identifiers(source: str, without: str = "") -> list[tuple[str, int]]:
     """Every name in the code, with its line; not those inside the function `without`."""
     left_out = {
         line
@@ -160,10 +165,13 @@ def identifiers(source: str, without: str = "") -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.FunctionDef) and node.name == without
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        name = token.type == tokenize.NAME and not keyword.iskeyword(token.string)
-        if name and token.start[0] not in left_out:
-            yield token.string, token.start[0]
+    return [
+        (token.string, token.start[0])
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.NAME
+        and not keyword.iskeyword(token.string)
+        and token.start[0] not in left_out
+    ]
 
 
 @every_file(FILES)
@@ -194,18 +202,17 @@ def test_the_search_for_names_finds_them(source: str, found: list[str]) -> None:
     assert taught == found
 
 
+STAGES = read_course(ROOT / "course.toml").stages
+OWN = {stage.slug for stage in STAGES} | {e.name for stage in STAGES for e in stage.entry_points}
+
+
 @every_file(FILES)
 def test_no_slug_or_entry_point_is_written_anywhere(file: Path) -> None:
-    course = read_course(ROOT / "course.toml")
-    own = {stage.slug for stage in course.stages} | {
-        entry.name for stage in course.stages for entry in stage.entry_points
-    }
-    tree = ast.parse(file.read_text(encoding="utf-8"))
     strings = {
         node.value
-        for node in ast.walk(tree)
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    names = {name for name, _ in identifiers(file.read_text(encoding="utf-8"))}
+    names = {name for name, _ in identifiers(file.read_text(encoding="utf-8"), "")}
     # The slug softmax is also the name of an operation of torch; docstrings may hold examples.
-    assert (strings | names) & own <= {"softmax"}
+    assert (strings | names) & OWN <= {"softmax"}

@@ -128,7 +128,12 @@ def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     assert graded(root) == {}  # nothing is new
     hand_in(root, "fay")
     assert set(graded(root)) == {"fay"}
+    with sqlite3.connect(root / "gradebook.db") as db:
+        db.execute("UPDATE comment SET manual_comment = 'Well done'")
     assert set(graded(root, force=True)) == {*STUDENTS, "fay"}
+    with sqlite3.connect(root / "gradebook.db") as db:
+        comments = set(db.execute("SELECT manual_comment FROM comment"))
+    assert comments == {("Well done",)}
 
 
 def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root: Path) -> None:
@@ -153,12 +158,14 @@ def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root: Path
         assert "is a link" in (folder / f"{NAME}.ipynb").read_text("utf-8")
 
 
-def test_what_was_handed_in_again_is_graded_again(root: Path) -> None:
+def test_what_was_handed_in_again_is_graded_again_even_by_a_clock_set_back(root: Path) -> None:
     hand_in(root, "ann", "bob")
     graded(root)
     stamp = root / "submitted" / "bob" / NAME / "timestamp.txt"
-    stamp.write_text("2026-01-06 10:00:00 UTC")
-    assert set(graded(root)) == {"bob"}
+    for day in (6, 4):
+        stamp.write_text(f"2026-01-0{day} 10:00:00 UTC")
+        assert set(graded(root)) == {"bob"}
+    assert graded(root) == {}
 
 
 def dies(times: int, counter: Path) -> Callable[..., tuple[Submitted, object]]:

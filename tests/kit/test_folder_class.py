@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
 
@@ -151,13 +152,19 @@ def numbers(out: Path) -> dict[str, int]:
         return {entry.student: entry.number for entry in ledger.latest()}
 
 
-def test_only_what_is_new_is_graded(course: Path, submissions: Path, tmp_path: Path) -> None:
+def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "results"
     grade_class(course, out, str(submissions), "--seed", "5")
     before = numbers(out)
     hand_in(submissions, "bob", RIGHT)
     hand_in(submissions, "hal", ONE_TOO_FEW)
-    grade_class(course, out, str(submissions))
+    capsys.readouterr()
+    grade_class(course, out, str(submissions), "--junit")
+    assert "8 in total, seed 5." in capsys.readouterr().out
+    assert "graded, seed 5. Of 10 points" in (out / "report.html").read_text("utf-8")
+    assert 'name="seed" value="5"' in (out / "junit" / "hal.xml").read_text("utf-8")
     after = numbers(out)
     assert {student for student in after if after[student] != before.get(student)} == {"bob", "hal"}
     assert scores(out) == {**SCORES, "bob": "10", "hal": "1"}
@@ -252,6 +259,31 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
         assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
     assert grade_class(course, out, "--regrade", "--yes") == 0
     assert "nothing to regrade" in capsys.readouterr().out
+
+
+def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    grade_class(course, out, str(submissions))
+    toml = course / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
+    capsys.readouterr()
+    assert grade_class(course, out, "--regrade") == 2
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert "to accept them, add --yes" in first and "has 5 points" in second
+    assert grade_class(course, out, "--regrade", "--yes") == 2
+    assert "--yes" not in capsys.readouterr().err
+
+
+def test_who_is_at_work_keeps_another_out(
+    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    with alone(out):
+        for words in ([str(submissions)], ["--regrade"]):
+            assert grade_class(course, out, *words) == 2
+            assert f"process {os.getpid()} on" in capsys.readouterr().err
 
 
 def test_an_untouched_stub_is_not_graded_again(
@@ -483,7 +515,7 @@ def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> int
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "many", tmp_path / "results"
-    variations(folder, 80)
+    variations(folder, 30)
     process = start(course, out, folder)
     deadline = time.monotonic() + 60
     while written(out) < 3 and time.monotonic() < deadline:
@@ -491,10 +523,10 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     there = numbers(out)
-    assert 3 <= len(there) < 80
+    assert 3 <= len(there) < 30
     assert start(course, out, folder).wait() == 0
     after = numbers(out)
-    assert len(after) == 80
+    assert len(after) == 30
     assert all(after[student] == number for student, number in there.items())
     assert start(course, tmp_path / "other", folder).wait() == 0
     assert verdicts(out) == verdicts(tmp_path / "other")

@@ -17,8 +17,10 @@ from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
+from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
 from grader.run.worker.wire import Channel, Frame
+from grader.run.workers import Interpreter
 from grader.types.course import Course
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
@@ -131,13 +133,13 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-def results() -> Mapping[str, StageResult]:
+def results(interpreter: Interpreter) -> Mapping[str, StageResult]:
     """The verdicts on concat_heads, by the table's keys."""
     course = ruled(TORCH, "concat_heads", RULES)
     stage = course.stage("concat_heads")
 
-    def body(engine: Engine) -> dict[str, StageResult]:
-        found = {}
+    def body(checks: Checks) -> dict[str, StageResult]:
+        engine, found = Engine(course, "cpu", interpreter, checks), {}
         for name, use in TABLE.items():
             source = JOINS.format(use=use.use, before=use.before)
             submission = Submission(name, {stage.file_name: source.encode()})
@@ -145,7 +147,7 @@ def results() -> Mapping[str, StageResult]:
             found[name] = report.stages[0]
         return found
 
-    return with_engine(course, [stage], "cpu", body)
+    return with_checks(course, [stage], body)
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -23,7 +23,7 @@ COURSE = read_course(ROOT / "course.toml")
 TINY = Path(__file__).parent / "courses" / "tiny"
 STAGES = read_course(ROOT / "course.toml").stages
 SLUGS = [stage.slug for stage in STAGES]
-BONUS = sum(stage.points for stage in STAGES if stage.bonus)
+CORE = [stage.slug for stage in STAGES if not stage.bonus]
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 LOOP = "open('started', 'w').close()\nwhile True:\n    pass\n"
@@ -71,7 +71,7 @@ def stubs() -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def solutions() -> subprocess.CompletedProcess[str]:
-    return grade("--submission", str(ROOT / "solutions"), "--json", course=ROOT)
+    return grade(*CORE, "--submission", str(ROOT / "solutions"), "--json", course=ROOT)
 
 
 def test_untouched_stubs_are_not_yet_and_calm(stubs: subprocess.CompletedProcess[str]) -> None:
@@ -90,11 +90,21 @@ def test_nothing_but_plain_text_of_80_columns(stubs: subprocess.CompletedProcess
 
 
 def test_the_solutions_get_everything(solutions: subprocess.CompletedProcess[str]) -> None:
-    assert solutions.returncode == 0, solutions.stdout
-    assert solutions.stderr == ""
-    report = json.loads(solutions.stdout)
-    assert (report["score"], report["max_score"], report["bonus"]) == (100, 100, BONUS)
-    assert [stage["slug"] for stage in report["stages"]] == SLUGS
+    everything(solutions, CORE, bonus=0)
+
+
+@pytest.mark.slow
+def test_the_solutions_of_the_bonus_stages_too() -> None:
+    done = grade("--submission", str(ROOT / "solutions"), "--json", course=ROOT)
+    everything(done, SLUGS, bonus=sum(stage.points for stage in STAGES if stage.bonus))
+
+
+def everything(done: subprocess.CompletedProcess[str], slugs: list[str], bonus: int) -> None:
+    assert done.returncode == 0, done.stdout
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert (report["score"], report["max_score"], report["bonus"]) == (100, 100, bonus)
+    assert [stage["slug"] for stage in report["stages"]] == slugs
     assert {stage["status"] for stage in report["stages"]} == {"passed"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,12 @@ def room(module: str) -> str:
     return module.split(".")[1]
 
 
-def imported(file: Path) -> Iterator[str]:
+@cache
+def imported(file: Path) -> list[str]:
+    return list(_imported(file))
+
+
+def _imported(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -76,23 +76,25 @@ class Serving:
         return self.process.returncode
 
 
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that is no workspace, with files that are called like libraries."""
+    tmp_path = tmp_path_factory.mktemp("elsewhere")
     for name in ("numpy", "random", "grader", "pytest"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
     return tmp_path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def serving(elsewhere: Path) -> Iterator[Serving]:
+    """One process for one request after the other, as a kernel has it."""
     serving = Serving(TINY, elsewhere)
+    assert serving.receive() == {"ready": True}
     yield serving
     assert serving.end() == 0
 
 
-def test_it_says_when_it_is_ready_and_answers_with_data_html_and_text(serving: Serving) -> None:
-    assert serving.receive() == {"ready": True}
+def test_it_answers_with_data_html_and_text(serving: Serving) -> None:
     answer = serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     (stage,) = answer["report"]["stages"]
     assert (stage["slug"], stage["status"], stage["score"]) == ("moving_average", "passed", 6)
@@ -101,7 +103,6 @@ def test_it_says_when_it_is_ready_and_answers_with_data_html_and_text(serving: S
 
 
 def test_without_stages_all_that_is_defined_is_graded(serving: Serving) -> None:
-    serving.receive()
     answer = serving.grade(1, AVERAGE, "def roughness(values):\n    return 0", stages=[])
     slugs = [stage["slug"] for stage in answer["report"]["stages"]]
     assert slugs == ["moving_average", "roughness"]
@@ -110,7 +111,6 @@ def test_without_stages_all_that_is_defined_is_graded(serving: Serving) -> None:
 def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(
     serving: Serving,
 ) -> None:
-    serving.receive()
     cells = AVERAGE, "def smooth(values, width, times=1):\n    return values[2:] * 0.0"
     trace = serving.show("trace", "smooth", *cells)
     assert "The first wrong step: twice." in trace["text"]
@@ -126,7 +126,6 @@ def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(
 def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(
     serving: Serving,
 ) -> None:
-    serving.receive()
     wrong = serving.grade(1, AVERAGE, stages=["moving_averag"])
     assert "did you mean 'moving_average'?" in wrong["error"]
     nothing = serving.grade(2, "x = 1", stages=[])
@@ -135,7 +134,6 @@ def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(
 
 
 def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving: Serving) -> None:
-    serving.receive()
     helper = "def middle(values):\n    return values[len(values)]"
     needy = "%%grade roughness\ndef roughness(values):\n    return middle(values)"
     serving.send(id=1, stages=["roughness"], cells=[[7, helper], [9, needy]], graded=9)
@@ -146,7 +144,9 @@ def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving: Se
     assert "cell [7], line 2, in middle" in answer["html"]
 
 
-@pytest.mark.parametrize("source", ["while True: pass", "import os\nos._exit(0)"])
+@pytest.mark.parametrize(
+    "source", ["import time\nwhile True: time.sleep(1)", "import os\nos._exit(0)"]
+)
 def test_a_cell_that_does_not_get_to_its_end_is_not_to_be_run(
     elsewhere: Path, tmp_path_factory: pytest.TempPathFactory, source: str
 ) -> None:
@@ -160,8 +160,7 @@ def test_a_cell_that_does_not_get_to_its_end_is_not_to_be_run(
 
 
 def test_a_function_that_loops_and_a_cell_that_raises_may_run(serving: Serving) -> None:
-    serving.receive()
-    loops = "%%grade roughness\ndef roughness(values):\n    while True: pass"
+    loops = "%%grade roughness\ndef roughness(values):\n    while True: __import__('time').sleep(1)"
     assert serving.grade(1, loops, stages=["roughness"], graded=1)["runs"] is True
     raises = "%%grade roughness\n1 / 0"
     answer = serving.grade(2, raises, stages=["roughness"], graded=1)

@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from grader.engine import Engine, Request
 from grader.read.course_file import read_course
@@ -188,22 +188,20 @@ class Graded:
 
 
 @pytest.fixture(scope="module")
-def graded(request: pytest.FixtureRequest) -> Mapping[str, Graded]:
+def graded(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[str, Graded]:
     """The report on each situation that is asked for, all from one set of collected checks."""
     asked = [getattr(item, "callspec", None) for item in request.session.items]
     names = {spec.params["situation"].name for spec in asked if spec and "situation" in spec.params}
-    torch.set_num_threads(1)  # as the engine does: two processes take turns here
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
 
-        def body(checks: Checks) -> dict[str, Graded]:
-            _must_be_locked(interpreter)
-            return {
-                situation.name: _graded(situation, interpreter, checks)
-                for situation in TABLE
-                if situation.name in names and (LINUX or not situation.linux)
-            }
+    def body(checks: Checks) -> dict[str, Graded]:
+        _must_be_locked(interpreter)
+        return {
+            situation.name: _graded(situation, interpreter, checks)
+            for situation in TABLE
+            if situation.name in names and (LINUX or not situation.linux)
+        }
 
-        return with_checks(COURSE, [s for s in COURSE.stages if not s.bonus], body)
+    return with_checks(COURSE, [s for s in COURSE.stages if not s.bonus], body)
 
 
 def _must_be_locked(interpreter: Interpreter) -> None:
@@ -340,20 +338,29 @@ _VARYING: Sequence[tuple[str, str]] = (
 
 
 def _lines(stage: StageResult) -> Iterator[str]:
-    """What is reported on a stage, check by check unless all of it has passed."""
+    """What is reported on a stage, check by check unless all of it has passed.
+
+    A message of several checks in a row stands once, below the last of them.
+    """
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
-    for check in stage.checks if stage.status is not Status.PASSED else ():
+    checks = stage.checks if stage.status is not Status.PASSED else ()
+    for check, following in zip_longest(checks, checks[1:]):
         name = f", {check.diagnosis.id}" if check.diagnosis else ""
-        yield f"  {check.id}: {check.outcome.value}, {check.score:g} of {check.max_score:g}{name}"
-        yield from _indented(check.message)
+        line = f"  {check.id}: {check.outcome.value}, {check.score:g} of {check.max_score:g}{name}"
+        message = _lasting(check.message)
+        if message and following is not None and message == _lasting(following.message):
+            yield f"{line}, as below"
+        else:
+            yield line
+            yield from _indented(message)
     if stage.printed:
         yield "  printed:"
-        yield from _indented(stage.printed[:400])
+        yield from _indented(_lasting(stage.printed[:400]))
 
 
 def _indented(text: str) -> Iterator[str]:
-    return (f"    {line}".rstrip() for line in _lasting(text).splitlines())
+    return (f"    {line}".rstrip() for line in text.splitlines())
 
 
 def _lasting(text: str) -> str:

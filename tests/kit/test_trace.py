@@ -9,7 +9,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from rich.console import Console
 from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import trace_screen
-from grader.learning.pictures.tracer import trace, traces
+from grader.learning.pictures.tracer import trace
 from grader.learning.pictures.types import Curve, Trace, TracedCurves, TracedHeatmap, TracedStep
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
@@ -99,26 +99,24 @@ def changed(**files: bytes) -> Submission:
     return Submission("changed", solution_files(COURSE) | changes)
 
 
+One = Callable[..., Trace]
+
+
 @pytest.fixture(scope="module")
-def solved() -> Mapping[str, Trace]:
+def solved(one: One) -> Mapping[str, Trace]:
     """The trace of every stage's solution."""
     submission = Submission("solutions", solution_files(COURSE))
-    stages = traced_stages(COURSE)
-    return {found.slug: found for found in traces(COURSE, stages, submission)}
+    return {stage.slug: one(stage.slug, submission) for stage in traced_stages(COURSE)}
 
 
 @pytest.fixture(scope="module")
-def one() -> Iterator[Callable[..., Trace]]:
-    """The trace of one stage of a submission; all share an interpreter with torch in it."""
-    with Interpreter(("torch",), COURSE.limits, gpu=False) as interpreter:
+def one(interpreter: Interpreter) -> One:
+    """The trace of one stage of a submission."""
 
-        def run(slug: str, submission: Submission, course: Course = COURSE) -> Trace:
-            return trace(course, course.stage(slug), submission, interpreter)
+    def run(slug: str, submission: Submission, course: Course = COURSE) -> Trace:
+        return trace(course, course.stage(slug), submission, interpreter)
 
-        yield run
-
-
-One = Callable[..., Trace]
+    return run
 
 
 def steps(trace: Trace) -> dict[str, TracedStep]:
@@ -293,13 +291,13 @@ def test_plain_screen(solved: Mapping[str, Trace]) -> None:
 # --- what is not right yet -------------------------------------------------------------------
 
 
-def test_stubs_stop_at_their_first_function() -> None:
+def test_stubs_stop_at_their_first_function(one: One) -> None:
     # Not the committed ones, which the course's developers may have worked in.
     from grader.read.stubs import read_stub
 
     files = {stage.file_name: read_stub(stage).encode() for stage in COURSE.stages}
     submission = Submission("stubs", files)
-    found = list(traces(COURSE, traced_stages(COURSE), submission))
+    found = [one(stage.slug, submission) for stage in traced_stages(COURSE)]
     stopped = {trace.slug: trace.stop and trace.stop.function for trace in found}
     assert stopped == stopped | {
         "split_heads": "split_heads",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -27,6 +28,7 @@ from grader.learning.watch.state import (
     TraceShown,
     Watching,
 )
+from grader.read.course_file import read_course
 from grader.read.progress import memory_folder, read_progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
@@ -85,6 +87,8 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> N
     assert known.stage(FIRST.slug).best == 6
     assert known.stage(FIRST.slug).attempts == 2
     assert known.stage(SECOND.slug).status is Status.PASSED
+    kept = json.loads((memory_folder(learner.root) / "kept.json").read_bytes())
+    assert {FIRST.slug, SECOND.slug} <= set(kept)  # `grade` need not run them again
     shown = [state for state in learner.states if state.report is not None]
     passing = [s for s in shown if s.report and s.report.stages[0].status is Status.PASSED]
     assert passing and all(s.success and s.success.stage == s.stage for s in passing)
@@ -135,6 +139,22 @@ def _largest(trace: Trace) -> float:
     """The number of the example's last step."""
     steps = [part for part in trace.parts if isinstance(part, TracedStep)]
     return steps[-1].blocks[0].rows[0][0]
+
+
+@pytest.mark.slow
+def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: Path) -> None:
+    course = read_course(Path(__file__).parents[2] / "course.toml")
+    stage = course.stage("write_the_tests")
+    shutil.copytree(course.root / "solutions", tmp_path / "exercises")
+    workspace = Workspace(tmp_path, course)
+    someone = Learner(tmp_path, lambda who: Watch(workspace, stage, "cpu", 7, who.show, who.edit))
+    someone.thread.start()
+    someone.judged(stage.slug, Status.PASSED)
+    someone.presses("q")
+    someone.thread.join(LONGEST)
+    told = [state.trials for state in someone.states if state.trials is not None]
+    done, total = zip(*told, strict=True)
+    assert len(told) > 2 and list(done) == sorted(done) and len(set(total)) == 1
 
 
 def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:

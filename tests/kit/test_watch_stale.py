@@ -224,7 +224,7 @@ def test_a_text_that_differs_in_no_stamp_is_seen(root: Path) -> None:
 def test_a_save_comes_before_what_is_left_to_judge(root: Path) -> None:
     """Another stage never ends, and is judged in the background."""
     patient = replace(COURSE, limits=replace(COURSE.limits, call_seconds=3 * LONGEST))
-    endless = "import numpy\ndef smooth(values, width, times=1):\n    while True: pass\n"
+    endless = "import time\ndef smooth(values, width, times=1):\n    while True: time.sleep(1)\n"
     save(root, {"moving_average.py": stub("moving_average"), "smooth.py": endless})
     with watching(root, Workspace(root, patient)) as learner:
         learner.judged("moving_average", Status.NOT_STARTED)

@@ -161,7 +161,7 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     terminal.types("h")
     terminal.sees("hint 1 of 4, the answer", "on paper", "For the next one press h again.")
     terminal.types("l")
-    terminal.sees("up to hint 1", "1 attempt")
+    terminal.sees("Bonus", "roughness", "1 / 6   failed")
     terminal.types("d")
     terminal.sees("+++ moving_average.py (now)", "Page Up and Down scroll")
     terminal.writes("moving_average", solution("moving_average"))

@@ -97,8 +97,10 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
     assert report["stages"][1]["caused_by"] == "moving_average"
 
 
-def test_every_stage_is_proven() -> None:
-    course = json.loads(without_torch("verify", "--json", course=TINY, code=0))
+def test_every_stage_is_proven(tmp_path: Path) -> None:
+    copy = tmp_path / "tiny"  # `grade verify` writes a note beside the course
+    shutil.copytree(TINY, copy, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    course = json.loads(without_torch("verify", "--json", course=copy, code=0))
     assert course["sound"]
     for proof in course["stages"]:
         known = {mistake["id"] for mistake in proof["misconceptions"]}
@@ -258,20 +260,20 @@ def applied(function, values):
 
 
 NO_ARRAYS = {
-    'np.array(["a"])': "returned numpy.ndarray (dtype <U1)",
-    "np.array([None])": "returned numpy.ndarray (dtype object)",
+    'np.array(["a"])': "returned a numpy.ndarray (dtype <U1)",
+    "np.array([None])": "returned a numpy.ndarray (dtype object)",
     "values.tolist()": "returned a list of 2",
     "(values, values)": "returned a tuple of 2",
     "None": "returned None: is a `return` missing?",
     "float(values[0, 0])": "returned float ",
-    "lambda: values": "returned function",
+    "lambda: values": "returned a function",
     "1 / 0": "ZeroDivisionError: division by zero",
 }
 NO_NUMBERS = {
     "values": "returned a numpy array of shape [4]",
     "values.any()": "returned bool True",
     '"four"': "returned str 'four'",
-    "values.sum() * 1j": "returned numpy.complex128",
+    "values.sum() * 1j": "returned complex (",
 }
 Messages = Mapping[str, str]
 

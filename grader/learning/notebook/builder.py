@@ -16,6 +16,10 @@ from grader.types.resources import filled
 _INDENT = "    "
 _START = "%load_ext grader"
 _FIGURE = "figure.png"
+_FINALE = """## The finale
+
+When your code passes, train a small model with it, in about two minutes. Save this notebook,
+remove the # below and run the cell."""
 TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
@@ -25,8 +29,9 @@ def notebook(
     predictions: Mapping[str, Predictions],
     figures: Mapping[str, bytes],
     answers: Mapping[str, str] | None = None,
+    finale: str = "",
 ) -> dict[str, Any]:
-    """The notebook, format 4.5.
+    """The notebook, format 4.5. `finale` is the command to run when everything passes, if any.
 
     `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
     stub's code. The ids of a stage's cells depend only on its slug.
@@ -40,6 +45,9 @@ def notebook(
         cells.append(_code(f"{stage.slug}-try", "", stage))
     cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
     cells.append(_code("total", "grade_here()"))
+    if finale:
+        cells.append(_markdown("finale-text", _FINALE))
+        cells.append(_code("finale", f"# !{finale}"))
     return notebook_file(cells)
 
 

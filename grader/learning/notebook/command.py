@@ -60,9 +60,10 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("--with-answers: your files are still stubs: write some code first")
     asked = {stage.slug: read_predictions(stage) for stage in course.stages}
     questions = {slug: found for slug, found in asked.items() if found is not None}
-    data = notebook(
-        course, stubs, questions, read_figures(course.stages), begun if args.with_answers else None
-    )
+    answers = begun if args.with_answers else None
+    has_finale = any(stage.finale_file.is_file() for stage in course.stages)
+    finale = f"grade finale --submission {shlex.quote(path.name)}" if has_finale else ""
+    data = notebook(course, stubs, questions, read_figures(course.stages), answers, finale)
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     copy = ""
     try:

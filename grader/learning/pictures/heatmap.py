@@ -131,7 +131,7 @@ def _grid(page: Page, heatmap: TracedHeatmap, name: str, rows: Rows) -> list[Tex
         shades = "".join(" " + _shade(page, heatmap, number) * cell for number in row[:room])
         lines.append(Text(" " * label).append(shades, "blue"))
     if len(names) > room:
-        lines.append(Text(f"{page.glyphs.more} {len(names) - room} columns more", "dim"))
+        lines.append(Text(f"{page.glyphs.more} {count(len(names) - room, 'more column')}", "dim"))
     return lines
 
 

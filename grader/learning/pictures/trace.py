@@ -21,7 +21,7 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
-from grader.show.screen import MARGIN, Page, screen
+from grader.show.screen import MARGIN, Page, count, screen
 
 _BODY = MARGIN + 2
 _LONGEST_LABEL = 12
@@ -312,5 +312,7 @@ def _table(
         line.rstrip()
         lines.append(line)
     if any(len(row) > room for row in numbers):
-        lines.append(Text(f"{page.glyphs.more} {len(numbers[0]) - room} columns more", "dim"))
+        lines.append(
+            Text(f"{page.glyphs.more} {count(len(numbers[0]) - room, 'more column')}", "dim")
+        )
     return lines

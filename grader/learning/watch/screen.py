@@ -21,7 +21,7 @@ from grader.learning.watch.state import (
 )
 from grader.learning.workspace.diff import diff
 from grader.show.failure import every_failure, first_failure
-from grader.show.scoreboard import CHANGED, VISIBLE_PASS, mark, standing, unjudged
+from grader.show.scoreboard import CHANGED, VISIBLE_PASS, known_board, mark, standing
 from grader.show.screen import (
     COMMAND,
     GAP,
@@ -63,7 +63,8 @@ def watch_screen(page: Page, state: Watching, height: int) -> Iterator[Text]:
     top = [*_heading(page, state), _changed(page, state)]
     if state.success is not None:
         top += [*_success(page, state), Text()]
-    top += [*_stage(page, state), Text()]
+    if not isinstance(state.panel, Standing):  # which needs the lines, and shows the stage itself
+        top += [*_stage(page, state), Text()]
     bottom = [*_notice(page, state), _keys(page)]
     room = max(1, height - len(top) - len(bottom) - 1)
     body = _body(page, state, room)
@@ -211,7 +212,8 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     elif isinstance(panel, TraceShown):
         lines = list(_traced(page, panel))
     elif isinstance(panel, Standing):
-        lines = list(_standing(page, state))
+        board = known_board(state.workspace.course, state.progress, state.stage.slug)
+        lines = list(board.draw(page))
     else:
         result = _result(state)
         lines = every_failure(page, result) if result else _verdict(page, state, room)
@@ -283,38 +285,6 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
             yield from page.offer(f"For bonus points, {count(left, 'more stage')}:", "grade list")
         yield Text()
     yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
-
-
-def _standing(page: Page, state: Watching) -> Iterator[Text]:
-    stages = state.workspace.course.stages
-    width = max(len(stage.slug) for stage in stages)
-    for stage in stages:
-        known = state.progress.stage(stage.slug)
-        line = Text(" " * MARGIN)
-        line.append_text(mark(page, known.status or Status.NOT_STARTED)).append(" ")
-        line.append(page.column(stage.slug, width), "bold" if stage == state.stage else "")
-        points = f"{amount(known.score)} / {amount(stage.points)}"
-        is_partial = state.workspace.course.is_partial
-        if is_partial:
-            points = count(known.score, "point")
-        word = unjudged(known)
-        if known.status is not None:
-            word = standing(known.status, is_partial=is_partial and known.score > 0)
-        if line.cell_len + GAP + 9 + GAP + len(word) > page.width:
-            yield line
-            line = Text(" " * MARGIN)
-        line.append(f"{' ' * GAP}{points:>9}{' ' * GAP}{word}")
-        facts = [
-            f"best {amount(known.best)}" if known.best > known.score else "",
-            count(known.attempts, "attempt") if known.attempts else "",
-            f"up to hint {known.rungs}" if known.rungs else "",
-        ]
-        for fact in filter(None, facts):
-            if line.cell_len + GAP + len(fact) > page.width:
-                yield line
-                line = Text(" " * (MARGIN + 2))
-            line.append(f"{' ' * GAP}{fact}", "dim")
-        yield line
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:

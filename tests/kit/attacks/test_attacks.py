@@ -260,7 +260,7 @@ class Equal:
 def concat_heads(x):
     return Equal()
 """,
-        "returned concat_heads.Equal",
+        "returned a concat_heads.Equal",
     ),
     "what compares, in its own process": Attack(
         """
@@ -517,7 +517,7 @@ class Long(list):
 def concat_heads(x):
     return Long()
 """,
-        "a list of",
+        r"a list \(more than",
         short=True,
     ),
     "a list in itself": Attack(
@@ -880,7 +880,6 @@ held = []
 for number in range(6):
     held.append(open(str(number), "wb")); os.unlink(str(number)); held[-1].write(bytes(4 << 20))
 os.mkdir("held"); held.append(os.open("held", os.O_RDONLY)); os.chdir("held"); os.rmdir("../held")
-import fcntl; fcntl.flock(held[0], fcntl.LOCK_EX)
 {HONEST}
 """,
         worth=FULL,

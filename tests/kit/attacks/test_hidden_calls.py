@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request
 from grader.read.course_file import read_course
+from grader.run.session import Checks, with_checks
+from grader.run.workers import Interpreter
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
 
@@ -227,12 +229,14 @@ def _quick(engine: Engine) -> None:
 
 
 @pytest.fixture(scope="module")
-def results(request: pytest.FixtureRequest) -> Mapping[str, StageResult]:
+def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[str, StageResult]:
     asked = [getattr(item, "callspec", None) for item in request.session.items]
     wanted = {spec.params["way"] for spec in asked if spec and "way" in spec.params}
     course = replace(REAL, stages=tuple(STAGE if s.slug == STAGE.slug else s for s in REAL.stages))
 
-    def body(engine: Engine) -> dict[str, StageResult]:
+    def body(checks: Checks) -> dict[str, StageResult]:
+        engine = Engine(course, "cpu", interpreter, checks)
+
         def graded(source: str) -> StageResult:
             submission = Submission("hidden", {STAGE.file_name: source.encode()})
             return engine.grade(Request(submission, (STAGE,), SEED)).stages[0]
@@ -245,7 +249,7 @@ def results(request: pytest.FixtureRequest) -> Mapping[str, StageResult]:
         found["honest again"] = graded(JOINS.format(before="", use="pass"))
         return found
 
-    return with_engine(course, [STAGE], "cpu", body)
+    return with_checks(course, [STAGE], body)
 
 
 @pytest.mark.parametrize("way", HIDDEN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,12 +65,6 @@ QUICK = ((WHOLE_MATRIX, "a meter of its own"), (OLD, "a scan of its own"))
 
 def slow_unless(wrong: tuple[str, str, str], lie: str) -> list[pytest.MarkDecorator]:
     return [] if (wrong, lie) in QUICK else [pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def interpreter() -> Iterator[Interpreter]:
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-        yield interpreter
 
 
 def endings(interpreter: Interpreter, slug: str, source: str, check: str) -> list[Ending]:
@@ -199,8 +192,9 @@ def test_no_check_pays_for_what_a_worker_says_of_itself() -> None:
 def test_the_limits_hold_for_a_measured_process_too(interpreter: Interpreter) -> None:
     limits = replace(COURSE.limits, load_seconds=1)
     stage = COURSE.stage("flash")
-    files = {stage.file_name: b"def flash_attention(*given):\n    while True: pass\n"}
+    files = {stage.file_name: b"import time\ndef flash_attention(*given):\n    time.sleep(60)\n"}
     course = replace(COURSE, limits=limits)
+    others = {*interpreter.workers}
     answers = WorkerAnswers(interpreter, course, stage, Submission("endless", files))
     under_check = StageUnderCheck(stage, answers)
     under_check.begin(1)
@@ -208,4 +202,4 @@ def test_the_limits_hold_for_a_measured_process_too(interpreter: Interpreter) ->
     with pytest.raises(Exception, match="No answer in 1 second"), remote.measured():
         remote.flash_attention(1, 2, 3)
     under_check.close()
-    assert not interpreter.workers
+    assert interpreter.workers <= others

@@ -136,15 +136,14 @@ def growth_exponent(seq_lens, sizes):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")
 @pytest.mark.parametrize("guess", [pytest.param(g, id=name) for name, g in GUESSES.items()])
-def test_what_takes_memory_is_not_told_by_its_looks(guess: str) -> None:
+def test_what_takes_memory_is_not_told_by_its_looks(interpreter: Interpreter, guess: str) -> None:
     stage = COURSE.stage("memory_benchmark")
     source = GUESS + guess + FIT
 
     def body(checks: Checks) -> StageFacts:
-        with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
-            submission = Submission("guess", {stage.file_name: source.encode()})
-            answers = WorkerAnswers(interpreter, COURSE, stage, submission)
-            return checks.run(stage, StageUnderCheck(stage, answers), 4, "cpu")
+        submission = Submission("guess", {stage.file_name: source.encode()})
+        answers = WorkerAnswers(interpreter, COURSE, stage, submission)
+        return checks.run(stage, StageUnderCheck(stage, answers), 4, "cpu")
 
     facts = with_checks(COURSE, [stage], body)
     paid = {check.id for check in judge_stage(stage, facts).checks if check.score}

@@ -46,7 +46,9 @@ def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> 
                 LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0), submission
             )
         files = _write_results(args, ledger, TINY, TINY.assignments[0])
-    assert [Path(file).name for file in files] == ["scores.csv", "results.jsonl", "report.html"]
+    assert [Path(file).name for file in files] == [
+        *("scores.csv", "results.jsonl", "findings.csv", "findings.json", "report.html")
+    ]
     return (folder / "report.html").read_text("utf-8")
 
 

@@ -24,7 +24,7 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
     package = Path(grader.__file__).parent
     files = [file.relative_to(package) for file in package.rglob("*command.py")]
     modules = {".".join(file.with_suffix("").parts) for file in files}
-    parts = {"channels.canvas_command", "channels.github_command"}  # of `grade release`
+    parts = {"channels.points_command", "channels.github_command"}  # of `grade release`
     parts |= {"channels.gradescope_command", "channels.student_command"}
     parts |= {"classes.nbgrader.release_command"}
     parts |= {"authoring.mutants.command", "authoring.verify.explain_command"}  # of `grade verify`

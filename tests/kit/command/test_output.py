@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
-from grader.command.output import complain
+from grader.command.output import complain, progress_bar, stage_bar
 
 FAULT = "'unheard-of' is no stage; `grade list` shows those of this course"
 
@@ -19,3 +21,19 @@ def test_only_a_terminal_breaks_an_error_and_only_between_words(
     lines = capsys.readouterr().err.splitlines()
     assert " ".join(lines) == f"grade: {FAULT}"
     assert (max(map(len, lines)) <= 20) is terminal
+
+
+@pytest.mark.parametrize("in_a_cell", [True, False])
+def test_a_jupyter_cell_gets_no_bar_because_it_keeps_every_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, in_a_cell: bool
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, stderr is then a terminal
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    if in_a_cell:
+        monkeypatch.setenv("JPY_PARENT_PID", "1")
+    args = argparse.Namespace(plain=False)
+    with stage_bar(args) as tell:
+        tell("softmax", 1, 6)
+    with progress_bar(args, "grading", 2) as advance:
+        advance()
+    assert ("1/6" in capsys.readouterr().err) is not in_a_cell

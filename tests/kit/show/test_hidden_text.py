@@ -20,7 +20,11 @@ from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictCh
 from grader.classes.nbgrader import feedback as grade_cells
 from grader.classes.nbgrader.types import Graded
 from grader.classes.report import page as class_report
-from grader.classes.screen import class_summary, differences_screen, history, summary
+from grader.classes.screen import class_summary, differences_screen, summary
+from grader.classes.why.answer import Answer, Failure
+from grader.classes.why.page import answer_page
+from grader.classes.why.requests import Asked, Decision, Verdict, decision_rows
+from grader.classes.why.screen import decisions_screen, failure_screen, history
 from grader.command.main import main
 from grader.learning.notebook import screen as notebook
 from grader.read.course_file import parse_course
@@ -147,6 +151,18 @@ def _cells(letter: str) -> str:
     return grade_cells.comment(stage) + repr(shown).replace("\\\\", "\\")
 
 
+def failure(letter: str) -> Failure:
+    """A failing check whose every text has the letter in it."""
+    word = f"a{letter}b"
+    return Failure(word, word, why_not=word, inputs=((word, word),))
+
+
+def decision(letter: str) -> Decision:
+    """A decision on a request whose every text has the letter in it."""
+    word = f"a{letter}b"
+    return Decision(Asked(word, word, word), Verdict.CHECK, word)
+
+
 CHANNELS: dict[str, Callable[[str], str]] = {
     "results.jsonl": lambda letter: json_line(entry(letter)),
     "results.jsonl, parsed": lambda x: "".join(_strings(json.loads(json_line(entry(x))))),
@@ -171,7 +187,13 @@ CHANNELS: dict[str, Callable[[str], str]] = {
         summary("birds", [Graded(f"a{x}b", 1, 2, (f"a{x}b",))], 7)
     ),
     "a regrade": _difference,
-    "--why": lambda letter: drawn(history([entry(letter)])),
+    "--why": lambda letter: drawn(history([entry(letter), entry(letter)], ["birds"])),
+    "--why of a stage": lambda x: drawn(failure_screen(failure(x))),
+    "--why as a page": lambda x: "".join(
+        answer_page("birds", Answer([entry(x)] * 2, report_of(x), True, (failure(x),)))
+    ),
+    "the decisions": lambda x: drawn(decisions_screen([decision(x)], f"a{x}b")),
+    "decisions.csv": lambda x: csv_text(list(decision_rows([decision(x)]))),
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -389,6 +390,34 @@ def test_a_failing_stage_fits_on_one_screen(name: str) -> None:
     assert len(draw(terminal.explanation(shown)).splitlines()) <= 20
     if len(shown.stages) == 1:
         assert len(draw(screen(SITUATIONS[name])).splitlines()) <= 24
+
+
+CALLED = stage(0, F, check(outcome=Outcome.FAILED, message=f"wrong\n  call      {WRONG_VALUE}"))
+
+
+def test_the_trace_is_offered_where_the_stage_has_one() -> None:
+    def offers(width: int, *traced: str) -> list[str]:
+        drawn = draw(terminal.explanation(report(CALLED), traced=traced), width)
+        return re.findall(r"grade (hint|trace|repro)", drawn)
+
+    assert offers(80, "fold_paper") == ["hint", "trace", "repro"]
+    assert offers(80, "wings") == ["hint", "repro"]
+    assert offers(40, "fold_paper") == ["hint"]
+
+
+def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
+    long = check(outcome=Outcome.FAILED, diagnosis=Diagnosis("long", "A word. " * 60))
+    drawn = draw(terminal.explanation(report(stage(0, F, long))), 40)
+    assert "  More:  grade fold_paper --all\n\n  For a hint:" in drawn
+    assert len(drawn.splitlines()) <= 20
+
+
+@pytest.mark.parametrize("width, shown", [(80, True), (40, False)])
+def test_carets_stand_below_a_line_of_code_only_if_it_is_whole(width: int, shown: bool) -> None:
+    line = "    return sheet.view(batch, folds, tokens, width)"
+    failing = check(outcome=Outcome.FAILED, message=f"{line}\n{'^' * 46:>50}")
+    drawn = draw(terminal.explanation(report(stage(0, F, failing))), width)
+    assert ("^" in drawn) is shown
 
 
 @pytest.mark.parametrize("coloured", [False, True])

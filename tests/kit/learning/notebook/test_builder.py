@@ -87,7 +87,7 @@ def test_a_formula_is_typeset() -> None:
 
 def test_every_text_ends_with_its_figure() -> None:
     for found in built(COURSE)["cells"]:
-        if found["id"].endswith("-text") and found["id"] != "total-text":
+        if found["id"].endswith("-text") and found["id"] not in ("total-text", "finale-text"):
             assert "".join(found["source"]).endswith("](attachment:figure.png)")
             picture = base64.b64decode(found["attachments"]["figure.png"]["image/png"])
             assert picture.startswith(b"\x89PNG") and len(picture) < 30_000
@@ -153,3 +153,10 @@ def test_ids_are_unique_and_short_enough() -> None:
     data = notebook(course, {stage.slug: "" for stage in course.stages}, {}, {})
     names = [c["id"] for c in data["cells"]]
     assert len(set(names)) == len(names) and max(map(len, names)) <= 64
+
+
+def test_a_course_with_a_finale_ends_with_it() -> None:
+    stubs = {stage.slug: read_stub(stage) for stage in TINY.stages}
+    more = notebook(TINY, stubs, {}, {}, finale="grade finale --submission a.ipynb")
+    assert more["cells"][:-2] == notebook(TINY, stubs, {}, {})["cells"]
+    assert cell(more, "finale") == "# !grade finale --submission a.ipynb"

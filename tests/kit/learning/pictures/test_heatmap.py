@@ -108,7 +108,7 @@ def test_a_grid_that_is_too_wide_is_cut() -> None:
     wide = TracedHeatmap("Wide", (("one", ((0.5,) * 30,)),), ("a",), ("word",) * 30, "r", "c")
     lines = draw(wide)
     assert max(map(len, lines)) <= 80
-    assert "  … 15 columns more" in lines
+    assert "  … 15 more columns" in lines
 
 
 def test_plain() -> None:

@@ -130,7 +130,7 @@ def test_many_columns_are_cut_to_the_width() -> None:
     wide = TracedStep("wide", (Axis("D", 16),), (Block((), ((1234.5,) * 16,)),))
     lines = draw(wide, width=60)
     assert max(map(len, lines)) <= 60
-    assert "    … 10 columns more" in lines
+    assert "    … 10 more columns" in lines
 
 
 def test_a_misfit_is_said_in_a_sentence_and_has_no_names() -> None:

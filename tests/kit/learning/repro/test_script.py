@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader.command.main import main
-from grader.learning.repro.reproduced import _failure
+from grader.learning.repro.reproduced import find_failure
 from grader.learning.repro.script import script
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
@@ -35,18 +33,14 @@ Written = dict[tuple[str, str], str]
 
 
 @pytest.fixture(scope="module")
-def written() -> Iterator[Written]:
+def written(interpreter: Interpreter) -> Written:
     """The lines for each case, all from one set of collected checks."""
-    torch.set_num_threads(1)  # as the engine does: two processes take turns here
     stages = [stage for stage in COURSE.stages if stage.slug in {case[0] for case in CASES}]
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
 
-        def body(checks: Checks) -> Written:
-            return {
-                (slug, name): _script(slug, name, interpreter, checks) for slug, name, *_ in CASES
-            }
+    def body(checks: Checks) -> Written:
+        return {(slug, name): _script(slug, name, interpreter, checks) for slug, name, *_ in CASES}
 
-        yield with_checks(COURSE, stages, body)
+    return with_checks(COURSE, stages, body)
 
 
 def _files(slug: str, name: str) -> dict[str, bytes]:
@@ -58,7 +52,7 @@ def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> s
     stage = COURSE.stage(slug)
     answers = WorkerAnswers(interpreter, COURSE, stage, Submission(name, _files(slug, name)))
     facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
-    check, fact = _failure(stage, facts, "", SEED)
+    check, fact = find_failure(stage, facts, "", SEED)
     return script(stage, check, fact, module=slug, stub=read_stub(stage), seed=SEED)
 
 
@@ -96,15 +90,29 @@ def test_what_was_expected_stands_below(written: Written) -> None:
     assert "# The result is wrong at B=0" in written["softmax", "scaled_again"]
 
 
-def test_the_command_prints_the_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "what, code, said",
+    [
+        ("softmax.values", 0, "from softmax import attention_weights"),
+        pytest.param(
+            "softmax.valus",
+            2,
+            "softmax has no check 'valus' (did you mean 'values'?)",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "split_heads",
+            2,
+            "split_heads passes with seed 0: there is nothing to show",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_the_command_prints_the_lines_or_why_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, code: int, said: str
+) -> None:
     for name, data in _files("softmax", "scaled_again").items():
         (tmp_path / name).write_bytes(data)
-    words = ["repro", "softmax.values", "--submission", str(tmp_path)]
-    assert main(words) == 0
-    assert "from softmax import attention_weights" in capsys.readouterr().out
-    words[1] = "softmax.valus"
-    assert main(words) == 2
-    assert "softmax has no check 'valus' (did you mean 'values'?)" in capsys.readouterr().err
-    words[1] = "split_heads"
-    assert main(words) == 2
-    assert "split_heads passes with seed 0: there is nothing to show" in capsys.readouterr().err
+    assert main(["repro", what, "--submission", str(tmp_path)]) == code
+    shown = capsys.readouterr()
+    assert said in (shown.err if code else shown.out)
