@@ -30,6 +30,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--after", metavar="SLUG", help="the stage before the new one (default: the last)"
     )
     parser.add_argument("--bonus", action="store_true", help="make it a bonus stage")
+    parser.add_argument(
+        "--function",
+        action="append",
+        default=[],
+        metavar="SIGNATURE",
+        help='a function that learners write, such as \'f(x: "B T", n: int) -> "B"\'',
+    )
+    parser.add_argument(
+        "--class",
+        dest="classes",
+        action="append",
+        default=[],
+        metavar="SIGNATURE",
+        help='a class, and how its objects are called: \'Block(d_model)(x: "B T") -> "B T"\'',
+    )
     parser.set_defaults(run=run)
 
 
@@ -39,7 +54,15 @@ def run(args: argparse.Namespace) -> int:
         return _new_course(args)
     course = _authors_course(args.course)
     title = _title(args, f"grade new {args.stage}")
-    stage, files = new_stage(course, args.stage, title, after=args.after, bonus=args.bonus)
+    stage, files = new_stage(
+        course,
+        args.stage,
+        title,
+        after=args.after,
+        bonus=args.bonus,
+        functions=args.function,
+        classes=args.classes,
+    )
     _tell(course.root, files, added_to=FILE_NAME)
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
     print(f"It has {stage.points:g} points and requires no stage: change its table if needed.")
@@ -52,8 +75,9 @@ def run(args: argparse.Namespace) -> int:
 def _new_course(args: argparse.Namespace) -> int:
     if args.course is None:
         raise KitError("name the stage, or start a course: `grade new --course DIR --title TEXT`")
-    for option in ("after", "bonus"):
+    for option in ("after", "bonus", "function", "classes"):
         if getattr(args, option):
+            option = option.replace("classes", "class")
             raise KitError(f"--{option} needs a stage: type `grade new STAGE`")
     title = _title(args, f"grade new --course {shlex.quote(str(args.course))}")
     course, files = new_course(args.course, title)

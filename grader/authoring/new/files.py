@@ -15,12 +15,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from grader.authoring.new.checks import check_file, visible_checks
+from grader.authoring.new.signature import Entry, read_class, read_function
+from grader.authoring.new.sources import accepted_text, misconceptions_text, solution_text
+from grader.authoring.new.style import Style, style_of
 from grader.read.course_file import FILE_NAME, course_of_text, slug_fault
 from grader.read.files import write_whole
 from grader.read.stubs import stub_of
@@ -36,29 +40,20 @@ _OTHER_TABLE = re.compile(r"[ \t]*\[\[?(?![\[ \t]*stages[ \t]*\.)")  # not part 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How a course's files are written for the library that it uses.
-
-    `kind` is the kind of the function's result, `type` its annotation, and `make` the function that
-    makes one from a list. `family` is the first word in the names of its templates. A style with
-    `gradients` has a check of them.
-    """
-
-    kind: str
-    type: str
-    imports: str
-    make: str
-    family: str
-    gradients: bool = False
-
-
 def new_stage(
-    course: Course, slug: str, title: str, *, after: str | None = None, bonus: bool = False
+    course: Course,
+    slug: str,
+    title: str,
+    *,
+    after: str | None = None,
+    bonus: bool = False,
+    functions: Sequence[str] = (),
+    classes: Sequence[str] = (),
 ) -> tuple[Stage, tuple[Path, ...]]:
     """Add a stage to `course`, after the stage `after` or as the last; returns it and its files.
 
-    Raises KitError; then nothing was written.
+    `functions` and `classes` are the signatures of what learners write; without any, it is a
+    function of the stage's name. Raises KitError; then nothing was written.
     """
     if course.root == installed_folder():
         raise KitError(
@@ -66,15 +61,19 @@ def new_stage(
         )
     _refuse_title(title)
     _refuse_slug(course, slug)
+    style = style_of(course.preload)
+    entries = [read_function(text, style.has_arrays) for text in functions]
+    entries += [read_class(text, style.has_arrays) for text in classes]
+    _refuse_entries(course, slug, entries)
     file = course.root / FILE_NAME
     try:
         old = file.read_bytes().decode()
     except OSError as error:
         raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
-    table = _table(slug, title, _style(course.preload), bonus=bonus)
+    table = _table(slug, title, style, entries, bonus=bonus)
     text = with_stage(old, [each.slug for each in course.stages], table, after)
     stage = _added(course, course_of_text(text, file), slug, after)
-    files = stage_files(stage, course.preload)
+    files = stage_files(stage, course.preload, entries)
     for path in files:
         if os.path.lexists(path):
             place = path.relative_to(course.root).as_posix()
@@ -107,7 +106,7 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
     outer = nearest_root(root)
     if outer is not None:
         raise KitError(f"{shown}: is inside the course or workspace {outer}: choose another folder")
-    table = _table(*_FIRST, _ARRAY_STYLES["numpy"])
+    table = _table(*_FIRST, style_of(("numpy",)))
     text = filled(
         __package__,
         "templates/course.toml",
@@ -129,35 +128,31 @@ def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
     return course, tuple(files)
 
 
-def stage_files(stage: Stage, preload: tuple[str, ...]) -> dict[Path, str]:
-    """The texts of all files of a new stage, by path."""
-    style = _style(preload)
-    words = {
-        "slug": stage.slug,
-        "title": stage.title,
-        "summary": stage.title.replace("\\", "\\\\").replace('"', '\\"').rstrip(".") + ".",
-        "imports": style.imports,
-        "make": style.make,
-        "type": style.type,
-    }
+def stage_files(
+    stage: Stage, preload: tuple[str, ...], entries: Sequence[Entry] = ()
+) -> dict[Path, str]:
+    """The texts of all files of a new stage, by path.
 
-    def text(name: str) -> str:
-        return filled(__package__, f"templates/{name}", **words)
-
-    words |= {
-        "points": "5" if style.gradients else "7",
-        "and_gradients": "expect_gradients_close, " if style.gradients else "",
-    }
-    words["gradients"] = text("gradients_check.txt") if style.gradients else ""
-    solution = text(f"{style.family}_solution.txt")
+    Without `entries` its task is to double the input, and it is complete but for the words.
+    """
+    style, is_done = style_of(preload), not entries
+    known = entries or (default_entry(stage.slug, style),)
+    solution = solution_text(stage.title, known, style, is_done=is_done)
     return {
         stage.solution_file: solution,
         stage.exercise_file: stub_of(solution, stage.slug),
-        stage.check_file: text(f"{style.family}_checks.txt"),
-        stage.hints_file: text("hints.md"),
-        stage.misconceptions_file: text(f"{style.family}_misconceptions.txt"),
-        stage.accepted_folder / "added_up.py": text("accepted.txt"),
+        stage.check_file: check_file(stage.slug, known, style, is_done=is_done),
+        stage.hints_file: filled(__package__, "templates/hints.md", title=stage.title),
+        stage.misconceptions_file: misconceptions_text(stage.slug, style, is_done=is_done),
+        stage.accepted_folder / "another.py": accepted_text(known, style, is_done=is_done),
     }
+
+
+def default_entry(slug: str, style: Style) -> Entry:
+    """The entry point of a stage whose signatures nobody has named: a function of one value."""
+    return read_function(
+        f'{slug}(x: "n m") -> "n m"' if style.has_arrays else f"{slug}(x: float) -> float"
+    )
 
 
 def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> str:
@@ -187,15 +182,31 @@ def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> st
     return before + newline + table.replace("\n", newline) + "".join(lines[last + 1 :])
 
 
-def _table(slug: str, title: str, style: _Style, *, bonus: bool = False) -> str:
+def _table(
+    slug: str, title: str, style: Style, entries: Sequence[Entry] = (), *, bonus: bool = False
+) -> str:
+    known = entries or (default_entry(slug, style),)
+    kinds = ", ".join(f'{entry.name} = "{_kind(entry, style)}"' for entry in known)
     return filled(
         __package__,
         "templates/stage.toml",
         slug=slug,
         title=_quoted(title),
-        kind=style.kind,
+        points=str(10 * len(known)),
+        visible=", ".join(f'"{name}"' for name in visible_checks(known, style)),
+        kinds=kinds,
         bonus="bonus = true\n" if bonus else "",
     )
+
+
+def _kind(entry: Entry, style: Style) -> str:
+    """What course.toml says of an entry point's result."""
+    kinds = [
+        style.kind if each.is_array else "number" if each.type in ("int", "float") else "any"
+        for each in entry.call.results
+    ]
+    kind = f"({', '.join(kinds)})" if entry.call.is_tuple else kinds[0]
+    return f"module -> {kind}" if entry.made else kind
 
 
 def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage:
@@ -213,10 +224,6 @@ def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage
 def _quoted(text: str) -> str:
     """`text` as a TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _style(preload: tuple[str, ...]) -> _Style:
-    return next((_ARRAY_STYLES[name] for name in _ARRAY_STYLES if name in preload), _NUMBER_STYLE)
 
 
 def _refuse_title(title: str) -> None:
@@ -245,6 +252,21 @@ def _refuse_slug(course: Course, slug: str) -> None:
             raise KitError(f"stage '{stage.slug}' defines '{slug}': choose another slug")
     if _is_installed(slug):
         raise KitError(f"'{slug}' would hide an installed package: choose another slug")
+
+
+def _refuse_entries(course: Course, slug: str, entries: Sequence[Entry]) -> None:
+    taken = {
+        name: stage.slug
+        for stage in course.stages
+        for name in (stage.slug, *(entry.name for entry in stage.entry_points))
+    }
+    for number, entry in enumerate(entries):
+        if entry.name in taken:
+            raise KitError(
+                f"stage '{taken[entry.name]}' defines '{entry.name}': choose another name"
+            )
+        if entry.name in [earlier.name for earlier in entries[:number]]:
+            raise KitError(f"'{entry.name}' is named twice: give each signature once")
 
 
 def _is_installed(name: str) -> bool:
@@ -285,9 +307,3 @@ def _write(files: Mapping[Path, str], made: list[Path]) -> None:
 
 
 _BY_HAND = f"{FILE_NAME}: has no [[stages]] table for each stage: add the new one by hand"
-
-_ARRAY_STYLES = {
-    "torch": _Style("tensor", "torch.Tensor", "import torch\n", "torch.tensor", "arrays", True),
-    "numpy": _Style("array", "np.ndarray", "import numpy as np\n", "np.array", "arrays"),
-}
-_NUMBER_STYLE = _Style("number", "float", "", "", "numbers")

@@ -28,7 +28,7 @@ from grader.authoring.verify.solution_runs import (
     faulty_place,
     first_line,
 )
-from grader.authoring.verify.todos import stage_todos
+from grader.authoring.verify.todos import is_unwritten, stage_todos
 from grader.learning.explore.example import read_explore
 from grader.learning.finale.programs import read_programs
 from grader.learning.hints.ladder import read_hints
@@ -65,8 +65,13 @@ class Draft:
         self.stage = stage
         self.problems = list(missing_files(stage))
         self.is_complete = not self.problems and not fault
-        self.can_run = stage.solution_file.is_file() and stage.check_file.is_file() and not fault
+        needed = (stage.solution_file, stage.check_file)
+        self.can_run = not fault and all(file.is_file() for file in needed)
+        unwritten = [stage.place(file) for file in needed if self.can_run and is_unwritten(file)]
+        self.can_run &= not unwritten
         self.notes: list[str] = []
+        if unwritten:
+            self.notes.append(f"{stage.slug} does not run yet: write {listed(unwritten)}")
         self.checks: list[CheckProof] = []
         self.misconceptions: list[MisconceptionProof] = []
         self.accepted: list[str] = []
@@ -164,7 +169,7 @@ class StageProving:
         draft.problems += self._record_problems()
         known = self._known()
         mistakes = known.misconceptions
-        answers = accepted_files(stage)
+        answers = [file for file in accepted_files(stage) if not is_unwritten(file)]  # to-dos
         self._total = len(self._seeds) + len(self._few) + len(mistakes) + len(answers) + 1
         self._checks.forget()
         try:

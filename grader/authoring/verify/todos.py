@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from grader.authoring.verify.author_files import files_of
 from grader.read.course_file import FILE_NAME
@@ -24,6 +26,18 @@ def stage_todos(stage: Stage) -> tuple[Todo, ...]:
         if file != stage.exercise_file:
             found += _todos(stage.place(file), file.read_bytes())
     return tuple(found)
+
+
+def is_unwritten(file: Path) -> bool:
+    """Whether a file still raises NotImplementedError where a to-do says that code is missing."""
+    try:
+        data = file.read_bytes()
+        nodes = list(ast.walk(ast.parse(data)))
+    except (OSError, SyntaxError, ValueError):
+        return False
+    raised = [node.exc for node in nodes if isinstance(node, ast.Raise)]
+    missing = any(isinstance(exc, ast.Name) and exc.id == "NotImplementedError" for exc in raised)
+    return missing and any(True for _ in _todos("", data))
 
 
 def _todos(place: str, data: bytes) -> Iterator[Todo]:

@@ -39,7 +39,7 @@ def test_a_stage_is_told_file_by_file_and_then_what_to_type(
         "written: tests/checks/test_tail.py\n"
         "written: hints/tail.md\n"
         "written: hints/misconceptions/tail.py\n"
-        "written: tests/accepted/tail/added_up.py\n"
+        "written: tests/accepted/tail/another.py\n"
         "\n"
         "It has 10 points and requires no stage: change its table if needed.\n"
         "See what is left to do:        grade verify tail\n"

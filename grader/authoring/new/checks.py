@@ -1,0 +1,392 @@
+"""The check file of a new stage: checks of each entry point, as its signature suggests. Pure.
+
+Each check has one thing in view and says so in its name. The author completes, for each entry
+point, the inputs and the right answer, and every check uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from grader.authoring.new.signature import Entry, Value, axes_of
+from grader.authoring.new.style import Style
+from grader.types.text import listed
+
+_SIZES = ((2, 3, 4, 5, 6, 7), (3, 5, 2, 7, 4, 6))  # no two alike, so that no mistake fits by chance
+_COUNTS = (4, 6)  # for a parameter such as num_heads
+_WIDEST = 100
+# What stands for a parameter of each type: two ordinary values, and an edge.
+_SAMPLES = {
+    "int": ("3", "5", "1"),
+    "float": ("1.5", "4.0", "-3.0"),
+    "bool": ("True", "False", "True"),
+    "str": ('"abca"', '"ba"', '""'),
+    "list": ("[3, 1, 2]", "[2, 2]", "[]"),
+    "dict": ('{"a": 3, "b": 1}', '{"a": 2}', "{}"),
+    "set": ("{3, 1}", "{2}", "set()"),
+    "tuple": ("(1, 2)", "(3, 1)", "()"),
+}
+
+
+def check_file(slug: str, entries: Sequence[Entry], style: Style, *, is_done: bool = False) -> str:
+    """The check file of the stage `slug`. If it `is_done`, the right answer is twice the input."""
+    parts = [_Checks(entry, style, len(entries) > 1, is_done) for entry in entries]
+    blocks = [block for part in parts for block in part.named()]
+    body = "\n\n\n".join(blocks)
+    names = [name for name in _LANGUAGE if f"{name}(" in body or f": {name}" in body]
+    imports = f"from grader.checking import {', '.join(names)}"
+    if len(imports) > _WIDEST:
+        imports = "from grader.checking import (\n    " + ",\n    ".join(names) + ",\n)"
+    gap = "\n\n" if body.startswith("def ") else "\n"
+    head = ["from typing import Any", "", "import pytest"]
+    head += ["import torch"] if "torch." in body else []
+    head += ["import numpy as np"] if "np." in body else []
+    return (
+        f'"""The hidden checks of {slug}."""\n\nfrom __future__ import annotations\n\n'
+        + "\n".join(head)
+        + f"\n\n{imports}\n{gap}{body}\n"
+    )
+
+
+def visible_checks(entries: Sequence[Entry], style: Style) -> Iterator[str]:
+    """The names of the checks that students may see: those without the right answer."""
+    for entry in entries:
+        check = "shape" if style.has_arrays else "edges"
+        if not style.has_arrays or all(each.is_array for each in entry.call.results):
+            yield f"{entry.name}_{check}" if len(entries) > 1 else check
+
+
+_LANGUAGE = (
+    *("Rand", "Submission", "draw_state", "expect_close", "expect_device", "expect_dtype"),
+    *("expect_equal", "expect_gradients_close", "expect_parameters", "expect_results"),
+    *("expect_shape", "expect_unchanged", "named_parameters", "with_state"),
+)
+
+
+class _Checks:
+    """Writes the checks of one entry point."""
+
+    def __init__(self, entry: Entry, style: Style, has_siblings: bool, is_done: bool) -> None:
+        self._entry = entry
+        self._style = style
+        self._name = entry.name
+        self._call = entry.call
+        self._prefix = f"{entry.name}_" if has_siblings else ""
+        self._is_done = is_done
+        self._has_state = entry.made is not None and style.has_gradients
+        self._axes = list(axes_of(entry.call.parameters)) or (["n", "m"] if self._arrays else [])
+
+    @property
+    def _arrays(self) -> tuple[Value, ...]:
+        return self._call.arrays if self._style.has_arrays else ()
+
+    @property
+    def _free(self) -> list[str]:
+        """The axes whose sizes may vary; the constructor of a class fixes the last ones."""
+        last = {(each.axes or self._axes)[-1:][0] for each in self._arrays if self._entry.made}
+        return [axis for axis in self._axes if axis not in last]
+
+    @property
+    def _returns_array(self) -> bool:
+        return self._style.has_arrays and all(each.is_array for each in self._call.results)
+
+    def blocks(self) -> Iterator[str]:
+        """The functions of the file, in order."""
+        yield self._inputs() if self._style.has_arrays else self._cases()
+        if self._has_state:
+            yield self._module()
+        yield self._right()
+        checks = list(self._plain_checks() if not self._style.has_arrays else self._checks())
+        rest = sum(points for _, points, _ in checks)
+        yield from (self._check(name, points or 10 - rest, text) for name, points, text in checks)
+
+    def named(self) -> Iterator[str]:
+        """The functions of the file with their names filled in."""
+        shapes = f"{self._prefix.upper()}SHAPES"
+        made = f"made_{self._name}" if self._prefix else "made"
+        for block in self.blocks():
+            yield block.replace("@shapes@", shapes).replace("@made@", made)
+
+    # --- what the checks share ---
+
+    def _inputs(self) -> str:
+        """The function that draws the arguments."""
+        counts = [each.name for each in self._call.needed if each.type == "int"]
+        sizes = [f"{axis}: int = {size}" for axis, size in zip(self._axes, _SIZES[0], strict=False)]
+        sizes += [f"{name}: int = {_COUNTS[0]}" for name in counts if name not in self._axes]
+        given = ["rand: Rand", *sizes, "**options: Any"] if self._arrays else sizes
+        values = []
+        for each in self._call.needed:
+            if each.is_array:
+                axes = self._axes if each.axes is None else each.axes
+                values.append(f"rand({', '.join([*(f'{a}={a}' for a in axes), '**options'])})")
+            else:
+                values.append(each.name if each.type == "int" else _sample(each.type, 0))
+        several = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+        todo = "" if self._is_done else "TODO: fit the values. "
+        return _function(
+            f"{self._name}_inputs",
+            given,
+            f"{todo}Arguments of {self._name}: sizes differ, so no mistake fits by chance.",
+            f"return {several}",
+            "tuple[Any, ...]",
+        )
+
+    def _cases(self) -> str:
+        """The arguments of a function of plain values: two ordinary cases, and an edge."""
+        name = self._name.upper()
+        rows = []
+        for number in range(3):
+            values = [_sample(each.type, number) for each in self._call.needed]
+            rows.append(f"({', '.join(values)}{',' if len(values) == 1 else ''})")
+        todo = "# TODO: arguments that show every mistake; at the edges also the right result\n"
+        right = "None"
+        if self._is_done:
+            todo, right = "", "-6.0"
+        return f"{todo}{name}_CASES = [{rows[0]}, {rows[1]}]\n{name}_EDGES = [({rows[2]}, {right})]"
+
+    def _module(self) -> str:
+        """The shapes of the parameters, and the function that makes a module."""
+        made = self._entry.made
+        assert made is not None
+        values = [f"{each.name}={self._made_with(each)}" for each in made.needed]
+        return (
+            "# TODO: the parameters' shapes by name; linear_shapes lists those of nn.Linear\n"
+            f"@shapes@: dict[str, tuple[int, ...]] = {{}}\n\n\n"
+            f"def @made@(submission: Submission, state: dict[str, Any]) -> Any:\n"
+            f'    """TODO: fitting sizes. The module with these parameters."""\n'
+            f"    return with_state(submission.{self._name}({', '.join(values)}), state)"
+        )
+
+    def _made_with(self, value: Value) -> str:
+        return str(_COUNTS[0]) if value.type == "int" else _sample(value.type, 0)
+
+    def _right(self) -> str:
+        given = [each.name for each in self._call.needed]
+        state = ["state: dict[str, Any]"] if self._has_state else []
+        parameters = [f"{name}: Any" for name in given]
+        body = f"return {given[0]} + {given[0]}" if self._is_done and given else _UNWRITTEN
+        todo = "TODO: the right answer, in another style than the solution."
+        return _function(f"right_{self._name}", [*state, *parameters], todo, body, "Any")
+
+    # --- the checks: each with its name, its points (0: all that are left) and its text ---
+
+    def _checks(self) -> Iterator[tuple[str, int, str]]:
+        if self._has_state:
+            yield "parameters", 1, self._parameters_check()
+        if self._returns_array:
+            yield "shape", 1, self._shape_check()
+        yield "values", 0, self._values_check()
+        yield "smallest", 1, self._smallest_check()
+        if self._style.has_gradients and self._arrays and self._returns_array:
+            yield "gradients", 1, self._gradients_check()
+            yield "dtype", 1, self._dtype_check()
+        if self._arrays:
+            yield "unchanged", 1, self._unchanged_check()
+
+    def _check(self, name: str, points: int, text: str) -> str:
+        return text.replace("@points@", str(points)).replace("@check@", f"{self._prefix}{name}")
+
+    def _parameters_check(self) -> str:
+        values = ", ".join(
+            f"{each.name}={self._made_with(each)}"
+            for each in self._entry.made.needed  # type: ignore[union-attr]
+        )
+        return (
+            "@pytest.mark.points(@points@)\n"
+            "def test_@check@(submission: Submission) -> None:\n"
+            '    """The parameters have the right names and shapes"""\n'
+            f"    module = submission.{self._name}({values})\n"
+            "    expect_parameters(named_parameters(module), @shapes@)"
+        )
+
+    def _shape_check(self) -> str:
+        lines = [*self._begin(), f"result = {self._called('*inputs')}{self._first}"]
+        axes = self._result_axes(self._call.results[0])
+        known = dict(zip(self._axes, _SIZES[0], strict=False))
+        sizes = ", ".join(f"{axis}={known.get(axis, 1)}" for axis in axes)
+        todo = "" if set(axes) <= set(known) else "  # TODO: its sizes for these inputs"
+        lines.append(f"expect_shape(result, {sizes}){todo}" if axes else "assert not result.shape")
+        return self._written(
+            lines, "The result has the right shape", pays="only the shape is checked"
+        )
+
+    def _values_check(self) -> str:
+        counts = [each.name for each in self._call.needed if each.type == "int"]
+        sizes = [f'"{a}": {size}' for a, size in zip(self._axes, _SIZES[1], strict=False)]
+        sizes = [size for axis, size in zip(self._axes, sizes, strict=False) if axis in self._free]
+        sizes += [f'"{name}": {_COUNTS[1]}' for name in counts if name not in self._axes]
+        mark = f'@pytest.mark.parametrize("sizes", [{{}}, {{{", ".join(sizes)}}}])' if sizes else ""
+        more = ["sizes: dict[str, int]"] if sizes else []
+        lines = [*self._begin("**sizes" if sizes else ""), self._compared("*inputs")]
+        title = "TODO: what makes an answer right, in at most 72 characters"
+        return self._written(lines, title, mark=mark, more=more)
+
+    def _smallest_check(self) -> str:
+        counts = [each.name for each in self._call.needed if each.type == "int"]
+        sizes = dict.fromkeys([*self._free, *counts], 1)
+        words = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        words += ", scale=3.0" if self._arrays else ""  # so that no constant is right by chance
+        return self._written(
+            [*self._begin(words), self._compared("*inputs")], "Works for sizes of 1"
+        )
+
+    def _gradients_check(self) -> str:
+        names = [each.name for each in self._arrays]
+        pairs = ", ".join(f'"{name}": {name}' for name in names)
+        given = ", ".join(each.name for each in self._call.needed)
+        got, right = self._called(given), self._expected(given)
+        lines = [
+            *self._begin("grad=True", self._unpacked),
+            f"got, right = {got}{self._first}, {right}{self._first}",
+            self._comparison("got", "right", first=True),
+            f"expect_gradients_close(got, right, {{{pairs}}})",
+        ]
+        return self._written(lines, f"Gradients flow back to {listed(names)}")
+
+    def _dtype_check(self) -> str:
+        lines = [
+            *self._begin("dtype=dtype"),
+            f"result = {self._called('*inputs')}{self._first}",
+            "expect_dtype(result, dtype)",
+            "expect_device(result, device)",
+            self._comparison("result", f"{self._expected('*inputs')}{self._first}", first=True),
+        ]
+        if self._has_state:
+            lines[2:3] = [
+                f"result = @made@(submission, state).to(dtype)(*inputs){self._first}",
+                "state = {name: each.to(dtype) for name, each in state.items()}",
+            ]
+        return self._written(
+            lines,
+            "Keeps the dtype and the device of its input",
+            mark='@pytest.mark.parametrize("dtype", [torch.float64])',
+            more=["device: torch.device", "dtype: torch.dtype"],
+        )
+
+    def _unchanged_check(self) -> str:
+        names = [each.name for each in self._arrays]
+        given = ", ".join(each.name for each in self._call.needed)
+        watched = ", ".join(f"{name}={name}" for name in names)
+        lines = [
+            *self._begin("", self._unpacked),
+            f"with expect_unchanged({watched}):",
+            f"    result = {self._called(given)}",
+            self._comparison("result", self._expected(given)),
+        ]
+        return self._written(lines, f"Does not change {listed(names)}")
+
+    def _plain_checks(self) -> Iterator[tuple[str, int, str]]:
+        called = f"submission.{self._name}"
+        if (made := self._entry.made) is not None:
+            called += f"({', '.join(self._made_with(each) for each in made.needed)})"
+        upper = self._name.upper()
+        yield (
+            "values",
+            0,
+            self._written(
+                [f'expect_equal({called}(*inputs), right_{self._name}(*inputs), "the result")'],
+                "TODO: what makes an answer right, in at most 72 characters",
+                mark=f'@pytest.mark.parametrize("inputs", {upper}_CASES)',
+                more=["inputs: tuple[Any, ...]"],
+            ),
+        )
+        yield (
+            "edges",
+            3,
+            self._written(
+                [f'expect_equal({called}(*inputs), expected, "the result")'],
+                "Works at the edges of what is allowed",
+                mark=f'@pytest.mark.parametrize("inputs, expected", {upper}_EDGES)',
+                more=["inputs: tuple[Any, ...]", "expected: Any"],
+            ),
+        )
+
+    # --- small pieces of them ---
+
+    @property
+    def _keeps_shape(self) -> bool:
+        """Whether the first result has the shape of the first array."""
+        first, result = self._arrays[:1], self._call.results[0]
+        return any(self._result_axes(each) == self._result_axes(result) for each in first)
+
+    @property
+    def _first(self) -> str:
+        return "[0]" if self._call.is_tuple else ""
+
+    @property
+    def _unpacked(self) -> str:
+        names = [each.name for each in self._call.needed]
+        return f"{', '.join(names)}{',' if len(names) == 1 else ''}"
+
+    def _begin(self, given: str = "", names: str = "inputs") -> list[str]:
+        """The lines that draw the parameters, if there are any, and the inputs."""
+        arguments = ", ".join(filter(None, ["rand" if self._arrays else "", given]))
+        state = ["state = draw_state(rand, @shapes@)"] if self._has_state else []
+        return [*state, f"{names} = {self._name}_inputs({arguments})"]
+
+    def _called(self, given: str) -> str:
+        if self._has_state:
+            return f"@made@(submission, state)({given})"
+        if (made := self._entry.made) is not None:
+            values = ", ".join(f"{each.name}={self._made_with(each)}" for each in made.needed)
+            return f"submission.{self._name}({values})({given})"
+        return f"submission.{self._name}({given})"
+
+    def _expected(self, given: str) -> str:
+        state = "state, " if self._has_state else ""
+        return f"right_{self._name}({state}{given})"
+
+    def _compared(self, given: str) -> str:
+        return self._comparison(self._called(given), self._expected(given))
+
+    def _comparison(self, got: str, right: str, *, first: bool = False) -> str:
+        results = self._call.results
+        if not self._returns_array:
+            return f'expect_equal({got}, {right}, "the result")'
+        if len(results) > 1 and not first:
+            names = {f"the {each.name}": " ".join(self._result_axes(each)) for each in results}
+            told = ", ".join(f'"{name}": "{axes}"' for name, axes in names.items())
+            return f"expect_results({got}, {right}, {{{told}}})"
+        return f'expect_close({got}, {right}, axes="{" ".join(self._result_axes(results[0]))}")'
+
+    def _result_axes(self, result: Value) -> Sequence[str]:
+        return (self._axes or ["n"]) if result.axes is None else result.axes
+
+    def _written(
+        self,
+        lines: Iterable[str],
+        title: str,
+        *,
+        mark: str = "",
+        more: Sequence[str] = (),
+        pays: str = "",
+    ) -> str:
+        lines = list(lines)
+        needs_rand = any("rand" in line for line in lines)
+        given = ["submission: Submission", *(["rand: Rand"] if needs_rand else []), *more]
+        marks = ["@pytest.mark.points(@points@)"]
+        if pays:
+            constants = ["zeros", "ones", *(["input"] if self._keeps_shape else [])]
+            told = ", ".join(f'"{each}"' for each in constants)
+            marks.append(f'@pytest.mark.pays({told}, because="{pays}")')
+        marks += [mark] if mark else []
+        return "\n".join(marks) + "\n" + _function("test_@check@", given, title, lines, "None")
+
+
+_UNWRITTEN = "raise NotImplementedError"
+
+
+def _function(
+    name: str, given: Sequence[str], says: str, body: str | Sequence[str], returns: str
+) -> str:
+    lines = [body] if isinstance(body, str) else list(body)
+    head = f"def {name}({', '.join(given)}) -> {returns}:"
+    if len(head) > _WIDEST:
+        head = f"def {name}(\n    {', '.join(given)}\n) -> {returns}:"
+    return "\n".join([head, f'    """{says}"""', *(f"    {line}" for line in lines)])
+
+
+def _sample(kind: str, number: int) -> str:
+    """Python code for a value of an annotated type."""
+    return _SAMPLES.get(kind.partition("[")[0], ("None",) * 3)[number]

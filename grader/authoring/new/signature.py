@@ -1,0 +1,175 @@
+"""Reads what the author types after --function and --class: a signature, with the axes of arrays.
+
+    alibi_slopes(num_heads: int) -> "H"
+    Block(d_model, eps=1e-5)(x: "B T D") -> "B T D"
+
+Text in place of a type names the axes of an array. A parameter without a type is a number if its
+default or its name says so, else an array. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.types.errors import KitError
+
+PLAIN = ("int", "float", "bool", "str")
+_COUNT = re.compile(
+    r"(n|num|max|min)_\w+|d_\w+|\w+_(len|size|dim|count)|n|dim|axis|size|length|offset"
+)
+_ARRAYS = ("Tensor", "ndarray")
+_AXIS = re.compile(r"[A-Za-z]\w*")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A parameter or a result: an array with these `axes`, or what the annotation `type` says.
+
+    An array's `axes` are None if the author named none; `default` is Python code, "" if there is
+    none.
+    """
+
+    name: str
+    type: str = ""
+    axes: tuple[str, ...] | None = None
+    default: str = ""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array, as far as is known."""
+        return not self.type
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its parameters and its results, of which there are several if it `is_tuple`."""
+
+    name: str
+    parameters: tuple[Value, ...]
+    results: tuple[Value, ...]
+    is_tuple: bool = False
+
+    @property
+    def arrays(self) -> tuple[Value, ...]:
+        """The parameters that must be given and are arrays."""
+        return tuple(each for each in self.needed if each.is_array)
+
+    @property
+    def needed(self) -> tuple[Value, ...]:
+        """The parameters without a default."""
+        return tuple(each for each in self.parameters if not each.default)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What learners write: a function, or a class whose objects are called as `call` says.
+
+    A class's `made` has the parameters of its constructor.
+    """
+
+    call: Function
+    made: Function | None = None
+
+    @property
+    def name(self) -> str:
+        """The entry point's name."""
+        return (self.made or self.call).name
+
+
+def read_function(text: str, has_arrays: bool = True) -> Entry:
+    """The function of a signature such as 'f(x: "B T", n=2) -> "B T"'. Raises KitError."""
+    return Entry(_function(text, text, has_arrays))
+
+
+def read_class(text: str, has_arrays: bool = True) -> Entry:
+    """The class of 'Block(d_model)(x: "B T D") -> "B T D"'. Raises KitError."""
+    end = _closing(text)
+    made, call = text[: end + 1], text[end + 1 :].strip()
+    if end < 0 or not call.startswith("("):
+        raise KitError(
+            f"--class '{text}': say also how its objects are called: "
+            "--class 'Block(d_model)(x: \"B T D\")'"
+        )
+    return Entry(_function(f"forward{call}", text, has_arrays), _function(made, text, has_arrays))
+
+
+def _closing(text: str) -> int:
+    """The place of the bracket that closes the first one, -1 if there is none."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and not depth:
+            return place
+    return -1
+
+
+def _function(text: str, whole: str, has_arrays: bool) -> Function:
+    try:
+        (node,) = ast.parse(f"def {text}: ...").body
+    except (SyntaxError, ValueError):
+        raise _fault(whole, "is not a signature") from None
+    if not isinstance(node, ast.FunctionDef):
+        raise _fault(whole, "is not a signature")
+    given = node.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+        raise _fault(whole, "has parameters with * or /: write plain ones")
+    missing = len(given.args) - len(given.defaults)
+    defaults = ["", *[""] * missing, *map(ast.unparse, given.defaults)][1:]
+    parameters = tuple(
+        _parameter(arg, default, whole, has_arrays)
+        for arg, default in zip(given.args, defaults, strict=True)
+    )
+    returns = node.returns
+    is_tuple = isinstance(returns, ast.Tuple)
+    each = returns.elts if isinstance(returns, ast.Tuple) else [returns]
+    names = [f"result {at}" if is_tuple else "result" for at in range(1, 1 + len(each))]
+    results = tuple(
+        _value(name, one, whole, has_arrays) for name, one in zip(names, each, strict=True)
+    )
+    return Function(node.name, parameters, results, is_tuple)
+
+
+def _parameter(arg: ast.arg, default: str, whole: str, has_arrays: bool) -> Value:
+    value = _value(arg.arg, arg.annotation, whole, has_arrays)
+    if arg.annotation is not None:
+        return Value(value.name, value.type, value.axes, default)
+    literal = type(ast.literal_eval(default)).__name__ if _is_literal(default) else ""
+    kind = literal if literal in PLAIN else ""
+    if not default and _COUNT.fullmatch(arg.arg):
+        kind = "int"
+    return Value(arg.arg, kind or value.type, None, default)
+
+
+def _is_literal(code: str) -> bool:
+    try:
+        ast.literal_eval(code)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool) -> Value:
+    if annotation is None:
+        return Value(name) if has_arrays else Value(name, "Any")
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        if not has_arrays:
+            raise _fault(whole, "names axes, but this course has neither torch nor numpy")
+        axes = tuple(annotation.value.split())
+        for axis in axes:
+            if not _AXIS.fullmatch(axis):
+                raise _fault(whole, f"has an axis '{axis}', which is not a name")
+        return Value(name, axes=axes)
+    code = ast.unparse(annotation)
+    return Value(name) if has_arrays and code.endswith(_ARRAYS) else Value(name, code)
+
+
+def axes_of(values: tuple[Value, ...]) -> Iterator[str]:
+    """The names of all axes of these values, each once, in order."""
+    yield from dict.fromkeys(axis for each in values for axis in each.axes or ())
+
+
+def _fault(text: str, what: str) -> KitError:
+    return KitError(f"'{text}' {what}: write it like 'f(x: \"B T\", n: int) -> \"B T\"'")
