@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from grader.channels.github import IGNORED, WORKFLOW, readme, visible_points, workflow
+from grader.channels.project import library
 from grader.channels.student_copy import student_files
 from grader.command.output import console, short_path, write_file
 from grader.read.workspace import locate_whole_course
@@ -38,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     if not points:
         raise CourseError("course.toml: no stage has `visible` checks, so there is nothing to run")
-    torch = (
-        f"torch=={version}" if (version := _pinned(files["constraints.txt"], "torch")) else "torch"
-    )
+    torch = "torch" if "torch" in map(library, course.requirements) else ""
+    if torch and (version := _pinned(files["constraints.txt"], torch)):
+        torch += f"=={version}"
     files["README.md"] = readme(course, files["README.md"].decode()).encode()
     files[WORKFLOW] = workflow(course, points, torch).encode()
     files[".gitignore"] = IGNORED.encode()

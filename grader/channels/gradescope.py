@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from grader.channels.project import library
 from grader.show.screen import amount, count
 from grader.types.course import Course
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -22,6 +23,7 @@ _THEN = {
     "due": "after the due date",
     "never": "to the instructors alone",
 }
+_TORCH = "templates/gradescope_torch.sh"
 _LETTERS = 10_000  # characters of one check's output
 
 
@@ -80,13 +82,12 @@ def refusal(reason: str, seconds: float) -> dict[str, Any]:
 
 def setup_script(packages: Sequence[str], assignment: str) -> str:
     """setup.sh: installs the packages in the versions of constraints.txt, then tests the grader."""
-    torch = [name for name in packages if name == "torch"]
-    others = " ".join(shlex.quote(name) for name in packages if name != "torch")
+    others = [line for line in packages if library(line) != "torch"]
     return filled(
         __package__,
         "templates/gradescope_setup.sh",
-        torch=resource(__package__, "templates/gradescope_torch.sh") if torch else "",
-        packages=others,
+        torch="" if others == [*packages] else resource(__package__, _TORCH),
+        packages=shlex.join(others),
         assignment=shlex.quote(assignment),
     )
 

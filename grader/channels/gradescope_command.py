@@ -30,7 +30,7 @@ from grader.types.report import CheckResult, Outcome, Report, StageResult, Statu
 from grader.types.seed import fresh_seed
 from grader.types.text import safe
 
-# The packages that the engine imports to grade, besides the course's `preload`.
+# The packages that the engine imports to grade, besides the course's `requirements`.
 _PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
 _MINUTES = 8.0  # by default Gradescope stops an autograder after 10
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         return _grade_upload(course, assignment, args)
 
     files = {
-        "setup.sh": setup_script((*course.preload, *_PACKAGES), assignment.name).encode(),
+        "setup.sh": setup_script((*course.requirements, *_PACKAGES), assignment.name).encode(),
         "run_autograder": run_script(assignment.name, args.hidden, args.minutes).encode(),
         "constraints.txt": read_constraints(course),
         **dict(read_engine_files()),

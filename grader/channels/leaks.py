@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-from grader.channels.engine_files import engine_files
+from grader.channels.project import learners_files
 from grader.channels.visible_checks import visible_checks
 from grader.read.faults import course_place, course_text
 from grader.read.stubs import BEGIN, END, read_source, read_stub
@@ -60,7 +60,7 @@ class _Known:
 @cache
 def _engine() -> _Known:
     """The engine in a student's copy, which stays the same while we run."""
-    return _Known("".join(data.decode() for data in engine_files().values()))
+    return _Known("".join(data.decode() for data in learners_files().values()))
 
 
 def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:

@@ -29,7 +29,8 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         "--course",
         type=Path,
         metavar="DIR",
-        help="the course's folder (default: the course around this folder)",
+        help="the course's folder, or the name of an installed course (default: the course of this "
+        "folder)",
     )
     parser.add_argument(
         "--plain",

@@ -34,7 +34,8 @@ _KITS_OWN = frozenset({"grader", "references"})
 _COURSE_KEYS = frozenset(
     {
         *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
-        *("stages", "assignments", "authors"),
+        *("stages", "assignments", "authors", "license", "version", "package", "requirements"),
+        "accepted_answers",
     }
 )
 _STAGE_KEYS = frozenset(
@@ -49,6 +50,7 @@ _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_VERSION = re.compile(r"\d+(\.\d+)*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
@@ -154,7 +156,36 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         is_partial=_get(data, "partial", bool, place, default=False),
         follow_through=_get(data, "follow_through", bool, place, default=False),
         authors=_strings(data, "authors", place),
+        license=_get(data, "license", str, place, default=""),
+        version=_version(data, place),
+        package=_package(data, name, place),
+        requirements=_strings(data, "requirements" if "requirements" in data else "preload", place),
+        accepted_answers=_accepted_answers(data, place),
     )
+
+
+def _version(data: Mapping[str, Any], place: str) -> str:
+    version: str = _get(data, "version", str, place, default="")
+    if version and not _VERSION.fullmatch(version):
+        raise CourseError(f"{place}: 'version' must be numbers like '1.2', not {version!r}")
+    return version
+
+
+def _package(data: Mapping[str, Any], name: str, place: str) -> str:
+    package: str = _get(data, "package", str, place, default=name)
+    if not _FILE_NAME.fullmatch(package) or not package[-1].isalnum():
+        raise CourseError(
+            f"{place}: 'package' {package!r} must be letters, digits, '.', '_' and '-', with a "
+            "letter or digit at both ends"
+        )
+    return package
+
+
+def _accepted_answers(data: Mapping[str, Any], place: str) -> int | None:
+    number = data.get("accepted_answers")
+    if number is not None and (type(number) is not int or not 0 <= number <= _MOST):
+        raise CourseError(f"{place}: 'accepted_answers' must be 0 or more, not {number!r}")
+    return number
 
 
 def _assignments(

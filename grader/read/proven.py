@@ -7,7 +7,7 @@ from contextlib import suppress
 from grader.read.dependencies import proof_digest
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder, memory_folder
-from grader.read.workspace import is_kits_own
+from grader.read.workspace import is_installed
 from grader.types.course import Course
 
 _FILE = "proven"
@@ -22,10 +22,10 @@ def remember_proven(course: Course) -> None:
 def is_proven(course: Course) -> bool:
     """Whether the course is as it was when it was proven.
 
-    The kit's own course was proven before it was published, so it needs a note only to be doubted.
+    An installed course was proven before it was published, so it needs a note only to be doubted.
     """
     try:
         noted = (memory_folder(course.root) / _FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return is_kits_own(course)
+        return is_installed(course)
     return noted == proof_digest(course)

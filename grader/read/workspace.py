@@ -1,22 +1,28 @@
-"""Finds the course and the workspace of a command; a file in .grade/ marks a workspace."""
+"""Finds the course and the workspace of a command; a file in .grade/ marks a workspace.
+
+Every package of a course puts it into `grader_courses/`, a folder beside the engine that nothing
+imports. A workspace knows its course by name, and no command works there for another one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME, read_course
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import CourseError, KitError, unwritable
 from grader.types.progress import Progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
 
 SCHEMA = 1
+COURSES = "grader_courses"
 _MARK = "workspace.json"
 _NAMED = "GRADE_COURSE"  # nbgrader's configuration sets it for its kernels
 _UNWRITTEN = re.compile(rb"^\s*raise NotImplementedError\b", re.MULTILINE)
@@ -25,18 +31,22 @@ _UNWRITTEN = re.compile(rb"^\s*raise NotImplementedError\b", re.MULTILINE)
 def locate_course(path: Path | None) -> Course:
     """The course that a command works on. Raises KitError.
 
-    `path` is the course's folder or its course.toml; the environment's GRADE_COURSE may name it
-    too. Without either, it is the course of the workspace, else the nearest course above the
-    working folder, else the course that came with this package.
+    `path` is the course's folder, its course.toml or the name of an installed course; the
+    environment's GRADE_COURSE may name it too. Without either, it is the course of the workspace,
+    else the nearest course above the working folder, else the one that is installed.
     """
-    if path is None and os.environ.get(_NAMED):
-        path = Path(os.environ[_NAMED])
+    path = path or _named_by_environment()
     if path is not None:
         return _course_at(path)
     nearest = nearest_root(Path.cwd())
     if nearest is None:
         return own_course()
     return course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
+
+
+def _named_by_environment() -> Path | None:
+    named = os.environ.get(_NAMED)
+    return Path(named) if named else None
 
 
 def _course_at(path: Path) -> Course:
@@ -46,6 +56,8 @@ def _course_at(path: Path) -> Course:
             return read_course(file)
     except OSError as error:  # the name is too long, or reading is not permitted
         raise KitError(f"{path}: is not a course: {error.strerror}") from None
+    if str(path) == path.name and not path.exists():
+        return installed_course(path.name)
     raise KitError(f"{path}: is not a course: it has no {FILE_NAME}")
 
 
@@ -61,22 +73,33 @@ def locate_workspace(course: Path | None) -> Workspace:
     """The workspace that a learner's command works in. Raises KitError.
 
     It is the nearest folder, from the working folder upwards, that `grade init` made or that holds
-    a course. `course` replaces the workspace's own course, as for `locate_course`; without a
-    workspace, that course's folder is one, unless it is the installed course.
+    a course. `course` may name another place of the workspace's course, as for `locate_course`, but
+    not another course. Without a workspace, that course's folder is one, unless it is installed.
     """
     found = locate_course(course)
     nearest = nearest_root(Path.cwd())
     if nearest is not None and is_workspace(nearest):
+        refuse_other_course(nearest, found)
         return Workspace(nearest, found)
-    if found.root == installed_folder() or (course is None and nearest is None):
+    if is_packaged(found) or (course is None and nearest is None):
         raise KitError("this is not a workspace: go to yours, or make one here with `grade init`")
     return Workspace(found.root, found)
 
 
+def refuse_other_course(root: Path, course: Course) -> None:
+    """Raise KitError if `root` is a workspace of another course."""
+    name = _name_in_mark(root)
+    if name not in (None, course.name):
+        raise KitError(
+            f"{root} is a workspace of the course '{name}', not of '{course.name}': go to another "
+            "folder, or make one with `grade init DIR`"
+        )
+
+
 def mark_workspace(root: Path, course: Course) -> None:
     """Make `root` a workspace for `course`. Raises KitError if it cannot be written."""
-    is_own = course.root in (installed_folder(), installed_folder().parent)
-    mark = {"schema": SCHEMA, "course": None if is_own else str(course.root)}
+    place = None if is_installed(course) else str(course.root)
+    mark = {"schema": SCHEMA, "course": place, "name": course.name}
     try:
         make_memory_folder(root)
         write_whole(_mark(root), json.dumps(mark) + "\n")
@@ -98,23 +121,69 @@ def is_workspace(root: Path) -> bool:
 
 
 def own_course() -> Course:
-    """The course that came with this package: its checkout's or the installed one. KitError."""
-    for folder in (installed_folder().parent, installed_folder()):
-        if (folder / FILE_NAME).is_file():
-            return read_course(folder / FILE_NAME)
+    """The installed course, if there is one alone. Raises KitError."""
+    found = _installed_courses()
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise KitError(
+            f"{len(found)} courses are installed ({', '.join(sorted(found))}): name yours with "
+            f"--course NAME, or with {_NAMED}=NAME in the environment"
+        )
     raise KitError(
-        f"found no {FILE_NAME} here or above: go to the course's folder, or name it with --course"
+        f"found no {FILE_NAME} here or above, and no course is installed: go to the course's "
+        "folder, or name it with --course"
     )
 
 
-def installed_folder() -> Path:
-    """The folder of a course installed with this package, beside the package."""
-    return Path(__file__).resolve().parents[2] / "grader_course"
+def installed_course(name: str) -> Course:
+    """The installed course of that name. Raises KitError."""
+    found = _installed_courses()
+    if name not in found:
+        known = f" (installed: {', '.join(sorted(found))})" if found else ""
+        raise KitError(f"{name}: is neither a course's folder nor an installed course{known}")
+    return found[name]
 
 
-def is_kits_own(course: Course) -> bool:
-    """Whether it is the course that the kit brings, installed or in a checkout."""
-    return course.root in (installed_folder(), installed_folder().parent)
+def _installed_courses() -> dict[str, Course]:
+    """The installed courses by name. Raises CourseError if the checkout's is faulty.
+
+    A faulty package does not stand in the way of another course.
+    """
+    found: dict[str, Course] = {}
+    for root in installed_roots():
+        try:
+            course = read_course(root / FILE_NAME)
+        except CourseError:
+            if root == _CHECKOUT:
+                raise
+        else:
+            found.setdefault(course.name, course)
+    return found
+
+
+def installed_roots() -> list[Path]:
+    """The folders of all installed courses.
+
+    A checkout comes first: pip may have left an old course.toml of its course elsewhere.
+    """
+    folders = [Path(entry, COURSES).resolve() for entry in sys.path if entry]
+    files = [file for folder in folders for file in sorted(folder.glob(f"*/{FILE_NAME}"))]
+    own = [_CHECKOUT] if (_CHECKOUT / FILE_NAME).is_file() else []
+    return own + [file.parent for file in files]
+
+
+def is_installed(course: Course) -> bool:
+    """Whether it is found without its path: it came in a package, or in the engine's checkout."""
+    return course.root == _CHECKOUT or is_packaged(course)
+
+
+def is_packaged(course: Course) -> bool:
+    """Whether it came in a package, so that nobody works in its folder."""
+    return course.root.parent.name == COURSES
+
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def current_stage(workspace: Workspace, progress: Progress) -> Stage:
@@ -150,14 +219,30 @@ def _mark(root: Path) -> Path:
 
 def course_of(root: Path) -> Course:
     """The course that a workspace's mark names. Raises KitError."""
-    mark = _mark(root)
-    try:
-        data = json.loads(mark.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        data = None
-    course = data.get("course") if isinstance(data, dict) else data
-    if not isinstance(data, dict) or not isinstance(course, (str, type(None))):
+    mark, data = _mark(root), _read_mark(root)
+    course = data.get("course") if data else 0
+    name = _name_in_mark(root)
+    if not isinstance(course, (str, type(None))):
         raise KitError(f"{mark}: is damaged: `grade init` in {root} rewrites it")
     if data.get("schema") != SCHEMA:
         raise KitError(f"{mark}: another version of the kit wrote it: update the kit")
-    return own_course() if course is None else locate_course(Path(course))
+    if course is not None:
+        found = _course_at(Path(course))
+        refuse_other_course(root, found)
+        return found
+    return own_course() if name is None else installed_course(name)
+
+
+def _read_mark(root: Path) -> dict[str, object]:
+    """The data of a workspace's mark, empty if it is damaged or missing."""
+    try:
+        data = json.loads(_mark(root).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _name_in_mark(root: Path) -> str | None:
+    """The name of the course in a mark; older versions of the kit wrote none."""
+    name = _read_mark(root).get("name")
+    return name if isinstance(name, str) else None

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
+from pathlib import Path
 from types import TracebackType
 
 from grader.run.lanes import usable_cores
@@ -414,8 +415,13 @@ def _is_within(path: str, root: str) -> bool:
 
 
 def _own_entries() -> set[str]:
-    """The names in site-packages that belong to the kit; a worker must not read these."""
-    names = {"grader"}
+    """The names in site-packages of the kit and the courses; a worker must not read these.
+
+    A course's folder has the name of its package, whose .dist-info lists all its files.
+    """
+    names = {"grader", "grader_courses"}
+    for entry in filter(None, sys.path):
+        names |= {f"{folder.name}-*.dist-info" for folder in Path(entry).glob("grader_courses/*")}
     try:
         files = metadata.files(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -423,4 +429,4 @@ def _own_entries() -> set[str]:
     return names | {file.parts[0] for file in files if file.parts[0] != ".."}
 
 
-DISTRIBUTION = "attention-course-kit"
+DISTRIBUTION = "course-grader"

@@ -182,6 +182,10 @@ class Course:
 
     A student's copy (`is_partial`) has only the visible checks and no solutions. With
     `follow_through`, a stage that fails only because of an earlier one still gets its points.
+
+    Its packages say the `authors`, the `license` (an SPDX expression) and the `version`; pip calls
+    them `package`, and they need the libraries in `requirements`. A stage needs `accepted_answers`
+    right answers in other styles; None means the kit's numbers.
     """
 
     name: str
@@ -194,6 +198,11 @@ class Course:
     is_partial: bool = False
     follow_through: bool = False
     authors: tuple[str, ...] = ()
+    license: str = ""
+    version: str = ""
+    package: str = ""
+    requirements: tuple[str, ...] = ()
+    accepted_answers: int | None = None
 
     @property
     def exercises(self) -> Path:

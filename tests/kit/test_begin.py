@@ -6,7 +6,11 @@ import json
 import re
 from pathlib import Path
 
+from grader.classes.folder.course_files import read_constraints
+from grader.read.course_file import read_course
+
 ROOT = Path(__file__).parents[2]
+COURSE = read_course(ROOT / "course.toml")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -23,6 +27,7 @@ def test_binder_takes_the_pinned_packages_and_the_cpu_build_that_the_readme_name
     index = next(line.split()[1] for line in lines if line.startswith("--extra-index-url"))
     assert f"--index-url {index}" in README
     (constraints,) = [line.split()[1] for line in lines if line.startswith("-c ")]
-    pins = (ROOT / ".binder" / constraints).read_text(encoding="utf-8")
+    pins = read_constraints(COURSE).decode()
+    assert (ROOT / ".binder" / constraints).resolve() == ROOT / "constraints.txt"
     torch = re.search(r"^torch==\S+$", pins, re.MULTILINE)
     assert torch is not None and torch[0] in README

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata as metadata
-import os
 import shutil
 import subprocess
 import sys
-import venv
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from grader.read.course_file import read_course
+from tests.kit.environment import environment, install, wheel_of
+from tests.kit.environment import grade as type_in
 
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
-NAME = "attention-course-kit"
+NAME = "course-grader"
+INSIDE = "grader_courses/multi_head_attention/"
 Grade = Callable[..., str]
 
 pytestmark = pytest.mark.slow
@@ -28,86 +28,23 @@ pytest.importorskip("hatchling", reason="the wheel is built with hatchling")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (file,) = folder.iterdir()
-    return file
+    return wheel_of(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site-packages of an environment with the wheel and the libraries of this one.
-
-    They are linked file by file: a worker may read its own environment's site-packages alone.
-    """
-    root = tmp_path_factory.mktemp("environment")
-    venv.create(root, symlinks=os.name != "nt")
-    (site,) = root.rglob("site-packages")
-    for name in needed(NAME):
-        for file in metadata.distribution(name).files or ():
-            source, target = Path(str(file.locate())), site / file
-            if file.parts[0] != ".." and source.is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                link(source, target)
-    install = ["-m", "pip", "--python", str(python(site)), "install", "--quiet", "--no-deps"]
-    command = [sys.executable, *install, "--no-index", "--no-compile", str(wheel)]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PIP_USER": "0"})
+    """The site-packages of an environment with the wheel."""
+    needs = [line for line in metadata.requires(NAME) or () if "extra ==" not in line]
+    site = environment(tmp_path_factory.mktemp("environment"), needs)
+    install(site, wheel)
     return site
-
-
-def needed(name: str) -> Iterator[str]:
-    """The distributions that one needs to run, directly or not, without itself."""
-    found, waiting = {name}, [name]
-    while waiting:
-        for line in metadata.requires(waiting.pop()) or ():
-            needs = Requirement(line)
-            if needs.name in found or (needs.marker and not needs.marker.evaluate({"extra": ""})):
-                continue
-            found.add(needs.name)
-            waiting.append(needs.name)
-            yield needs.name
-
-
-def link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:  # two distributions may list one file
-        pass
-    except OSError:  # another disk
-        shutil.copy2(source, target)
-
-
-def python(site: Path) -> Path:
-    found = (site.parents[1] / "Scripts/python.exe", site.parents[2] / "bin/python")
-    return next(file for file in found if file.exists())
-
-
-def type_(site: Path, folder: Path, *words: str, code: int = 0) -> str:
-    """Type `grade ...` in `folder` with nothing around that leads to the checkout."""
-    unwanted = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONSTARTUP")
-    environment = {key: value for key, value in os.environ.items() if key not in unwanted}
-    command = python(site).with_name("grade.exe" if os.name == "nt" else "grade")
-    run = subprocess.run(
-        [command, *words],
-        cwd=folder,
-        env={**environment, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert run.returncode == code, run.stdout + run.stderr
-    assert "Traceback" not in run.stderr
-    assert str(ROOT) not in run.stdout + run.stderr
-    return run.stdout if code != 2 else run.stderr
 
 
 @pytest.fixture
 def grade(site: Path, tmp_path: Path) -> Grade:
     """Types in a new workspace."""
-    assert f"cd {COURSE.name}" in type_(site, tmp_path, "init")
-    return lambda *words, code=0: type_(site, tmp_path / COURSE.name, *words, code=code)
+    assert f"cd {COURSE.name}" in type_in(site, tmp_path, "init")
+    return lambda *words, code=0: type_in(site, tmp_path / COURSE.name, *words, code=code)
 
 
 @pytest.fixture
@@ -119,10 +56,10 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"grader", "grader_course"}
-    inside = {name.removeprefix("grader_course/") for name in names if "_course/" in name}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"grader", "grader_courses"}
+    inside = {name.removeprefix(INSIDE) for name in names if name.startswith(INSIDE)}
     assert {name.split("/")[0] for name in inside} == {
-        *("course.toml", "exercises", "hints", "kit", "solutions", "tests"),
+        *("course.toml", "exercises", "hints", "LICENSE", "solutions", "tests"),
     }
     tests = {name.split("/")[1] for name in inside if name.startswith("tests/")}
     assert tests == {"checks", "accepted", "mutants"}
@@ -134,9 +71,9 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
 
 
 def test_outside_a_workspace(site: Path, tmp_path: Path) -> None:
-    assert "usage: grade" in type_(site, tmp_path, "--help")
-    assert COURSE.title in type_(site, tmp_path, "list")
-    assert "make one here with `grade init`" in type_(site, tmp_path, code=2)
+    assert "usage: grade" in type_in(site, tmp_path, "--help")
+    assert COURSE.title in type_in(site, tmp_path, "list")
+    assert "make one here with `grade init`" in type_in(site, tmp_path, code=2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -151,7 +88,7 @@ def test_from_the_first_look_to_the_last_point(
     assert "is unchanged: it is still the stub" in grade("diff")
     assert "opens when you pass" in grade("solution", first.slug, code=2)
     for stage in COURSE.stages:
-        solution = site / "grader_course" / "solutions" / stage.file_name
+        solution = site / INSIDE / "solutions" / stage.file_name
         shutil.copyfile(solution, exercises / stage.file_name)
     assert "100 of 100" in " ".join(grade().split())
     assert "### BEGIN SOLUTION" in grade("diff", first.slug)
@@ -179,7 +116,7 @@ def split_heads(x, num_heads):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
 def test_a_worker_cannot_read_the_course(site: Path, grade: Grade, exercises: Path) -> None:
-    course = site / "grader_course"
+    course = site / INSIDE
     hidden = [course / "solutions" / "split_heads.py", course / "tests/checks/test_split_heads.py"]
     hidden += [course / "hints/misconceptions/split_heads.py", course / "course.toml"]
     paths = [str(path) for path in [*hidden, site / "typing_extensions.py"]]
@@ -197,14 +134,13 @@ def test_installed_in_place_the_checkout_is_used(tmp_path: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         (pointer,) = (name for name in names if name.endswith(".pth"))
         assert archive.read(pointer).decode().split() == [str(ROOT)]
-    kit = {f"grader_course/kit/{name}" for name in ("LICENSE", "constraints.txt", "pyproject.toml")}
-    assert names == {pointer, "grader_course/course.toml", *kit}
+    assert names == {pointer, f"{INSIDE}course.toml", f"{INSIDE}LICENSE"}
 
 
 def test_a_students_copy_can_be_made_without_a_checkout(site: Path, tmp_path: Path) -> None:
     visible = sum(len(stage.visible) for stage in COURSE.stages)
-    said = type_(site, tmp_path, "release", "student", "--out", "a.zip")
+    said = type_in(site, tmp_path, "release", "student", "--out", "a.zip")
     assert f"{visible} visible checks" in " ".join(said.split())
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         project = archive.read(f"{COURSE.name}-student/pyproject.toml").decode()
-    assert f'name = "{NAME}"' in project and "[tool.ruff]" not in project
+    assert f'name = "{COURSE.name}"' in project and f'"{NAME}>=' in project

@@ -28,7 +28,7 @@ from grader.authoring.new.style import Style, style_of
 from grader.read.course_file import FILE_NAME, course_of_text, slug_fault
 from grader.read.files import write_whole
 from grader.read.stubs import stub_of
-from grader.read.workspace import installed_folder, nearest_root
+from grader.read.workspace import is_packaged, nearest_root
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.resources import filled
@@ -55,7 +55,7 @@ def new_stage(
     `functions` and `classes` are the signatures of what learners write; without any, it is a
     function of the stage's name. Raises KitError; then nothing was written.
     """
-    if course.root == installed_folder():
+    if is_packaged(course):
         raise KitError(
             "an installed course cannot be changed: `grade new --course DIR` starts a new one"
         )

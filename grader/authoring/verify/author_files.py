@@ -22,7 +22,7 @@ from grader.learning.hints.ladder import above_last_rung
 from grader.learning.predict.questions import read_predictions
 from grader.read.faults import fault_of
 from grader.read.stubs import has_work, read_stub, same_but_for_words
-from grader.read.workspace import installed_folder
+from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 
@@ -212,8 +212,7 @@ def strays(course: Course) -> Iterator[str]:
 
 def _is_kits_own(conftest: Path) -> bool:
     """Whether it is the kit's own, which lets pytest run the checks without `grade`."""
-    roots = (Path(__file__).parents[3], installed_folder())
-    files = [root / "tests" / "checks" / _CONFTEST for root in roots]
+    files = [root / "tests" / "checks" / _CONFTEST for root in installed_roots()]
     text = conftest.read_bytes()
     return any(file.is_file() and file.read_bytes() == text for file in files)
 

@@ -503,7 +503,9 @@ class StageProving:
             draft.notes.append(f"{listed(idle)}: {what} must catch a mutant: --mutants")
         draft.skipped = tuple(self._solution.skipped.values())
         draft.notes += self._examples.notes(len(draft.accepted))
-        fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
+        fewest = self._course.accepted_answers
+        if fewest is None:
+            fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
         there = len(accepted_files(stage))
         if there < fewest:
             place = stage.place(stage.accepted_folder)

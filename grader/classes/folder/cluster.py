@@ -66,7 +66,7 @@ def graded_on_cluster(
         import distributed
     except ImportError:
         raise KitError(
-            "--dask: Dask is not installed: pip install 'attention-course-kit[cluster]'"
+            "--dask: Dask is not installed: pip install 'course-grader[cluster]'"
         ) from None
     about = (dict(read_course_files(course)), read_version(course).engine)
     slugs = tuple(stage.slug for stage in stages)

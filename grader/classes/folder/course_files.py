@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME
-from grader.read.workspace import installed_folder
 from grader.types.course import Course
-from grader.types.errors import KitError
 
 _COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
 _CONSTRAINTS = "constraints.txt"
+_OTHER_FILE = re.compile(r"-c\s+(\S+)")
+_ENGINE = Path(__file__).resolve().parents[2]
+KIT = _ENGINE / "kit"
 
 
 def read_course_files(course: Course) -> Iterator[tuple[str, bytes]]:
@@ -24,22 +26,24 @@ def read_course_files(course: Course) -> Iterator[tuple[str, bytes]]:
 
 def read_engine_files() -> Iterator[tuple[str, bytes]]:
     """The path and the bytes of each file of the engine: grader/..."""
-    package = Path(__file__).resolve().parents[2]
-    yield from _tree(package, package.parent)
+    yield from _tree(_ENGINE, _ENGINE.parent)
 
 
 def read_constraints(course: Course) -> bytes:
     """The library versions to install where others grade: constraints.txt of the course, else of
-    the kit. Raises KitError.
+    the kit, in one file. Raises OSError.
     """
-    kit = installed_folder()
-    for folder in (course.root, kit.parent, kit / "kit"):
-        if (folder / _CONSTRAINTS).is_file():
-            return (folder / _CONSTRAINTS).read_bytes()
-    raise KitError(
-        f"{course.root}: has no {_CONSTRAINTS}: list the versions to install in it, as "
-        "`pip freeze` prints them"
-    )
+    own = course.root / _CONSTRAINTS
+    return _whole(own if own.is_file() else KIT / _CONSTRAINTS)
+
+
+def _whole(file: Path) -> bytes:
+    """A constraints file with the files that it names by `-c FILE` in their places."""
+    parts = []
+    for line in file.read_bytes().splitlines(keepends=True):
+        other = _OTHER_FILE.fullmatch(line.decode("utf-8", "replace").strip())
+        parts.append(_whole(file.parent / other[1]) if other else line)
+    return b"".join(parts)
 
 
 def _tree(folder: Path, root: Path) -> Iterator[tuple[str, bytes]]:

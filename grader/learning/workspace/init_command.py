@@ -14,6 +14,7 @@ from grader.learning.workspace.scaffold import has_spoilt_mark, make_workspace
 from grader.read.course_file import FILE_NAME
 from grader.read.workspace import (
     course_of,
+    installed_course,
     is_workspace,
     locate_course,
     nearest_root,
@@ -78,7 +79,7 @@ def _course(given: Path | None, root: Path) -> Course:
     course = locate_course(given)
     if given is None and course.is_partial:
         with suppress(KitError):
-            installed = own_course()
-            if installed.is_partial and installed.name == course.name:
+            installed = installed_course(course.name)
+            if installed.is_partial:
                 return installed
     return course

@@ -21,7 +21,7 @@ from grader.learning.workspace.exercises import (
 )
 from grader.read.files import write_whole
 from grader.read.progress import memory_folder
-from grader.read.workspace import is_workspace, mark_workspace
+from grader.read.workspace import is_workspace, mark_workspace, refuse_other_course
 from grader.types.course import Course
 from grader.types.errors import KitError, unwritable
 from grader.types.resources import filled, resource
@@ -54,8 +54,10 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
     """Make `root` a workspace, or restore missing files in one.
 
     `python` is the interpreter for the editor. Raises KitError before writing anything if a file is
-    in the way, or if the folder, which is not the working folder, holds other files.
+    in the way, if it is a workspace of another course, or if the folder, which is not the working
+    folder, holds other files.
     """
+    refuse_other_course(root, course)
     workspace = Workspace(root, course)
     texts = folder_files(course, python)
     stubs = {f"exercises/{s.file_name}": (s, began_from(workspace, s)) for s in course.stages}
@@ -91,7 +93,7 @@ def folder_files(course: Course, python: str | None) -> dict[str, str]:
     """The texts of all files except the stubs, by path in the folder."""
     return {
         "README.md": _readme(course),
-        _SETTINGS: resource(__package__, "templates/checkers.toml"),
+        _SETTINGS: filled(__package__, "templates/checkers.toml", name=course.name),
         ".gitignore": resource(__package__, "templates/gitignore"),
         ".vscode/settings.json": _json(_editor_settings(python)),
         ".vscode/tasks.json": _json(_editor_tasks(python)),

@@ -303,7 +303,7 @@ READING = {
         "__import__('grader.authoring.verify.verify')",
         "__import__('importlib').import_module('solutions.concat_heads')",
         "__import__('runpy').run_path(KIT + '/solutions/concat_heads.py')",
-        "__import__('importlib.metadata').metadata.files('attention-course-kit')[0]",
+        "__import__('importlib.metadata').metadata.files('course-grader')[0]",
         "__import__('importlib.resources').resources.files('grader')",
     ),
     "by the C library": asks(

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from grader.channels.project import library
 from grader.command.main import main
 
 ROOT = Path(__file__).parents[3]
@@ -199,7 +200,7 @@ def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_pat
     pinned = (autograder.root / "source" / "constraints.txt").read_text().splitlines()
     pins = {line.partition("==")[0] for line in pinned}
     (pip,) = [line.split("|") for line in ran if "constraints.txt" in line]
-    wanted = [word.partition(";")[0] for word in pip[pip.index("constraints.txt") + 1 : -1]]
+    wanted = [library(word) for word in pip[pip.index("constraints.txt") + 1 : -1]]
     assert {"numpy", "pytest", "rich"} <= set(wanted) <= pins
     cpu = [line for line in ran if "download.pytorch.org/whl/cpu" in line]
     assert len(cpu) == torch
@@ -439,7 +440,7 @@ def steps_of(repository: Path) -> list[dict[str, Any]]:
 def test_a_repository_has_the_stubs_the_grader_and_the_workflow(repository: Path) -> None:
     names = {p.relative_to(repository).as_posix() for p in repository.rglob("*") if p.is_file()}
     wanted = {".github/workflows/classroom.yml", ".gitignore", "README.md", "course.toml"}
-    wanted |= {"exercises/smooth.py", "grader/engine.py", "tests/checks/test_moving_average.py"}
+    wanted |= {"exercises/smooth.py", "kit/grader/engine.py", "tests/checks/test_moving_average.py"}
     assert wanted <= names
     assert "Work in `exercises/`; start with `moving_average.py`" in (
         repository / "README.md"

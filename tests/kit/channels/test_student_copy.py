@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.channels.leaks import Leak, leaks, secret_lines
-from grader.channels.student_copy import partial_toml, student_files, student_project, zipped
+from grader.channels.student_copy import partial_toml, student_files, zipped
 from grader.channels.visible_checks import visible_checks
 from grader.read.course_file import parse_course, read_course
 from grader.read.stubs import read_stub
@@ -205,7 +205,7 @@ def test_what_cannot_be_shown_is_the_authors_fault(source: str, visible: str, sa
         shown(visible, source=source)
 
 
-# --- course.toml and pyproject.toml ------------------------------------------------------------
+# --- course.toml -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("before", ["", "partial = false\n"])
@@ -216,36 +216,6 @@ def test_the_copy_says_of_itself_that_it_is_partial(before: str) -> None:
     course = parse_course(tomllib.loads(copy), ROOT)
     assert course.is_partial
     assert replace(course, is_partial=False) == COURSE
-
-
-def test_the_project_is_the_kits_without_what_only_its_development_needs() -> None:
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    birds = replace(COURSE, title='Paper "birds"')
-    kit, copy = tomllib.loads(text), tomllib.loads(student_project(text, birds))
-    assert set(copy) == {"build-system", "project", "tool"} and set(copy["tool"]) == {"hatch"}
-    extras = copy["project"].pop("optional-dependencies")
-    assert extras == {"notebook": kit["project"].pop("optional-dependencies")["notebook"]}
-    assert copy["project"] == {**kit["project"], "description": 'Paper "birds"'}
-    assert "solutions" not in str(copy["tool"]["hatch"])
-
-
-def test_a_course_of_its_own_names_its_authors_and_only_what_it_uses(tmp_path: Path) -> None:
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    shutil.copytree(TINY, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
-    project = tomllib.loads(student_project(text, course))["project"]
-    needs = " ".join(project["dependencies"])
-    assert "torch" not in needs and "numpy" in needs and "matplotlib" in needs, "it has a trace"
-    assert project["authors"] == [] and "license" not in project
-    bare = replace(course, preload=("torch",), stages=course.stages[2:], authors=('Ada "A"', "Bo"))
-    project = tomllib.loads(student_project(text, bare))["project"]
-    needs = " ".join(project["dependencies"])
-    assert "torch" in needs and "matplotlib" not in needs
-    assert project["authors"] == [{"name": 'Ada "A"'}, {"name": "Bo"}]
-    files = student_files(course)
-    assert "LICENSE-grader" in files and "LICENSE" not in files
-    (course.root / "LICENSE").write_text("Mine", encoding="utf-8")
-    assert student_files(course)["LICENSE"] == b"Mine"
 
 
 # --- secrets -----------------------------------------------------------------------------------
@@ -368,7 +338,7 @@ def test_no_hidden_check_is_named_or_told_of(bundle: Mapping[str, bytes]) -> Non
 def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> None:
     assert {name.split("/")[0] for name in bundle} == {
         *("course.toml", "pyproject.toml", "constraints.txt", "LICENSE", "README.md"),
-        *("exercises", "hints", "tests", "grader", ".grade"),
+        *("exercises", "hints", "tests", "kit", ".grade"),
     }
     assert {name.rpartition("/")[0] for name in bundle if name.startswith(("hints", "tests"))} == {
         *(
@@ -383,6 +353,10 @@ def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> N
         ),
     }
     assert not [name for name in bundle if "__pycache__" in name or "conftest" in name]
+    kit = {name.removeprefix("kit/") for name in bundle if name.startswith("kit/")}
+    assert {"pyproject.toml", "LICENSE", "grader/engine.py", "grader/run/worker/lock.py"} < kit
+    rooms = {name.split("/")[1] for name in kit if name.count("/") > 1}
+    assert {"learning", "run"} < rooms and not rooms & {"authoring", "channels", "classes", "kit"}
     for stage in COURSE.stages:
         stub = read_stub(stage).encode()
         assert bundle[f"exercises/{stage.file_name}"] == stub

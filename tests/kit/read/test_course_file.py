@@ -91,6 +91,14 @@ def test_reads_everything() -> None:
     assert (first.forbidden, first.forbidden_cost) == ((), 1)
 
 
+def test_what_a_package_says_has_defaults() -> None:
+    course = parse_course({**BIRDS, "preload": ["numpy"]}, ROOT)
+    said = (course.authors, course.license, course.version, course.package, course.requirements)
+    assert said == ((), "", "", "paper-birds", ("numpy",))
+    course = parse_course({**BIRDS, "preload": ["numpy"], "requirements": [], "package": "b"}, ROOT)
+    assert (course.package, course.requirements) == ("b", ())
+
+
 def test_a_stage_may_ask_for_tests() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][1]["entry_points"] = {"make_bird": "tests"}
@@ -140,6 +148,14 @@ def test_what_is_released_to_a_class() -> None:
         (top(name="../up"), "course.toml: 'name' '../up' must be letters, digits"),
         (top(partial="no"), "course.toml: 'partial' must be bool"),
         (top(follow_through=1), "course.toml: 'follow_through' must be bool"),
+        (top(authors="Ada"), "course.toml: 'authors' must be list, not 'Ada'"),
+        (top(license=["MIT"]), r"course.toml: 'license' must be str, not ['MIT']"),
+        (top(version="v1"), "course.toml: 'version' must be numbers like '1.2', not 'v1'"),
+        (top(package="paper birds"), "course.toml: 'package' 'paper birds' must be letters"),
+        (top(package="birds-"), "with a letter or digit at both ends"),
+        (top(requirements=[1]), "course.toml: 'requirements' must be a list of strings"),
+        (top(accepted_answers=-1), "course.toml: 'accepted_answers' must be 0 or more, not -1"),
+        (top(accepted_answers=True), "course.toml: 'accepted_answers' must be 0 or more"),
         (top(assignments=["a"]), "course.toml: assignment 1 is not a table"),
         (top(assignments=[{"stages": ["fold"]}]), "course.toml: assignment 1: 'name' is missing"),
         (
@@ -325,9 +341,9 @@ def test_elsewhere_it_is_the_course_beside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    package = tmp_path / "checkout" / "grader" / "read" / "workspace.py"
-    monkeypatch.setattr(workspace, "__file__", str(package))
-    with pytest.raises(KitError, match=r"no course\.toml here or above: .* name it with --course"):
+    monkeypatch.setattr(workspace, "_CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(workspace, "COURSES", "none")
+    with pytest.raises(KitError, match=r"no course\.toml here or above, .* name it with --course"):
         locate_course(None)
     (tmp_path / "checkout").mkdir()
     (tmp_path / "checkout" / "course.toml").write_text(TOML, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,9 +48,25 @@ def mine(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> Pat
     return root
 
 
-def installed(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the kit were installed, with this course beside it."""
-    monkeypatch.setattr(module, "installed_folder", lambda: course.root)
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of packages of an environment without any course."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    others = [entry for entry in sys.path if not Path(entry, "grader_courses").exists()]
+    monkeypatch.setattr(sys, "path", [str(folder), *others])
+    monkeypatch.setattr(module, "_CHECKOUT", tmp_path / "nowhere")
+    return folder
+
+
+def install(site: Path, name: str) -> Course:
+    """As if the tiny course were installed under another name."""
+    folder = site / "grader_courses" / name
+    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    file = folder / "course.toml"
+    text = file.read_text(encoding="utf-8").replace('name = "smoothing"', f'name = "{name}"')
+    file.write_text(text, encoding="utf-8")
+    return read_course(file)
 
 
 @pytest.mark.parametrize("below", ["", "exercises"])
@@ -89,21 +106,39 @@ def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(
 
 
 def test_anywhere_else_an_installed_course_has_no_workspace(
-    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed(course, monkeypatch)
-    monkeypatch.setattr(module, "own_course", lambda: course)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
+    course = install(site, "birds")
+    monkeypatch.chdir(tmp_path)
     assert locate_course(None) == course
-    with pytest.raises(KitError, match=r"this is not a workspace: go to yours, or make one"):
-        locate_workspace(None)
+    for given in (None, Path("birds"), course.root):
+        with pytest.raises(KitError, match=r"this is not a workspace: go to yours, or make one"):
+            locate_workspace(given)
 
 
-def test_another_course_for_the_same_workspace(mine: Path) -> None:
+def test_another_place_of_the_course_for_the_same_workspace(mine: Path) -> None:
     for path in (TINY, TINY / "course.toml"):
         found = locate_workspace(path)
         assert (found.root, found.course.root) == (mine, TINY)
+
+
+def test_no_other_course_for_a_workspace(
+    mine: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = install(site, "birds")
+    for given in (ROOT, other.root, Path("birds")):
+        with pytest.raises(KitError, match="is a workspace of the course 'smoothing', not of '"):
+            locate_workspace(given)
+    monkeypatch.setenv("GRADE_COURSE", "birds")
+    with pytest.raises(KitError, match="of the course 'smoothing', not of 'birds'"):
+        locate_workspace(None)
+
+
+def test_a_workspace_whose_course_became_another_one(mine: Path, course: Course) -> None:
+    file = course.root / "course.toml"
+    file.write_text(file.read_text("utf-8").replace('"smoothing"', '"birds"'), "utf-8")
+    with pytest.raises(KitError, match="is a workspace of the course 'smoothing', not of 'birds'"):
+        locate_course(None)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "exercises", "exercises/smooth.py"])
@@ -113,27 +148,63 @@ def test_what_is_no_course(course: Course, name: str) -> None:
         locate_course(path)
 
 
-def test_the_course_that_came_with_the_kit_is_not_bound_to_a_path(
-    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+def test_an_installed_course_is_not_bound_to_a_path(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another environment, or the next version, lies elsewhere."""
-    installed(course, monkeypatch)
-    mark_workspace(tmp_path, course)
+    mark_workspace(tmp_path, install(site, "birds"))
     mark = json.loads((tmp_path / ".grade" / "workspace.json").read_text(encoding="utf-8"))
-    assert mark == {"schema": 1, "course": None}
+    assert mark == {"schema": 1, "course": None, "name": "birds"}
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "own_course", lambda: "the one of today")
-    assert locate_course(None) == "the one of today"
+    monkeypatch.setattr(sys, "path", [str(site.rename(tmp_path / "another")), *sys.path])
+    assert locate_course(None).root.parent.parent.name == "another"
 
 
-def test_the_installed_course_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = tmp_path / "site-packages"
-    shutil.copytree(TINY, site / "grader_course")
-    monkeypatch.setattr(module, "installed_folder", lambda: site / "grader_course")
-    assert own_course().root == site / "grader_course"
-    shutil.rmtree(site / "grader_course")
-    with pytest.raises(KitError, match=r"no course\.toml here or above"):
+def test_each_workspace_has_its_own_of_several_courses(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("birds", "boats"):
+        (tmp_path / name).mkdir()
+        mark_workspace(tmp_path / name, install(site, name))
+    for name in ("birds", "boats"):
+        monkeypatch.chdir(tmp_path / name)
+        assert locate_course(None).name == locate_workspace(None).course.name == name
+    shutil.rmtree(site / "grader_courses" / "boats")
+    with pytest.raises(KitError, match=r"boats: is neither .* installed course \(installed: birds"):
+        locate_workspace(None)
+
+
+def test_outside_a_workspace_one_of_several_courses_must_be_named(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(KitError, match=r"no course\.toml here or above, and no course is"):
         own_course()
+    first = install(site, "birds")
+    assert own_course() == first
+    second = install(site, "boats")
+    with pytest.raises(KitError, match=r"2 courses are installed \(birds, boats\): name yours"):
+        locate_course(None)
+    assert locate_course(Path("boats")) == second
+    monkeypatch.setenv("GRADE_COURSE", "birds")
+    assert locate_course(None) == first
+    (second.root / "course.toml").write_text("schema = 7", encoding="utf-8")
+    assert own_course() == first, "a faulty one is not in the way"
+
+
+def test_a_workspace_of_an_older_kit_has_the_only_course(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    birds = install(site, "birds")
+    mark_workspace(tmp_path, birds)
+    mark = tmp_path / ".grade" / "workspace.json"
+    mark.write_text('{"schema": 1, "course": null}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert locate_course(None) == birds
+    install(site, "boats")
+    with pytest.raises(KitError, match=r"2 courses are installed"):
+        locate_workspace(None)
+    assert locate_workspace(Path("birds")).course == birds
 
 
 @pytest.mark.parametrize(

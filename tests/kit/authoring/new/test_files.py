@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -273,10 +274,10 @@ def test_being_stopped_leaves_nothing_behind(
     assert tree(birds.root) == before
 
 
-def test_an_installed_course_stays_as_it_is(birds: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "installed_folder", lambda: birds.root)
+def test_an_installed_course_stays_as_it_is(birds: Course, tmp_path: Path) -> None:
+    installed = replace(birds, root=tmp_path / "grader_courses" / "birds")
     with pytest.raises(KitError, match="`grade new --course DIR` starts a"):
-        new_stage(birds, "nest", "Nest")
+        new_stage(installed, "nest", "Nest")
 
 
 # --- another course --------------------------------------------------------------------------

@@ -119,7 +119,11 @@ def test_a_spoilt_mark_is_written_anew(
     assert main(["hint"]) == 2
     assert "`grade init` in" in capsys.readouterr().err
     init(capsys, "--course", str(birds))
-    assert json.loads(mark.read_text(encoding="utf-8")) == {"schema": 1, "course": str(birds)}
+    assert json.loads(mark.read_text(encoding="utf-8")) == {
+        "schema": 1,
+        "course": str(birds),
+        "name": "paper-birds",
+    }
     mark.write_text('{"schema": 2, "course": null}', encoding="utf-8")
     assert "another version of the kit wrote it" in refused(capsys)
 

@@ -1,0 +1,114 @@
+"""What pip reads of a course: it names what the course says of itself, and nothing of this one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.channels.project import course_project, library, package_folder
+from grader.channels.student_copy import student_files
+from grader.classes.folder.course_files import KIT, read_constraints
+from grader.read.course_file import read_course
+from grader.types.course import Course
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[3]
+TINY = Path(__file__).parents[1] / "courses" / "tiny"
+
+
+def toml(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def project(course: Course) -> dict[str, Any]:
+    return tomllib.loads(course_project(course, ("exercises", "hints")))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Course:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    return read_course(tmp_path / "tiny" / "course.toml")
+
+
+def test_a_course_that_says_nothing_names_its_title_and_its_libraries(tiny: Course) -> None:
+    about = project(tiny)["project"]
+    assert {**about, "dependencies": 0} == {
+        "name": "smoothing",
+        "version": "0",
+        "description": tiny.title,
+        "requires-python": toml(ROOT / "pyproject.toml")["project"]["requires-python"],
+        "dependencies": 0,
+        "optional-dependencies": {"notebook": ["course-grader[notebook]"]},
+    }
+    kit, *others = about["dependencies"]
+    assert library(kit) == "course-grader" and others == ["numpy"]
+
+
+def test_a_course_says_once_who_wrote_it_and_what_it_needs(tiny: Course) -> None:
+    (tiny.root / "LICENSE").write_text("Mine", encoding="utf-8")
+    about = project(
+        replace(
+            tiny,
+            title='Paper "birds"',
+            authors=('Ada "A"', "Bo"),
+            license="MIT",
+            version="1.2",
+            package="Paper-Birds.Course",
+            requirements=("torch>=2.6", "scipy; python_version < '3.12'"),
+        )
+    )["project"]
+    assert about["authors"] == [{"name": 'Ada "A"'}, {"name": "Bo"}]
+    assert (about["name"], about["version"]) == ("Paper-Birds.Course", "1.2")
+    assert (about["license"], about["license-files"]) == ("MIT", ["LICENSE"])
+    assert about["dependencies"][1:] == ["torch>=2.6", "scipy; python_version < '3.12'"]
+    assert about["description"] == 'Paper "birds"'
+
+
+def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(tiny: Course) -> None:
+    course = replace(tiny, package="Paper-Birds.Course")
+    assert package_folder(course) == "paper_birds_course"
+    wheel = project(course)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["sources"] == {"": "grader_courses/paper_birds_course"}
+    assert wheel["only-include"] == ["course.toml", "exercises", "hints"]
+
+
+def test_the_copy_of_a_course_of_plain_python_names_neither_this_course_nor_torch(
+    tiny: Course,
+) -> None:
+    files = student_files(replace(tiny, preload=(), requirements=()))
+    own = b"".join(files[name] for name in ("pyproject.toml", "README.md", "kit/pyproject.toml"))
+    said = re.sub(rb"^#.*\n", b"", own, flags=re.M)
+    assert re.search(rb"torch|matplotlib|attention", said) is None
+    assert "LICENSE" not in files
+    (tiny.root / "LICENSE").write_text("Mine", encoding="utf-8")
+    assert student_files(tiny)["LICENSE"] == b"Mine"
+
+
+def test_the_kits_project_is_this_ones_without_the_course() -> None:
+    whole, kit = toml(ROOT / "pyproject.toml")["project"], toml(KIT / "pyproject.toml")["project"]
+    for key in ("name", "requires-python", "scripts", "license"):
+        assert kit[key] == whole[key]
+    course = read_course(ROOT / "course.toml")
+    assert sorted([*kit["dependencies"], *course.requirements]) == sorted(whole["dependencies"])
+    extras = whole["optional-dependencies"]
+    assert kit["optional-dependencies"] == {name: extras[name] for name in extras if name != "dev"}
+    assert (KIT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_constraints_are_the_courses_own_or_the_kits_in_one_file(tiny: Course) -> None:
+    kits = (KIT / "constraints.txt").read_bytes()
+    assert read_constraints(tiny) == kits
+    (tiny.root / "more.txt").write_bytes(b"rich==14.0\n")
+    (tiny.root / "constraints.txt").write_bytes(b"numpy==2.0\n-c more.txt\n")
+    assert read_constraints(tiny) == b"numpy==2.0\nrich==14.0\n"
+    assert read_constraints(read_course(ROOT / "course.toml")) == kits
