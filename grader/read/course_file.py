@@ -135,13 +135,11 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
     if data.get("schema") != SCHEMA:
         raise CourseError(f"{place}: 'schema' must be {SCHEMA}, not {data.get('schema')!r}")
     stages: list[Stage] = []
-    tables = _get(data, "stages", list, place)
+    tables = _get(data, "stages", list, place, default=[])
     for number, table in enumerate(tables, start=1):
         if not isinstance(table, dict):
             raise CourseError(f"{place}: stage {number} is not a table")
         stages.append(_stage(table, number, tuple(stages), root))
-    if not stages:
-        raise CourseError(f"{place}: has no [[stages]]")
     name = _get(data, "name", str, place)
     if not _FILE_NAME.fullmatch(name):
         raise CourseError(f"{place}: 'name' {name!r} must be letters, digits, '.', '_' and '-'")
@@ -195,7 +193,7 @@ def _assignments(
     tables = _get(data, "assignments", list, place, default=[])
     if not tables:
         core = tuple(stage for stage in stages if not stage.bonus)
-        return (Assignment(course, core or stages),)
+        return (Assignment(course, core or stages),) if stages else ()
     assignments: list[Assignment] = []
     for number, table in enumerate(tables, start=1):
         if not isinstance(table, dict):

@@ -28,25 +28,30 @@ _NAMED = "GRADE_COURSE"  # nbgrader's configuration sets it for its kernels
 _UNWRITTEN = re.compile(rb"^\s*raise NotImplementedError\b", re.MULTILINE)
 
 
-def locate_course(path: Path | None) -> Course:
-    """The course that a command works on. Raises KitError.
+def locate_course(path: Path | None, *, may_be_empty: bool = False) -> Course:
+    """The course that a command works on. Raises KitError, also for one that has no stages yet.
 
     `path` is the course's folder, its course.toml or the name of an installed course; the
     environment's GRADE_COURSE may name it too. Without either, it is the course of the workspace,
     else the nearest course above the working folder, else the one that is installed.
     """
-    path = path or _named_by_environment()
+    course = _located(path)
+    if not course.stages and not may_be_empty:
+        raise KitError(
+            f"the course '{course.name}' has no stages yet: `grade new STAGE --title TEXT` adds one"
+        )
+    return course
+
+
+def _located(path: Path | None) -> Course:
+    if path is None and os.environ.get(_NAMED):
+        path = Path(os.environ[_NAMED])
     if path is not None:
         return _course_at(path)
     nearest = nearest_root(Path.cwd())
     if nearest is None:
         return own_course()
     return course_of(nearest) if is_workspace(nearest) else read_course(nearest / FILE_NAME)
-
-
-def _named_by_environment() -> Path | None:
-    named = os.environ.get(_NAMED)
-    return Path(named) if named else None
 
 
 def _course_at(path: Path) -> Course:
@@ -61,9 +66,9 @@ def _course_at(path: Path) -> Course:
     raise KitError(f"{path}: is not a course: it has no {FILE_NAME}")
 
 
-def locate_whole_course(path: Path | None) -> Course:
+def locate_whole_course(path: Path | None, *, may_be_empty: bool = False) -> Course:
     """Like `locate_course`, for commands that need all checks and solutions. Raises KitError."""
-    course = locate_course(path)
+    course = locate_course(path, may_be_empty=may_be_empty)
     if course.is_partial:
         raise KitError("this is a student's copy: run this command in the whole course")
     return course

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grader.authoring.new.files import new_course, new_stage
+from grader.authoring.new.course import (
+    LIBRARIES,
+    new_course,
+    refuse_folder,
+    refuse_name,
+    title_of,
+)
+from grader.authoring.new.files import new_stage, refuse_slug, refuse_title
 from grader.command.output import short_path
 from grader.read.course_file import FILE_NAME
 from grader.read.workspace import is_workspace, locate_whole_course, nearest_root
@@ -20,7 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write the files of a new stage. The stage runs at once; lines that say TODO: are yours to "
         "write, and `grade verify` lists them. Without STAGE: start a course in the folder of "
-        "--course. It never overwrites a file."
+        "--course; on a terminal, it asks for what the options leave open. It never overwrites a "
+        "file."
     )
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="the stage's slug, such as half_turn"
@@ -45,6 +54,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIGNATURE",
         help='a class, and how its objects are called: \'Block(d_model)(x: "B T") -> "B T"\'',
     )
+    course = parser.add_argument_group("a new course, in the new folder --course DIR")
+    course.add_argument("--name", help="its name (default: the folder's)")
+    course.add_argument(
+        "--library", choices=tuple(LIBRARIES), help="what its files import (default: numpy)"
+    )
+    course.add_argument("--first", metavar="SLUG", help="its first stage (default: none yet)")
     parser.set_defaults(run=run)
 
 
@@ -52,6 +67,9 @@ def run(args: argparse.Namespace) -> int:
     """Write a stage or a course; print the written files and the next commands."""
     if args.stage is None:
         return _new_course(args)
+    for option in ("name", "library", "first"):
+        if getattr(args, option):
+            raise KitError(f"--{option} is for a new course: leave out '{args.stage}'")
     course = _authors_course(args.course)
     title = _title(args, f"grade new {args.stage}")
     stage, files = new_stage(
@@ -75,16 +93,71 @@ def run(args: argparse.Namespace) -> int:
 def _new_course(args: argparse.Namespace) -> int:
     if args.course is None:
         raise KitError("name the stage, or start a course: `grade new --course DIR --title TEXT`")
-    for option in ("after", "bonus", "function", "classes"):
+    for option in ("after", "bonus"):
         if getattr(args, option):
-            option = option.replace("classes", "class")
             raise KitError(f"--{option} needs a stage: type `grade new STAGE`")
+    if (args.function or args.classes) and args.first is None:
+        raise KitError("--function and --class need a stage: name the first with --first SLUG")
+    refuse_folder(args.course)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _ask(args)
     title = _title(args, f"grade new --course {shlex.quote(str(args.course))}")
-    course, files = new_course(args.course, title)
+    course, files = new_course(
+        args.course,
+        title,
+        name=args.name,
+        library=args.library or next(iter(LIBRARIES)),
+        first=args.first,
+        functions=args.function,
+        classes=args.classes,
+    )
     _tell(course.root, files)
-    print(f"Try it:              cd {shlex.quote(short_path(course.root))} && grade verify")
-    print('Then the next stage: grade new STAGE --title "..."')
+    print(f"Go there:        cd {shlex.quote(short_path(course.root))}")
+    if course.stages:
+        print("Prove it:        grade verify")
+    which = "next" if course.stages else "first"
+    print(f'{f"The {which} stage:":16} grade new STAGE --title "..."')
     return 0
+
+
+def _ask(args: argparse.Namespace) -> None:
+    """Ask on the terminal for what the options leave open."""
+    if args.name is None:
+        args.name = _answer("The course's name", args.course.resolve().name, refuse_name)
+    if args.title is None:
+        args.title = _answer("Its title", title_of(args.name), refuse_title)
+    if args.library is None:
+        words = "What its files import: " + ", ".join(LIBRARIES)
+        args.library = _answer(words, next(iter(LIBRARIES)), _refuse_library)
+    if args.first is None:
+        words = "The first stage's slug, such as half_turn (none: Enter)"
+        args.first = _answer(words, "", _refuse_first) or None
+
+
+def _answer(question: str, default: str, refuse: Callable[[str], object]) -> str:
+    """What is typed, or the default for Enter; asks again until `refuse` raises no KitError."""
+    while True:
+        try:
+            typed = input(f"{question}{f' [{default}]' if default else ''}: ").strip() or default
+        except EOFError:  # Ctrl-D
+            print()
+            raise KeyboardInterrupt from None
+        try:
+            refuse(typed)
+        except KitError as error:
+            print(f"  {error}")
+        else:
+            return typed
+
+
+def _refuse_first(slug: str) -> None:
+    if slug:
+        refuse_slug((), slug)
+
+
+def _refuse_library(word: str) -> None:
+    if word not in LIBRARIES:
+        raise KitError(f"'{word}': type one of {', '.join(LIBRARIES)}")
 
 
 def _authors_course(given: Path | None) -> Course:
@@ -94,7 +167,7 @@ def _authors_course(given: Path | None) -> Course:
     nearest = nearest_root(Path.cwd())
     if given is None and (nearest is None or is_workspace(nearest)):
         raise KitError("this is not a course's folder: go to one, or name it with --course DIR")
-    return locate_whole_course(given or nearest)
+    return locate_whole_course(given or nearest, may_be_empty=True)
 
 
 def _title(args: argparse.Namespace, words: str) -> str:

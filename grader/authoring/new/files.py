@@ -1,10 +1,9 @@
-"""The files that `grade new` writes: a new stage, or a new course with a first stage.
+"""The files that `grade new` writes for a new stage.
 
 A new stage runs at once: its task is to double the input. So its stub is not started, its solution
 passes and its wrong answers fail from the start; the author replaces the lines that say `TODO:`.
 
-`stage_files` and `with_stage` are pure; `new_stage` and `new_course` write everything or nothing,
-and never overwrite a file.
+`planned_stage` writes nothing. `new_stage` writes all or nothing, and never overwrites a file.
 """
 
 from __future__ import annotations
@@ -28,16 +27,14 @@ from grader.authoring.new.style import Style, style_of
 from grader.read.course_file import FILE_NAME, course_of_text, slug_fault
 from grader.read.files import write_whole
 from grader.read.stubs import stub_of
-from grader.read.workspace import is_packaged, nearest_root
+from grader.read.workspace import is_packaged
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.resources import filled
 
 _LONGEST_TITLE = 60  # characters: a title takes one line of the screen
-_FIRST = "first_step", "The first step"
 _STAGE = re.compile(r"[ \t]*\[\[[ \t]*stages[ \t]*\]\]")
 _OTHER_TABLE = re.compile(r"[ \t]*\[\[?(?![\[ \t]*stages[ \t]*\.)")  # not part of a stage's
-_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def new_stage(
@@ -59,73 +56,49 @@ def new_stage(
         raise KitError(
             "an installed course cannot be changed: `grade new --course DIR` starts a new one"
         )
-    _refuse_title(title)
-    _refuse_slug(course, slug)
-    style = style_of(course.preload)
-    entries = [read_function(text, style.has_arrays) for text in functions]
-    entries += [read_class(text, style.has_arrays) for text in classes]
-    _refuse_entries(course, slug, entries)
     file = course.root / FILE_NAME
     try:
         old = file.read_bytes().decode()
     except OSError as error:
         raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
-    table = _table(slug, title, style, entries, bonus=bonus)
-    text = with_stage(old, [each.slug for each in course.stages], table, after)
-    stage = _added(course, course_of_text(text, file), slug, after)
-    files = stage_files(stage, course.preload, entries)
+    text, stage, files = planned_stage(
+        course, old, slug, title, after=after, bonus=bonus, functions=functions, classes=classes
+    )
     for path in files:
         if os.path.lexists(path):
             place = path.relative_to(course.root).as_posix()
             raise KitError(f"{place}: exists already: move it, or choose another slug")
-    with _all_or_nothing(course.root) as made:
-        _write(files, made)
+    with all_or_nothing(course.root) as made:
+        write_new(files, made)
         write_whole(file, text)
     return stage, tuple(files)
 
 
-def new_course(root: Path, title: str) -> tuple[Course, tuple[Path, ...]]:
-    """Start a course in `root`, an empty or new folder; returns it and its files.
+def planned_stage(
+    course: Course,
+    text: str,
+    slug: str,
+    title: str,
+    *,
+    after: str | None = None,
+    bonus: bool = False,
+    functions: Sequence[str] = (),
+    classes: Sequence[str] = (),
+) -> tuple[str, Stage, dict[Path, str]]:
+    """What `new_stage` would write to a course whose course.toml has this text.
 
-    Raises KitError; then nothing was written.
+    Returns the text with the stage, the stage, and the texts of its files. Raises KitError.
     """
-    _refuse_title(title)
-    if (root / FILE_NAME).exists():
-        raise KitError(f"{root}: is a course already: `grade new STAGE` adds to it")
-    name = root.resolve().name
-    if not _FOLDER.fullmatch(name):
-        raise KitError(f"'{name}': name the folder with letters, digits, '.', '_' and '-'")
-    try:
-        if os.listdir(root):
-            raise KitError(f"{root}: is not empty: choose a new folder")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise KitError(f"{root}: cannot hold a course: {error.strerror}") from None
-    shown, root = root, root.resolve()
-    outer = nearest_root(root)
-    if outer is not None:
-        raise KitError(f"{shown}: is inside the course or workspace {outer}: choose another folder")
-    table = _table(*_FIRST, style_of(("numpy",)))
-    text = filled(
-        __package__,
-        "templates/course.toml",
-        name=json.dumps(name),
-        title=_quoted(title),
-        table=table,
-    )
-    course = course_of_text(text, root / FILE_NAME)
-    files = {
-        root / FILE_NAME: text,
-        root / "README.md": filled(
-            __package__, "templates/readme.md", title=title, slug=course.stages[0].slug
-        ),
-        root / ".gitignore": ".grade/\n__pycache__/\n",
-        **stage_files(course.stages[0], course.preload),
-    }
-    with _all_or_nothing(course.root) as made:
-        _write(files, made)
-    return course, tuple(files)
+    refuse_title(title)
+    refuse_slug(course.stages, slug)
+    style = style_of(course.preload)
+    entries = [read_function(each, style.has_arrays) for each in functions]
+    entries += [read_class(each, style.has_arrays) for each in classes]
+    _refuse_entries(course, slug, entries)
+    table = _table(slug, title, style, entries, bonus=bonus)
+    grown = with_stage(text, [each.slug for each in course.stages], table, after)
+    stage = _added(course, course_of_text(grown, course.root / FILE_NAME), slug, after)
+    return grown, stage, stage_files(stage, course.preload, entries)
 
 
 def stage_files(
@@ -170,7 +143,8 @@ def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> st
     headers = [number for number, line in enumerate(lines) if _STAGE.match(line)]
     if len(headers) != len(slugs):
         raise CourseError(_BY_HAND)
-    last = start = headers[slugs.index(after) if after is not None else -1]
+    place = slugs.index(after) if after is not None else -1
+    last = start = headers[place] if headers else len(lines) - 1
     for number in range(start + 1, len(lines)):
         line = lines[number].strip()
         if _OTHER_TABLE.match(lines[number]):
@@ -191,7 +165,7 @@ def _table(
         __package__,
         "templates/stage.toml",
         slug=slug,
-        title=_quoted(title),
+        title=quoted(title),
         points=str(10 * len(known)),
         visible=", ".join(f'"{name}"' for name in visible_checks(known, style)),
         kinds=kinds,
@@ -215,25 +189,27 @@ def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage
     place = grown.stages.index(stage)
     before, behind = grown.stages[:place], grown.stages[place + 1 :]
     others = replace(grown, stages=before + behind, assignments=())
-    follows = before[-1:] == ((course.stage(after) if after is not None else course.stages[-1]),)
+    follows = before[-1:] == ((course.stage(after),) if after else course.stages[-1:])
     if others != replace(course, assignments=()) or not follows:
         raise CourseError(_BY_HAND)
     return stage
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """`text` as a TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _refuse_title(title: str) -> None:
+def refuse_title(title: str) -> None:
+    """Raise KitError if no stage or course may have this title."""
     if not title.strip() or not title.isprintable():
         raise KitError('--title: give it a line of text, such as --title "Half a turn"')
     if len(title) > _LONGEST_TITLE:
         raise KitError(f"--title: has {len(title)} characters: use at most {_LONGEST_TITLE}")
 
 
-def _refuse_slug(course: Course, slug: str) -> None:
+def refuse_slug(stages: Sequence[Stage], slug: str) -> None:
+    """Raise KitError if no stage beside `stages` may have this slug."""
     fault = slug_fault(slug)
     if fault is not None:
         better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).strip("_0123456789")
@@ -245,7 +221,7 @@ def _refuse_slug(course: Course, slug: str) -> None:
         raise KitError(f"'{slug}' is a built-in name of Python: choose another slug")
     if slug == "conftest" or slug.startswith("test_"):
         raise KitError(f"pytest would treat '{slug}' as a test file: choose another slug")
-    for stage in course.stages:
+    for stage in stages:
         if slug == stage.slug:
             raise KitError(f"stage '{slug}' exists already: choose another slug")
         if slug in [entry.name for entry in stage.entry_points]:
@@ -277,7 +253,7 @@ def _is_installed(name: str) -> bool:
 
 
 @contextmanager
-def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
+def all_or_nothing(root: Path) -> Iterator[list[Path]]:
     """If the block fails, remove the files and folders in the yielded list.
 
     An OSError becomes a KitError that names the file by its path in `root`.
@@ -295,7 +271,7 @@ def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
         raise
 
 
-def _write(files: Mapping[Path, str], made: list[Path]) -> None:
+def write_new(files: Mapping[Path, str], made: list[Path]) -> None:
     """Write new files and their folders, and append each to `made`. Raises OSError."""
     for path, text in files.items():
         for folder in [above for above in reversed(path.parents) if not above.exists()]:

@@ -74,17 +74,21 @@ def test_the_untouched_stage_is_not_started(
 def test_a_course_is_told_with_one_command_to_try(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["new", "--course", "origami", "--title", "Fold paper"]) == 0
+    words = ["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"]
+    assert main(words) == 0
     out = capsys.readouterr().out
     assert out.startswith("In origami:\nwritten: course.toml\nwritten: README.md\n")
-    assert out.splitlines()[-2] == "Try it:              cd origami && grade verify"
+    assert out.splitlines()[-3:-1] == [
+        "Go there:        cd origami",
+        "Prove it:        grade verify",
+    ]
     assert main(["--course", "origami", "--submission", "origami/solutions"]) == 0
 
 
 def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["new", "--course", "origami", "--title", "Fold paper"])
+    main(["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"])
     assert main(["verify", "--mutants", "--course", "origami"]) == 0
     assert "finds no mutant" not in capsys.readouterr().out
 
@@ -103,10 +107,22 @@ def test_every_fault_of_the_command_has_its_own_line(
     assert refused(["tail", "--course", "no", "--title", "x"], capsys) == (
         "no: does not exist: without STAGE, `grade new` starts a course there"
     )
+    assert refused(["tail", "--title", "x", "--library", "torch"], capsys) == (
+        "--library is for a new course: leave out 'tail'"
+    )
+
+
+def test_every_fault_of_a_new_course_has_its_own_line(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert refused(["--course", "no"], capsys).startswith("a title is missing: grade new --course")
     assert refused(["--course", "no", "--title", "x", "--bonus"], capsys).startswith(
         "--bonus needs a stage"
     )
+    assert refused(["--course", "no", "--title", "x", "--function", "f(x)"], capsys) == (
+        "--function and --class need a stage: name the first with --first SLUG"
+    )
+    assert list(here.iterdir()) == []
 
 
 def test_a_course_file_that_cannot_be_read_is_told(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.authoring.new import files as module
-from grader.authoring.new.files import new_course, new_stage, with_stage
+from grader.authoring.new.files import new_stage, with_stage
 from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
 from grader.learning.hints.ladder import read_hints
@@ -278,64 +277,3 @@ def test_an_installed_course_stays_as_it_is(birds: Course, tmp_path: Path) -> No
     installed = replace(birds, root=tmp_path / "grader_courses" / "birds")
     with pytest.raises(KitError, match="`grade new --course DIR` starts a"):
         new_stage(installed, "nest", "Nest")
-
-
-# --- another course --------------------------------------------------------------------------
-
-
-def test_a_new_course_is_one_and_knows_no_torch(tmp_path: Path) -> None:
-    course, files = new_course(tmp_path / "deep" / "origami", 'Fold "paper"')
-    assert read_course(tmp_path / "deep" / "origami" / "course.toml") == course
-    assert (course.name, course.title, course.preload) == ("origami", 'Fold "paper"', ("numpy",))
-    assert all(path.is_file() for path in files)
-    [proof] = verify(course, course.stages, seeds=(1,)).stages
-    assert all(mistake.caught_by for mistake in proof.misconceptions)
-    new_stage(course, "wings", "Wings")
-
-
-def test_an_empty_folder_will_do(tmp_path: Path) -> None:
-    (tmp_path / "origami").mkdir()
-    assert new_course(tmp_path / "origami", "Fold")[0].name == "origami"
-
-
-def _not_empty(root: Path) -> None:
-    root.mkdir()
-    (root / "notes.txt").write_text("mine", encoding="utf-8")
-
-
-def _a_file(root: Path) -> None:
-    root.write_text("mine", encoding="utf-8")
-
-
-def _a_course(root: Path) -> None:
-    new_course(root, "Mine")
-
-
-def _in_a_course(root: Path) -> None:
-    (root.parent / "course.toml").write_text(BIRDS, encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    "prepare, told",
-    [
-        (_not_empty, "origami: is not empty: choose a new folder"),
-        (_a_file, "origami: cannot hold a course: Not a directory"),
-        (_a_course, "origami: is a course already: `grade new STAGE` adds to it"),
-        (_in_a_course, ": choose another folder"),
-    ],
-)
-def test_a_folder_that_is_taken_stays_as_it_is(
-    tmp_path: Path, prepare: Callable[[Path], None], told: str
-) -> None:
-    prepare(tmp_path / "origami")
-    before = tree(tmp_path)
-    with pytest.raises(KitError) as refused:
-        new_course(tmp_path / "origami", "Fold")
-    assert str(refused.value).endswith(told)
-    assert tree(tmp_path) == before
-
-
-def test_a_folder_whose_name_is_no_courses_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(KitError, match="'my birds': name the folder with letters"):
-        new_course(tmp_path / "my birds", "Fold")
-    assert tree(tmp_path) == {}
