@@ -1,8 +1,8 @@
 """The classes that nbgrader's configuration names: our grader instead of autograde's kernel.
 
 `AnyNotebook` reads whatever a student submitted, `GradeWithEngine` grades it in the isolated
-process, `SaveVerdict` writes points and comments into the gradebook. No kernel starts, so no
-student's code runs with the rights of the person who grades.
+process, `SaveVerdict` writes points and comments into the gradebook, `LatePenalty` what being late
+costs. No kernel starts, so no student's code runs with the rights of the person who grades.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, from_dict
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_solution
 from traitlets import Bool
 
 from grader.classes.grading import expect_sound, restore_notebook, verdict_on, with_locked_engine
+from grader.classes.late import in_utc, lateness
 from grader.classes.nbgrader.feedback import put_verdict
 from grader.classes.nbgrader.gradebook import FILE, keep_seed
 from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted, time_of
 from grader.classes.nbgrader.types import NotebookVerdict, ReleasedCell
 from grader.engine import Engine
+from grader.read.course_file import assignment_named
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Course
 from grader.types.seed import fresh_seed
@@ -150,6 +152,28 @@ class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
                 grade.needs_manual_grade = by_hand
             for comment in own.comments:
                 comment.auto_comment = comments.get(comment.name)
+            gradebook.db.commit()
+        return nb, resources
+
+
+class LatePenalty(AssignLatePenalties):  # type: ignore[misc]
+    """Takes the late rule of course.toml; without one, nbgrader's own penalty."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Write the penalty into the gradebook."""
+        known = resources["nbgrader"]
+        terms = assignment_named(locate_whole_course(None), known["assignment"])
+        if terms is None or terms.late is None:
+            done: tuple[NotebookNode, Any] = super().preprocess(nb, resources)
+            return done
+        with Gradebook(known["db_url"]) as gradebook:
+            submission = gradebook.find_submission(known["assignment"], known["student"])
+            when, due = in_utc(submission.timestamp), in_utc(submission.duedate)
+            late = lateness(terms, [known["student"]], when, due)
+            own = gradebook.find_submission_notebook(
+                known["notebook"], known["assignment"], known["student"]
+            )
+            own.late_submission_penalty = late and late.penalty(own.score)
             gradebook.db.commit()
         return nb, resources
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.channels.project import library
+from grader.classes.folder.counted import counted
+from grader.classes.late import Late
 from grader.show.screen import amount, count
 from grader.types.course import Course
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -28,36 +30,46 @@ _LETTERS = 10_000  # characters of one check's output
 
 
 def results(
-    report: Report, course: Course, when: str, seconds: float, notes: Sequence[str] = ()
+    report: Report,
+    course: Course,
+    when: str,
+    seconds: float,
+    notes: Sequence[str] = (),
+    late: Late | None = None,
 ) -> dict[str, Any]:
     """The results.json of a report; `notes` say what was unusual about the submission.
 
     Students see the visible checks at once, and the others at the time `when`, a key of WHEN. Bonus
-    points are shown but not counted, so the score never exceeds the maximum. Raises ValueError if
-    the grader could not run a check, because then there is no verdict.
+    points are shown but not counted, so the score never exceeds the maximum, unless there are no
+    other points. Being `late` costs a share of the score. Raises ValueError if the grader could not
+    run a check, because then there is no verdict.
     """
+    points = counted(report, late)
+    has_core = any(not stage.bonus for stage in report.stages)
     tests: list[dict[str, Any]] = []
     shown: list[CheckResult] = []
     others = 0
-    for number, stage in enumerate(report.stages, start=1):
+    for number, stage in enumerate(report.for_students.stages, start=1):
         if stage.status is Status.ERROR or any(c.outcome is Outcome.ERROR for c in stage.checks):
             raise ValueError(f"{stage.slug}: the grader could not run its checks")
         names = course.stage(stage.slug).visible
         for place, check in enumerate(stage.checks, start=1):
             is_visible = check.id.removeprefix(f"{stage.slug}.") in names
-            tests.append(_test(stage, check, f"{number}.{place}"))
+            counts = not (stage.bonus and has_core)
+            tests.append(_test(stage, check, f"{number}.{place}", counts=counts))
             tests[-1]["visibility"] = "visible" if is_visible else WHEN[when]
             if not is_visible:
                 others += 1
             elif check.outcome is not Outcome.SKIPPED:
                 shown.append(check)
     seed = [f"Seed of the random inputs: {report.seed}."] if report.seed else []
-    lines = [*notes, _summary(shown, others, when), *seed, *report.unlocked]
+    came = [f"The submission came {late.words}."] if late else []
+    lines = [*notes, *came, _summary(shown, others, when), *seed, *report.unlocked]
     return {
-        **_frame(min(report.score, report.max_score), lines, seconds),
+        **_frame(min(points.score, points.most), lines, seconds),
         "extra_data": {
-            "max_score": report.max_score,
-            "bonus": report.bonus,
+            "max_score": points.most,
+            "bonus": points.bonus,
             "notes": [safe(note) for note in report.notes],
         },
         "tests": tests,
@@ -131,25 +143,26 @@ def _summary(shown: Sequence[CheckResult], others: int, when: str) -> str:
     return f"{words}; {count(others, 'more check')} ran, shown {_THEN[when]}."
 
 
-def _test(stage: StageResult, check: CheckResult, number: str) -> dict[str, Any]:
+def _test(stage: StageResult, check: CheckResult, number: str, *, counts: bool) -> dict[str, Any]:
+    """A check as one of Gradescope's tests; its points may be a bonus that does not count."""
     earned = check.score >= check.max_score
     test: dict[str, Any] = {
         "name": safe(f"{stage.title}: {check.title}"),
         "number": number,
         "status": "passed" if earned else "failed",
-        "output": safe(_output(stage, check))[:_LETTERS],
+        "output": safe(_output(stage, check, counts=counts))[:_LETTERS],
         "output_format": "text",
         "tags": [stage.slug],
     }
-    if not stage.bonus:
+    if counts:
         test |= {"score": min(check.score, check.max_score), "max_score": check.max_score}
     return test
 
 
-def _output(stage: StageResult, check: CheckResult) -> str:
+def _output(stage: StageResult, check: CheckResult, *, counts: bool) -> str:
     """Why points are lost, the likely cause, and the hint about it."""
     lines = []
-    if stage.bonus:
+    if not counts:
         points = f"{amount(check.score)} of {amount(check.max_score)}"
         lines.append(f"Bonus: {points} points, not counted in the score.")
     if check.outcome is Outcome.PASSED:
@@ -166,6 +179,6 @@ def _output(stage: StageResult, check: CheckResult) -> str:
     if check.diagnosis is not None:
         lines.append(f"\n{check.diagnosis.opening}{check.diagnosis.text}")
         hint = f" {check.diagnosis.hint}" if check.diagnosis.hint is not None else ""
-    if stage.caused_by is None:
+    if stage.caused_by is None and not stage.is_exam:
         lines.append(f"\nA hint: grade hint {stage.slug}{hint}")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import argparse
 import json
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 
 from grader.channels.gradescope import WHEN, refusal, results, run_script, setup_script
@@ -16,6 +17,7 @@ from grader.classes.folder.course_files import (
     read_engine_files,
 )
 from grader.classes.folder.uploads import Upload, read_upload
+from grader.classes.late import Late, lateness
 from grader.command.output import console, short_path, write_file
 from grader.engine import Engine, Request, with_engine
 from grader.judge.verdict import judge
@@ -88,12 +90,10 @@ def run(args: argparse.Namespace) -> int:
     }
     out: Path = args.out or Path(f"{assignment.name}-gradescope.zip")
     write_file(out, zipped(files, executable=("setup.sh", "run_autograder")))
+    core = [stage for stage in assignment.stages if not stage.bonus]
     steps = [
         ("On Gradescope:", "a Programming Assignment, Configure Autograder, this zip"),
-        (
-            "Points there:",
-            f"{sum(stage.points for stage in assignment.stages if not stage.bonus):g}",
-        ),
+        ("Points there:", f"{sum(stage.points for stage in core or assignment.stages):g}"),
     ]
     console(args).print(handed_out("", [short_path(out)], [], steps), end="")
     return 0
@@ -116,12 +116,34 @@ def _grade_upload(course: Course, assignment: Assignment, args: argparse.Namespa
             sep="\n",
         )
         try:
-            data = results(report, course, args.hidden, time.monotonic() - began, notes)
+            took = time.monotonic() - began
+            late = _late(args.upload / "submission_metadata.json", assignment)
+            data = results(report, course, args.hidden, took, notes, late)
         except ValueError as error:
             raise KitError(f"wrote no results.json: {error}; {_faults(report)}") from None
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, json.dumps(data, indent=2))
     return 0
+
+
+def _late(file: Path, assignment: Assignment) -> Late | None:
+    """How late a submission is by Gradescope's submission_metadata.json; None if unknown.
+
+    https://gradescope-autograders.readthedocs.io/en/latest/submission_metadata/ has its form. Its
+    deadline counts, or else that of course.toml; of a group's extensions the latest.
+    """
+    try:
+        data = json.loads(file.read_bytes())
+        users = [user for user in data.get("users") or () if isinstance(user, dict)]
+        names = [str(user[key]) for user in users for key in ("email", "name") if user.get(key)]
+        due = (data.get("assignment") or {}).get("due_date")
+        when = datetime.fromisoformat(data["created_at"])
+        return lateness(assignment, names, when, datetime.fromisoformat(due) if due else None)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        print(f"{file.name}: does not tell when this was submitted: {error!r}")
+        return None
 
 
 def _report(

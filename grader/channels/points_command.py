@@ -33,6 +33,7 @@ class _Platform:
     then: str
     locked: str = "Locked"
     has_columns: bool = True  # of several assignments
+    quotes_all: bool = False  # in a table that no tabs divide
 
 
 _PLATFORMS = (
@@ -58,6 +59,7 @@ _PLATFORMS = (
         "the gradebook, downloaded from Blackboard with Work Offline",
         "Username or Student ID",
         "the gradebook, Upload",
+        quotes_all=True,
     ),
 )
 
@@ -112,7 +114,9 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
     scores = parse_scores(read_text(args.scores), args.source, str(args.scores))
     done = platform.fill(roster, scores.by_login, args.assignment)
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    write_file(args.out, (mark + csv_text(done.rows, between)).encode())
+    quotes_all = platform.quotes_all and between != "\t"
+    table = csv_text(done.rows, between, quotes_all=quotes_all)
+    write_file(args.out, (mark + table).encode())
     name = platform.name
     written = f"Written: {short_path(args.out)}, with {count(done.given, 'score')} in "
     sentences = [f"{written}'{done.column}'. In {name}: {platform.then}."]

@@ -14,7 +14,7 @@ from grader.channels.leaks import leaks, secret_lines
 from grader.channels.project import course_project, kit_project, learners_files, license_files
 from grader.channels.visible_checks import visible_checks
 from grader.classes.folder.course_files import read_constraints
-from grader.read.course_file import FILE_NAME
+from grader.read.course_file import FILE_NAME, course_of_text
 from grader.read.faults import course_place, course_text
 from grader.read.progress import memory_folder
 from grader.read.stubs import read_stub
@@ -22,6 +22,12 @@ from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 from grader.types.resources import filled
 
+# A table of its own, one in a line, or a dotted key.
+_EXTENSIONS = re.compile(
+    r"^[ \t]*\[assignments\.extensions\].*\n(?:(?!\s*\[).*\n)*"
+    r"|^[ \t]*extensions\s*(?:=\s*\{.*|\..*)\n",
+    re.MULTILINE,
+)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
@@ -30,7 +36,14 @@ def student_files(course: Course) -> dict[str, bytes]:
 
     Raises CourseError for a faulty course, and if a file gives away a secret line.
     """
-    files = {FILE_NAME: partial_toml(course_text(course, course.root / FILE_NAME)).encode()}
+    toml = course.root / FILE_NAME
+    text = partial_toml(course_text(course, toml))
+    if any(each.extensions for each in course_of_text(text, toml).assignments):
+        raise CourseError(
+            f"{FILE_NAME}: students' copies must not hold extensions by name: write each as a line "
+            "of a table [assignments.extensions]"
+        )
+    files = {FILE_NAME: text.encode()}
     files |= _project(course)
     for stage in course.stages:
         files |= stage_files(course, stage)
@@ -51,8 +64,9 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
         stage.exercise_file: stub,
         pristine: stub,
         stage.check_file: visible_checks(course_text(course, stage.check_file), stage),
-        stage.hints_file: course_text(course, stage.hints_file),
     }
+    if not stage.is_exam:
+        texts[stage.hints_file] = course_text(course, stage.hints_file)
     for file in stage.shown_files:
         if file.is_file() and file != stage.figure_file:
             texts[file] = course_text(course, file)
@@ -63,8 +77,9 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
 
 
 def partial_toml(text: str) -> str:
-    """The course.toml of a student's copy, with all comments."""
+    """The course.toml of a student's copy: with all comments, without extensions by name."""
     text = re.sub(r"^partial\s*=.*\n", "", text, flags=re.MULTILINE)
+    text = _EXTENSIONS.sub("", text)
     note = "# A student's copy: the checks that are `visible`, and no solutions.\n"
     return f"{note}partial = true\n\n{text}"
 

@@ -25,7 +25,7 @@ from grader.command.output import (
     status_line,
     write_file,
 )
-from grader.read.course_file import find_assignment
+from grader.read.course_file import assignment_named, find_assignment
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import KitError
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from grader.classes.folder.grading import Grader
     from grader.classes.folder.ledger import Ledger
     from grader.classes.folder.types import LedgerEntry
+    from grader.classes.late import Late
     from grader.classes.report.types import Similar
     from grader.classes.why.answer import Answer
     from grader.engine import Engine
     from grader.types.submission import Submission
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
-_SEED = "seed"  # under this name the ledger keeps what a class is graded with
+# Under these names the ledger keeps what a class is graded with, and in what.
+_SEED, _ASSIGNMENT = "seed", "assignment"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +62,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the results")
     parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
+    parser.add_argument(
+        "--times",
+        type=Path,
+        metavar="FILE",
+        help="a CSV file that tells when students submitted (student, submitted), for the deadline "
+        "in course.toml; Moodle's grading worksheet and nbgrader's export are such files",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--regrade",
@@ -149,6 +158,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.folder.grading import FolderClass
     from grader.classes.folder.ledger import open_ledger
     from grader.classes.folder.students import read_students
+    from grader.classes.folder.times import read_times
     from grader.classes.folder.unexplained import look_for_examples
     from grader.classes.folder.versions import read_version
     from grader.classes.screen import class_summary
@@ -156,8 +166,10 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     if args.what is None:
         raise KitError("grade class: name the folder with the submissions")
     assignment = find_assignment(course, args.assignment)
-    students, odd = read_students(Path(args.what), assignment)
+    times = None if args.times is None else read_times(args.times, course.zone)
+    students, odd = read_students(Path(args.what), assignment, times)
     with open_ledger(args.out, create=True) as ledger, alone(args.out):
+        _expect_assignment(course, ledger, assignment, args.out)
         kept = ledger.fact(_SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
         ledger.note(_SEED, str(seed))
@@ -182,9 +194,26 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         files = _write_results(args, ledger, course, assignment)
         older = sum(1 for _ in work.affected())
         latest = ledger.latest()
-        summary = class_summary(assignment.name, latest, new, older, odd, files, course.limits)
+        summary = class_summary(assignment, latest, new, older, odd, files, course.limits)
         console(args).print(summary, end="")
         return 1 if any(entry.is_lost for entry in ledger.latest()) else 0
+
+
+def _expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, out: Path) -> None:
+    """Note the assignment of these results. Raises KitError if they are of another one."""
+    before = ledger.fact(_ASSIGNMENT) or ""
+    if before != assignment.name and assignment_named(course, before):
+        raise KitError(
+            f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
+        )
+    ledger.note(_ASSIGNMENT, assignment.name)
+
+
+def _assignment_of(args: argparse.Namespace, course: Course, ledger: Ledger) -> Assignment:
+    """The assignment that was asked for, or else that of the results. Raises KitError."""
+    kept = ledger.fact(_ASSIGNMENT) or ""
+    known = kept if assignment_named(course, kept) else None
+    return find_assignment(course, args.assignment or known)
 
 
 def _regrade(args: argparse.Namespace, course: Course) -> int:
@@ -194,8 +223,8 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.folder.versions import read_version
     from grader.classes.screen import differences_screen
 
-    assignment = find_assignment(course, args.assignment)
     with open_ledger(args.out, create=False) as ledger, alone(args.out):
+        assignment = _assignment_of(args, course, ledger)
         work = FolderClass(course, assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
         if affected and not (args.yes or sys.stdin.isatty()):
@@ -270,7 +299,7 @@ def _write_results(
     from grader.types.text import safe_data
 
     out: Path = args.out
-    rows = score_rows(ledger.latest(), assignment.stages)
+    rows = score_rows(ledger.latest(), assignment)
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
     alike = _similar(args, ledger, assignment) if args.similar else None
     headings = {stage.slug: _headings(stage) for stage in assignment.stages}
@@ -279,7 +308,7 @@ def _write_results(
     cells = [["" if v is None else csv_cell(str(v)) for v in row.values()] for row in found]
     pieces = {
         "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
-        "results.jsonl": map(json_line, ledger.latest()),
+        "results.jsonl": (json_line(entry, assignment) for entry in ledger.latest()),
         "findings.csv": [csv_text([list(COLUMNS), *cells])],
         "findings.json": [json.dumps(safe_data(found), indent=1)],
         "report.html": class_report(
@@ -368,6 +397,7 @@ def _agreed() -> bool:
 
 def _why(args: argparse.Namespace, course: Course) -> int:
     """Show a student's verdicts, run the last one again, and write the page for the student."""
+    from grader.classes.folder.counted import late_of
     from grader.classes.folder.grading import UNSURE
     from grader.classes.folder.ledger import open_ledger
     from grader.classes.folder.versions import read_version
@@ -383,8 +413,9 @@ def _why(args: argparse.Namespace, course: Course) -> int:
             raise KitError(f"--why {args.why}: no such student here; {close_name(args.why, known)}")
         last = entries[-1]
         submission = ledger.submission(last.record.content, last.student)
+        late = late_of(_assignment_of(args, course, ledger), last)
     stages = graded_stages(course, last, args.what)
-    console(args).print(history(entries, [stage.slug for stage in stages]), end="")
+    console(args).print(history(entries, [stage.slug for stage in stages], late), end="")
     if last.report is None or last.report.refusal:
         return 0
     if submission is None:
@@ -400,11 +431,13 @@ def _why(args: argparse.Namespace, course: Course) -> int:
             return with_present_failures(engine, answer, code, stages, check)
 
         answer = with_locked_engine(course, stages, last.device, body, unlocked=args.unlocked)
-    _show_answer(args, course, answer)
+    _show_answer(args, course, answer, late)
     return 0
 
 
-def _show_answer(args: argparse.Namespace, course: Course, answer: Answer) -> None:
+def _show_answer(
+    args: argparse.Namespace, course: Course, answer: Answer, late: Late | None
+) -> None:
     """Print why the stages have their points, and write the page."""
     from grader.classes.why.page import answer_page
     from grader.classes.why.screen import failure_screen, replay_outcome
@@ -421,7 +454,7 @@ def _show_answer(args: argparse.Namespace, course: Course, answer: Answer) -> No
     console(args).print(replay_outcome(answer), end="")
     folder = args.out / "why" / (report.stages[0].slug if args.what else "")
     file = folder / f"{_file_name(student)}.html"
-    write_file(file, "".join(answer_page(course.title, answer)))
+    write_file(file, "".join(answer_page(course.title, answer, late)))
     print(f"  For the student: {short_path(file)}")
     if answer.failures and not args.what:
         print(f"  With the numbers: add a stage, such as {answer.failures[0].slug}")
@@ -437,8 +470,8 @@ def _requests(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.why.screen import decisions_screen
 
     requests = read_requests(args.requests)
-    assignment = find_assignment(course, args.assignment)
     with open_ledger(args.out, create=False) as ledger:
+        assignment = _assignment_of(args, course, ledger)
         version, at_once = read_version(course), lanes(args.jobs)
         with progress_bar(args, assignment.name, len(requests)) as advance:
             decisions = with_locked_engine(

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from grader.classes.late import in_utc, lateness
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.feedback import (
     notebook_verdict,
@@ -31,6 +32,7 @@ from grader.classes.nbgrader.submitted import Submitted, companions, read_submit
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
 from grader.engine import Engine, Request, with_engine
 from grader.learning.notebook.builder import solution_id
+from grader.read.course_file import assignment_named
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells
@@ -326,11 +328,11 @@ class NbgraderClass:
         put_verdict(result.notebook["cells"], verdict)
         self._stage_files(student, result.notebook)
         known = [cell.points for cell in verdict.cells if cell.points is not None]
-        points, late = sum(known), _seconds_late(found, deadlines)
-        penalty = self._penalty(student, points, late) if late else None
+        points = sum(known)
+        penalty, late = self._penalty(found, points, deadlines)
         complete = len(known) == len(verdict.cells)
         most = sum(cell.max_points for cell in verdict.cells)
-        notes = (*result.notes, *self._near(verdict.seconds))
+        notes = (*result.notes, *late, *self._near(verdict.seconds))
         graded = Graded(student, points if complete else None, most, notes)
         return GradebookEntry(student, found.when, verdict.cells, penalty), graded
 
@@ -389,7 +391,23 @@ class NbgraderClass:
         now = read_submitted(self._folder("submitted", student), student, self._notebook.name).when
         return now == before  # a later submission is earlier if a clock was set back
 
-    def _penalty(self, student: str, points: float, late: float) -> float | None:
+    def _penalty(
+        self, found: Submitted, points: float, deadlines: Mapping[str | None, datetime]
+    ) -> tuple[float | None, list[str]]:
+        """What being late costs by the rule in course.toml, else by nbgrader's; and a note on it.
+
+        The gradebook's deadline counts, and that of course.toml if it has none.
+        """
+        due = deadlines.get(found.student, deadlines.get(None))
+        terms = assignment_named(self.course, self.assignment)
+        if terms is not None and terms.late is not None:
+            late = lateness(terms, [found.student], in_utc(found.when), in_utc(due))
+            return (late.penalty(points), [f"It came {late.words}."]) if late else (None, [])
+        if due is None or found.when is None or found.when <= due:
+            return None, []
+        return self._by_plugin(found.student, points, (found.when - due).total_seconds()), []
+
+    def _by_plugin(self, student: str, points: float, late: float) -> float | None:
         """The late penalty in points, from the plugin that the course's configuration names."""
         from traitlets.config.loader import PyFileConfigLoader
         from traitlets.utils.importstring import import_item
@@ -405,10 +423,3 @@ class NbgraderClass:
 def _is_there(folder: Path) -> bool:
     """Whether a student submitted something: a link counts, and gets no points."""
     return folder.is_dir() or folder.is_symlink()
-
-
-def _seconds_late(found: Submitted, deadlines: Mapping[str | None, datetime]) -> float:
-    due = deadlines.get(found.student, deadlines.get(None))
-    if due is None or found.when is None:
-        return 0.0
-    return max(0.0, (found.when - due).total_seconds())

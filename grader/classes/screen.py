@@ -7,12 +7,15 @@ from statistics import mean, median
 
 from rich.text import Text
 
+from grader.classes.folder.counted import Counted, counted, late_of
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.nbgrader.types import Graded
 from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, screen
-from grader.types.course import Limits
+from grader.types.course import Assignment, Limits
 from grader.types.seed import seeds_named
+
+_LATE_SHOWN = 20
 
 
 @screen
@@ -47,7 +50,7 @@ def summary(page: Page, assignment: str, results: Sequence[Graded], seed: int) -
 @screen
 def class_summary(
     page: Page,
-    assignment: str,
+    assignment: Assignment,
     entries: Iterable[LedgerEntry],
     new: int,
     older: int,
@@ -62,9 +65,12 @@ def class_summary(
     points: list[float] = []
     total, lost, unread, slow = 0, [], [], []
     most, layers = 0.0, ""
+    late, timeless = [], 0
+    missing = {name.casefold(): name for name in assignment.extensions}
     seeds: set[int] = set()
     for entry in entries:
         total += 1
+        missing.pop(entry.student.casefold(), None)
         if limits.is_near(entry.seconds):
             slow.append(entry)
         if entry.is_lost:
@@ -72,18 +78,25 @@ def class_summary(
         elif entry.is_refused:
             unread.append(entry)
         elif entry.report is not None:
-            points.append(entry.report.score)
+            found = counted(entry.report, late_of(assignment, entry))
+            points.append(found.earned)
             seeds.add(entry.seed)
-            most = max(most, entry.report.max_score)
+            most = max(most, found.most)
+            if found.late is not None:
+                late.append((entry.student, found))
+            timeless += entry.record.submitted is None
             layers = next(iter(entry.report.unlocked), layers)
     yield Text()
     graded = f"{count(new, 'submission')} graded" if new else "nothing new to grade"
     seed = f", {seeds_named(seeds)}" if seeds else ""
-    yield from page.sentence(Text(f"{page.word(assignment)}: {graded}, {total} in total{seed}."))
+    yield from page.sentence(
+        Text(f"{page.word(assignment.name)}: {graded}, {total} in total{seed}.")
+    )
     if points:
         words = f"Of {amount(most)} points: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
         yield from page.sentence(Text(words))
+    yield from _times(page, assignment, late, timeless, list(missing.values()))
     if layers:
         yield from page.sentence(Text(f"Note: {page.word(layers)}.", "yellow"))
     if older:
@@ -113,6 +126,35 @@ def class_summary(
     for file in files:
         yield from page.sentence(Text(f"Written: {page.word(file)}"))
     yield Text()
+
+
+def _times(
+    page: Page,
+    assignment: Assignment,
+    late: Sequence[tuple[str, Counted]],
+    timeless: int,
+    missing: Sequence[str],
+) -> Iterator[Text]:
+    """Who is late, and why being late may be unknown."""
+    if timeless and (assignment.due is not None or assignment.late is not None):
+        these = "it does" if timeless == 1 else "they do"
+        words = (
+            f"When {count(timeless, 'submission')} came is unknown, so {these} not count as late."
+        )
+        yield from page.sentence(Text(words))
+        yield from page.offer("To tell when:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
+    if missing:
+        names = page.word(", ".join(missing))
+        words = f"Extensions for students who are not here: {names}."
+        yield from page.sentence(Text(words, "yellow"))
+    if late:
+        yield from page.sentence(Text(f"Late: {count(len(late), 'submission')}."))
+    for student, points in late[:_LATE_SHOWN]:
+        cost = f": {amount(points.penalty)} points less" if points.penalty else ", at no cost"
+        line = Text(f"{page.word(student)}, {points.late.span if points.late else ''}{cost}")
+        yield from page.wrap(line, MARGIN + 2)
+    if late[_LATE_SHOWN:]:
+        yield from page.wrap(Text(f"and {len(late) - _LATE_SHOWN} more"), MARGIN + 2)
 
 
 @screen

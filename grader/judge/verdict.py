@@ -78,6 +78,7 @@ def judge_stage(
         printed=facts.printed,
         is_partial=blame.is_partial,
         perhaps=blame.perhaps,
+        is_exam=stage.is_exam,
     )
 
 
@@ -91,6 +92,7 @@ def judge_untouched(stage: Stage) -> StageResult:
         max_score=_number(stage.points),
         bonus=stage.bonus,
         checks=(),
+        is_exam=stage.is_exam,
     )
 
 

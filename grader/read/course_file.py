@@ -8,9 +8,11 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
+from grader.read import deadlines
 from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage
 from grader.types.errors import CourseError, KitError, close_to
 
@@ -35,7 +37,7 @@ _COURSE_KEYS = frozenset(
     {
         *("schema", "name", "title", "preload", "limits", "partial", "follow_through"),
         *("stages", "assignments", "authors", "license", "version", "package", "requirements"),
-        "accepted_answers",
+        *("accepted_answers", "timezone"),
     }
 )
 _STAGE_KEYS = frozenset(
@@ -44,7 +46,7 @@ _STAGE_KEYS = frozenset(
         *("forbidden", "forbidden_cost", "formula"),
     }
 )
-_ASSIGNMENT_KEYS = frozenset({"name", "stages"})
+_ASSIGNMENT_KEYS = frozenset({"name", "stages", "exam"}) | deadlines.KEYS
 _MOST = 1e9  # points, seconds or MiB: more is a mistake
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
@@ -79,6 +81,11 @@ def find_assignment(course: Course, name: str | None) -> Assignment:
         fault = "name one with --assignment" if name is None else f"there is no '{name}'"
         raise KitError(f"course.toml has the assignments {', '.join(known)}: {fault}")
     return known[name]
+
+
+def assignment_named(course: Course, name: str) -> Assignment | None:
+    """The assignment of that name, if the course has one."""
+    return next((each for each in course.assignments if each.name == name), None)
 
 
 def read_course(file: Path) -> Course:
@@ -139,10 +146,11 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
     for number, table in enumerate(tables, start=1):
         if not isinstance(table, dict):
             raise CourseError(f"{place}: stage {number} is not a table")
-        stages.append(_stage(table, number, tuple(stages), root))
+        stages.append(_stage(table, number, tuple(stages), root, _in_exams(data)))
     name = _get(data, "name", str, place)
     if not _FILE_NAME.fullmatch(name):
         raise CourseError(f"{place}: 'name' {name!r} must be letters, digits, '.', '_' and '-'")
+    zone = deadlines.time_zone(_get(data, "timezone", str, place, default=""), place)
     return Course(
         name=name,
         title=_get(data, "title", str, place),
@@ -150,7 +158,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         preload=_strings(data, "preload", place),
         limits=_limits(data.get("limits", {}), place),
         stages=tuple(stages),
-        assignments=_assignments(data, name, tuple(stages), place),
+        assignments=_assignments(data, name, tuple(stages), zone, place),
         is_partial=_get(data, "partial", bool, place, default=False),
         follow_through=_get(data, "follow_through", bool, place, default=False),
         authors=_strings(data, "authors", place),
@@ -159,6 +167,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         package=_package(data, name, place),
         requirements=_strings(data, "requirements" if "requirements" in data else "preload", place),
         accepted_answers=_accepted_answers(data, place),
+        zone=zone,
     )
 
 
@@ -186,8 +195,20 @@ def _accepted_answers(data: Mapping[str, Any], place: str) -> int | None:
     return number
 
 
+def _in_exams(data: Mapping[str, Any]) -> set[str]:
+    """The slugs in assignments that are exams; what is wrong with one `_assignments` says."""
+    tables = data.get("assignments")
+    exams = [t for t in tables if isinstance(t, dict)] if isinstance(tables, list) else []
+    named = (table.get("stages") for table in exams if table.get("exam") is True)
+    return {slug for slugs in named if isinstance(slugs, list) for slug in map(str, slugs)}
+
+
 def _assignments(
-    data: Mapping[str, Any], course: str, stages: tuple[Stage, ...], place: str
+    data: Mapping[str, Any],
+    course: str,
+    stages: tuple[Stage, ...],
+    zone: tzinfo | None,
+    place: str,
 ) -> tuple[Assignment, ...]:
     """The assignments; without any, one of all core stages with the course's name."""
     tables = _get(data, "assignments", list, place, default=[])
@@ -218,11 +239,21 @@ def _assignments(
                     raise CourseError(
                         f"{here}: has '{stage.slug}' but not '{required}', which it requires"
                     )
-        assignments.append(Assignment(name, chosen))
+        due = deadlines.read_due(table, zone, here)
+        extensions = deadlines.read_extensions(table, due, zone, here)
+        late = deadlines.read_late_rule(table, here)
+        is_exam = _get(table, "exam", bool, here, default=False)
+        assignments.append(Assignment(name, chosen, due, extensions, late, is_exam))
     return tuple(assignments)
 
 
-def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], root: Path) -> Stage:
+def _stage(
+    table: Mapping[str, Any],
+    number: int,
+    before: tuple[Stage, ...],
+    root: Path,
+    in_exams: set[str],
+) -> Stage:
     slug = _get(table, "slug", str, f"{FILE_NAME}: stage {number}")
     place = f"{FILE_NAME}: stage '{slug}'"
     _only(table, _STAGE_KEYS, place)
@@ -268,6 +299,7 @@ def _stage(table: Mapping[str, Any], number: int, before: tuple[Stage, ...], roo
         forbidden=forbidden,
         forbidden_cost=_forbidden_cost(table, place),
         formula=_get(table, "formula", str, place, default=""),
+        is_exam=slug in in_exams,
     )
 
 

@@ -326,7 +326,8 @@ def _next(page: Page, stage: StageResult, is_traced: bool = False) -> Iterator[T
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
     first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
     if first is not None and stage.caused_by is None:
-        yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
+        if not stage.is_exam:
+            yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
         # Without a call, nothing of the learner's ran; a narrow screen needs the lines.
         if _CALL.search(first.message) and page.width >= _NARROW:
             if is_traced:

@@ -69,10 +69,9 @@ def feedback_html(report: Report, stage: StageResult) -> str:
     if stage.status is Status.FAILED and stage.caused_by is None:
         advised = stage.advised
         which = f", where hint {advised.hint} is about this mistake" if advised else ""
-        parts.append(
-            f"<p>To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
-            "You can fix your code and grade it yourself.</p>"
-        )
+        command = f"To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
+        command = "" if stage.is_exam else command
+        parts.append(f"<p>{command}You can fix your code and grade it yourself.</p>")
     return "".join(parts) + "</section>"
 
 

@@ -72,8 +72,9 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
     for number, step in enumerate(steps, start=1):
         yield from page.wrap(step, MARGIN + 2, Text(f"{number}  "))
     yield Text()
-    yield from page.offer("For a hint:", f"grade hint {slug}")
-    yield Text()
+    if not report.stages[0].is_exam:
+        yield from page.offer("For a hint:", f"grade hint {slug}")
+        yield Text()
 
 
 def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
@@ -92,7 +93,8 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
     if next_file:
         yield from page.offer("Open:      ", next_file)
     yield from page.offer("Then type: ", f"grade {slug}")
-    yield from page.offer("For a hint:", f"grade hint {slug}")
+    if not coming.is_exam:
+        yield from page.offer("For a hint:", f"grade hint {slug}")
     yield Text()
 
 

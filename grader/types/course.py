@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
@@ -60,7 +62,7 @@ class Stage:
 
     `visible` names the checks, without "test_", that students get. Calling one of the `forbidden`
     dotted names costs the share `forbidden_cost`, from 0 to 1, of the points. `formula` is LaTeX
-    for notebooks.
+    for notebooks. `is_exam` if an assignment that is an exam has it.
     """
 
     slug: str
@@ -74,6 +76,7 @@ class Stage:
     forbidden: tuple[str, ...] = ()
     forbidden_cost: float = 1.0
     formula: str = ""
+    is_exam: bool = False
 
     @property
     def fixture(self) -> str:
@@ -169,11 +172,32 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class LateRule:
+    """What being late costs: a share of the points, from 0 to 1.
+
+    It is `per_day` for each day begun since the deadline, at most `cap`, and nothing within
+    `grace_minutes`.
+    """
+
+    per_day: float
+    cap: float = 1.0
+    grace_minutes: float = 0.0
+
+
+@dataclass(frozen=True)
 class Assignment:
-    """Stages, in the course's order, that students submit as one notebook called `name`."""
+    """Stages, in the course's order, that students submit as one notebook called `name`.
+
+    `due` is the deadline and `extensions` holds later ones by student, all in UTC. In an exam
+    (`is_exam`), students see neither reasons of a failure nor hints.
+    """
 
     name: str
     stages: tuple[Stage, ...]
+    due: datetime | None = None
+    extensions: Mapping[str, datetime] = field(default_factory=dict)
+    late: LateRule | None = None
+    is_exam: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +209,8 @@ class Course:
 
     Its packages say the `authors`, the `license` (an SPDX expression) and the `version`; pip calls
     them `package`, and they need the libraries in `requirements`. A stage needs `accepted_answers`
-    right answers in other styles; None means the kit's numbers.
+    right answers in other styles; None means the kit's numbers. `zone` is the time zone of its
+    deadlines.
     """
 
     name: str
@@ -203,6 +228,7 @@ class Course:
     package: str = ""
     requirements: tuple[str, ...] = ()
     accepted_answers: int | None = None
+    zone: tzinfo | None = None
 
     @property
     def exercises(self) -> Path:

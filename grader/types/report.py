@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -147,7 +147,8 @@ class StageResult:
 
     `printed` is the output of the learner's own code, trimmed and safe to show. With `is_partial`
     only the visible checks ran, and none if there are no `checks`; `perhaps` is then the earlier
-    stage that may be the cause, which is uncertain without solutions.
+    stage that may be the cause, which is uncertain without solutions. `is_exam` if it belongs to an
+    exam.
     """
 
     slug: str
@@ -161,6 +162,15 @@ class StageResult:
     printed: str = ""
     is_partial: bool = False
     perhaps: str | None = None
+    is_exam: bool = False
+
+    @property
+    def for_students(self) -> StageResult:
+        """What students may see: in an exam what is wrong, but neither why nor a hint."""
+        if not self.is_exam:
+            return self
+        checks = (replace(check, diagnosis=None, hint=None) for check in self.checks)
+        return replace(self, checks=tuple(checks))
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -215,6 +225,11 @@ class Report:
     notes: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def for_students(self) -> Report:
+        """What students may see: in an exam what is wrong, but neither why nor a hint."""
+        return replace(self, stages=tuple(stage.for_students for stage in self.stages))
 
     @property
     def unlocked(self) -> tuple[str, ...]:
@@ -293,6 +308,7 @@ def to_json(report: Report) -> dict[str, Any]:
                 "max_score": stage.max_score,
                 "bonus": stage.bonus,
                 "caused_by": stage.caused_by,
+                **({"exam": True} if stage.is_exam else {}),
                 "checks": [
                     {
                         "id": check.id,
@@ -343,6 +359,7 @@ def _stage(data: Mapping[str, Any]) -> StageResult:
         bonus=_of(data, "bonus", bool),
         checks=tuple(map(_check, _of(data, "checks", list))),
         caused_by=_of(data, "caused_by", (str, type(None))),
+        is_exam=data.get("exam") is True,
     )
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from grader.command.main import main
 from grader.engine import Engine, with_engine
 from grader.read.course_file import read_course
 from grader.read.progress import make_memory_folder
-from grader.types.course import Course
+from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
@@ -254,12 +255,67 @@ def test_late_costs_what_the_configuration_says(root: Path) -> None:
     with (root / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
     graded(root)
+    assert penalties(root) == {"ann": POINTS, "bob": None}
+
+
+def penalties(root: Path) -> dict[str, float | None]:
     with sqlite3.connect(root / "gradebook.db") as db:
-        rows = db.execute(
-            "SELECT a.student_id, n.late_submission_penalty FROM submitted_notebook n "
-            "JOIN submitted_assignment a ON n.assignment_id = a.id ORDER BY 1"
-        ).fetchall()
-    assert rows == [("ann", POINTS), ("bob", None)]
+        return dict(
+            db.execute(
+                "SELECT a.student_id, n.late_submission_penalty FROM submitted_notebook n "
+                "JOIN submitted_assignment a ON n.assignment_id = a.id"
+            ).fetchall()
+        )
+
+
+DUE = datetime(2026, 1, 3, 10, 0, tzinfo=timezone.utc)
+TERMS = replace(
+    TINY.assignments[0],
+    due=DUE,
+    extensions={"cas": DUE + timedelta(days=9)},
+    late=LateRule(per_day=0.25, cap=0.75),
+)
+
+
+def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(root: Path) -> None:
+    hand_in(root, "ann", "bob", "cas")
+    (root / "submitted" / "bob" / NAME / "timestamp.txt").write_text("2026-01-04 10:00:01 UTC")
+    course = replace(TINY, assignments=(TERMS,))
+    found = graded(root, course)
+    assert penalties(root) == {"ann": POINTS * 0.5, "bob": POINTS * 0.5, "cas": None}
+    assert found["bob"].notes == ("It came late by 1 day 1 second, which costs 50% of its points.",)
+    assert found["cas"].notes == ()
+    with sqlite3.connect(root / "gradebook.db") as db:  # what formgrader shows to people
+        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    graded(root, course, force=True)
+    assert penalties(root) == {"ann": POINTS * 0.25, "bob": None, "cas": None}
+
+
+@pytest.mark.slow
+def test_nbgraders_own_commands_take_the_same_late_rule(tmp_path: Path) -> None:
+    course, root = tmp_path / "course", tmp_path / "class"
+    shutil.copytree(TINY.root, course, ignore=shutil.ignore_patterns("__pycache__"))
+    stages = [stage.slug for stage in TINY.assignments[0].stages]
+    toml = course / "course.toml"
+    terms = f"""[[assignments]]
+name = "{NAME}"
+stages = {json.dumps(stages)}
+due = 2026-01-03T10:00:00Z
+late = {{ per_day = 0.25, cap = 0.75 }}
+extensions = {{ cas = 2026-01-12T10:00:00Z }}
+"""
+    toml.write_text(toml.read_text("utf-8").replace("[limits]", terms + "[limits]"), "utf-8")
+    for more in ([], ["--kernel"]):
+        words = ["release", "nbgrader", "--course", str(course), "--course-dir", str(root)]
+        assert main([*words, *more]) == 0
+        if not more:
+            nbgrader(root, "generate_assignment", NAME)
+            hand_in(root, "ann", "bob", "cas")
+            late = root / "submitted" / "bob" / NAME / "timestamp.txt"
+            late.write_text("2026-01-04 10:00:01 UTC")
+        nbgrader(root, "autograde", NAME, "--force")
+        assert scores(root) == dict.fromkeys(("ann", "bob", "cas"), POINTS)
+        assert penalties(root) == {"ann": POINTS * 0.5, "bob": POINTS * 0.5, "cas": None}
 
 
 def test_who_came_near_the_limit_is_told(root: Path) -> None:

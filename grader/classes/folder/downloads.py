@@ -38,7 +38,7 @@ _ENTRY = b"PK\x01\x02"  # starts each entry in an archive's directory
 _ENTRIES_CAP = 20_000
 _NAMES = (
     re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S),
-    re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S),
+    re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S),
 )
 
 
@@ -46,12 +46,14 @@ _NAMES = (
 class Downloaded:
     """The student, and the student's own name of the file ("" for a folder).
 
-    A note is text that the student typed on the platform, and no submission.
+    A note is text that the student typed on the platform, and no submission. A platform may say
+    that a file came late, but not when.
     """
 
     student: str
     name: str
     is_note: bool = False
+    is_late: bool = False
 
 
 def downloaded(name: str) -> Downloaded | None:
@@ -63,7 +65,8 @@ def downloaded(name: str) -> Downloaded | None:
     if moodle:
         return Downloaded(moodle["who"], moodle["file"], is_note=moodle["kind"] == "onlinetext")
     if canvas:
-        return Downloaded(f"{canvas['name']}_{canvas['number']}", canvas["file"])
+        student = f"{canvas['name']}_{canvas['number']}"
+        return Downloaded(student, canvas["file"], is_late=canvas["late"] is not None)
     return None
 
 

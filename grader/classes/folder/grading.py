@@ -58,14 +58,19 @@ class FolderClass:
     ) -> None:
         """Grade these students; calls `tell` for each one with whether the verdict is new.
 
-        An unchanged submission keeps its verdict; identical answers of two students are graded
-        once. Raises KitError if the ledger cannot be written, and whatever `grader` raises.
+        An unchanged submission keeps its verdict, and the time of submission if there is no other;
+        identical answers of two students are graded once. Raises KitError if the ledger cannot be
+        written, and whatever `grader` raises.
         """
 
         def jobs() -> Iterator[Job]:
             for found in students:
                 record, submission = read_student(found, self.assignment)
                 before = self.ledger.latest_of(found.student)
+                if before is not None and record.submitted is None:
+                    is_same = before.record.content == record.content
+                    when = before.record.submitted if is_same else None
+                    record = replace(record, submitted=when)
                 if before is not None and before.record == record and not before.is_lost:
                     tell(False)
                 elif submission.refused:

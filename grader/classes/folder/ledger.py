@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from grader.types.report import from_json, to_json
 from grader.types.submission import Submission
 
 FILE = "ledger.sqlite"
-_FORMAT = 1
+_FORMAT = 2
 _BUSY_SECONDS = 30.0
 _UNPACKED_CAP = 512 << 20  # bytes of one unpacked submission; its text is escaped, so it is long
 _TABLES = """
@@ -33,21 +34,26 @@ CREATE TABLE verdicts (
     number INTEGER PRIMARY KEY, student TEXT NOT NULL, content TEXT NOT NULL, notes TEXT NOT NULL,
     version INTEGER NOT NULL REFERENCES versions, seed INTEGER NOT NULL, device TEXT NOT NULL,
     report TEXT, run_notes TEXT NOT NULL, at TEXT NOT NULL, seconds REAL NOT NULL,
-    is_lost INTEGER NOT NULL, is_proposed INTEGER NOT NULL);
+    is_lost INTEGER NOT NULL, is_proposed INTEGER NOT NULL, submitted TEXT NOT NULL DEFAULT '');
 CREATE INDEX by_student ON verdicts (student, number);
 CREATE INDEX by_content ON verdicts (content);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+# What brings a ledger of an older format to the next one.
+_NEXT = {1: "ALTER TABLE verdicts ADD COLUMN submitted TEXT NOT NULL DEFAULT ''"}
 _SELECT = (
     "SELECT v.number, v.student, v.content, v.notes, w.engine, w.stages, v.seed, v.device, "
-    "v.report, v.run_notes, v.at, v.seconds, v.is_lost "
+    "v.report, v.run_notes, v.at, v.seconds, v.is_lost, v.submitted "
     "FROM verdicts v JOIN versions w ON v.version = w.id"
 )
 
 
 _MAYBE = (str, type(None))
 # The types of the columns of _SELECT.
-_KINDS: Sequence[Any] = (*(int, str, str, str, str, str, int, str, _MAYBE), *(str, str, float, int))
+_KINDS: Sequence[Any] = (
+    *(int, str, str, str, str, str, int, str, _MAYBE),
+    *(str, str, float, int, str),
+)
 
 
 class Ledger:
@@ -73,12 +79,12 @@ class Ledger:
             db.execute("INSERT OR IGNORE INTO versions (engine, stages) VALUES (?, ?)", known)
             db.execute(
                 "INSERT INTO verdicts (student, content, notes, version, seed, device, report, "
-                "run_notes, at, seconds, is_lost, is_proposed) SELECT ?, ?, ?, id, ?, ?, ?, ?, ?, "
-                "?, ?, ? FROM versions WHERE engine = ? AND stages = ?",
+                "run_notes, at, seconds, is_lost, is_proposed, submitted) SELECT ?, ?, ?, id, ?, "
+                "?, ?, ?, ?, ?, ?, ?, ? FROM versions WHERE engine = ? AND stages = ?",
                 (
                     *(record.student, record.content, json.dumps(record.notes), entry.seed),
                     *(entry.device, report, run_notes, entry.when, entry.seconds),
-                    *(entry.is_lost, proposed, *known),
+                    *(entry.is_lost, proposed, _text_of(record.submitted), *known),
                 ),
             )
 
@@ -220,8 +226,12 @@ def _prepare(database: sqlite3.Connection, file: Path) -> None:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("BEGIN IMMEDIATE")  # another process may be creating the tables
         found = _format_of(database)
+        while found in _NEXT:
+            database.execute(_NEXT[found])
+            found += 1
+            database.execute(f"PRAGMA user_version = {found}")
         if found == _FORMAT:
-            database.rollback()
+            database.commit()
             return
         tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if found or tables:
@@ -243,14 +253,14 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
     if not all(isinstance(value, kind) for value, kind in zip(row, _KINDS, strict=True)):
         raise ValueError("a value does not have its column's type")
     number, student, content, notes, engine, stages, seed, device, *rest = row
-    text, run_notes, at, seconds, is_lost = rest
+    text, run_notes, at, seconds, is_lost, submitted = rest
     report = None
     if text is not None:
         report = replace(from_json(json.loads(text)), notes=_strings(json.loads(run_notes)))
     versions: Mapping[str, str] = json.loads(stages)
     _strings([*versions.keys(), *versions.values()])
     return LedgerEntry(
-        record=SubmissionRecord(student, content, _strings(json.loads(notes))),
+        record=SubmissionRecord(student, content, _strings(json.loads(notes)), _time_of(submitted)),
         version=Version(engine, versions),
         seed=seed,
         device=device,
@@ -260,6 +270,18 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
         is_lost=bool(is_lost),
         number=number,
     )
+
+
+def _text_of(moment: datetime | None) -> str:
+    return "" if moment is None else moment.isoformat()
+
+
+def _time_of(text: str) -> datetime | None:
+    """A time that `_text_of` wrote. Raises ValueError."""
+    moment = datetime.fromisoformat(text) if text else None
+    if moment is not None and moment.tzinfo is None:
+        raise ValueError("a time has no zone")
+    return moment
 
 
 def _strings(values: Any) -> tuple[str, ...]:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from grader.classes.folder.downloads import ARCHIVE, downloaded, read_files
+from grader.classes.folder.times import Times
 from grader.classes.folder.types import SubmissionRecord
 from grader.classes.folder.uploads import heap_upload, read_upload, text_cell_notes
 from grader.classes.folder.versions import content_of
+from grader.classes.nbgrader.course import CONFIG
+from grader.classes.nbgrader.submitted import time_of
 from grader.read.files import name_in_text
 from grader.read.submission import (
     FILES_CAP,
@@ -27,6 +31,7 @@ from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import safe, safe_line
 
+_LATE = "Canvas has marked it as late."
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
 
 
@@ -35,20 +40,25 @@ class Found:
     """Where one student's submission is.
 
     If a platform renamed the files, `files` holds the student's own name and the path of each, and
-    `path` is the first of them.
+    `path` is the first of them; `notes` are sentences about what it says of them. `submitted` is
+    when, in UTC, if that is known.
     """
 
     student: str
     path: Path
     files: tuple[tuple[str, Path], ...] = ()
+    notes: tuple[str, ...] = ()
+    submitted: datetime | None = None
 
 
-def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], list[str]]:
+def read_students(
+    folder: Path, assignment: Assignment, times: Times | None = None
+) -> tuple[list[Found], list[str]]:
     """All submissions sorted by student, and a sentence about each file that is no submission.
 
     The student's name is that of the folder or file, without what a learning platform added. In
-    `submitted/` of an nbgrader course the assignment's folder counts. Raises KitError for a folder
-    without submissions.
+    `submitted/` of an nbgrader course the assignment's folder counts, and so does the time beside
+    it; `times` tell the others. Raises KitError for a folder without submissions.
     """
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -58,6 +68,8 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
         raise KitError(
             f"{folder}: is one submission, not a folder of many: `grade --submission {folder}`"
         )
+    # The file with the time may be a student's own, but not in what nbgrader has collected.
+    is_collected = (folder.resolve().parent / CONFIG).is_file()
     found: dict[str, Found] = {}
     notes: dict[str, Found] = {}
     odd = []
@@ -75,11 +87,12 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
             inside = path / assignment.name
             own = inside if inside.is_dir() or inside.is_symlink() else path
             student = _free(found, student, shown)
-            found[student] = Found(student, own)
+            found[student] = Found(student, own, submitted=_time(own) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
-            before = found[student].files if student in found else ()
-            files = (*before, (known.name, path))[:FILES_CAP]
-            found[student] = Found(student, files[0][1], files)
+            before = found.get(student, Found(student, path))
+            files = (*before.files, (known.name, path))[:FILES_CAP]
+            late = (_LATE,) if known.is_late else before.notes
+            found[student] = Found(student, files[0][1], files, late)
         elif not is_link and (not entry.is_file() or path.suffix.lower() not in _SUFFIXES):
             odd.append(f"{shown} is not a folder, notebook, .py or .zip file.")
 
@@ -93,7 +106,18 @@ def read_students(folder: Path, assignment: Assignment) -> tuple[list[Found], li
             f"{folder}: has no submissions: put a folder, notebook, .py or .zip file for each "
             "student in it"
         )
+    if times is not None:
+        found = {
+            name: replace(one, submitted=times.of(name) or one.submitted)
+            for name, one in found.items()
+        }
     return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def _time(folder: Path) -> datetime | None:
+    """When nbgrader says that the submission in a folder was made, in UTC."""
+    moment = time_of(folder)
+    return None if moment is None else moment.replace(tzinfo=timezone.utc)
 
 
 def _free(taken: Container[str], name: str, whole: str) -> str:
@@ -127,9 +151,7 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
     except SubmissionFileError as error:
         reason = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
         reason = safe(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))
-        return SubmissionRecord(found.student, "", (reason,)), Submission(
-            found.student, {}, refused=reason
-        )
-    return SubmissionRecord(
-        found.student, content_of(submission), tuple(map(safe, notes))
-    ), submission
+        notes, submission = (reason,), Submission(found.student, {}, refused=reason)
+    content = "" if submission.refused else content_of(submission)
+    said = (*found.notes, *map(safe, notes))
+    return SubmissionRecord(found.student, content, said, found.submitted), submission

@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from grader.classes.folder.counted import counted, late_of
 from grader.classes.folder.types import LedgerEntry
 from grader.show.screen import amount
-from grader.types.course import Stage
+from grader.types.course import Assignment
 from grader.types.report import to_json
 from grader.types.text import safe, safe_data
 
@@ -17,13 +18,18 @@ from grader.types.text import safe, safe_data
 _BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def score_rows(entries: Iterable[LedgerEntry], stages: Iterable[Stage]) -> Iterator[list[str]]:
+_ABOUT = ("student_id", "score", "max_score", "bonus", "late_penalty")
+_MORE = ("status", "seed", "submitted", "graded", "notes")
+
+
+def score_rows(entries: Iterable[LedgerEntry], assignment: Assignment) -> Iterator[list[str]]:
     """A header row, then one row for each student: the points in total and in each stage.
 
-    A cell is empty if the points are unknown.
+    The score and the bonus are what the late penalty leaves of the stages' points. A cell is empty
+    if the points, or the time of submission, are unknown.
     """
-    slugs = [stage.slug for stage in stages]
-    yield ["student_id", "score", "max_score", "bonus", *slugs, "status", "seed", "graded", "notes"]
+    slugs = [stage.slug for stage in assignment.stages]
+    yield [*_ABOUT, *slugs, *_MORE]
     for entry in entries:
         report = entry.report
         by_slug = {} if report is None else {stage.slug: stage for stage in report.stages}
@@ -31,13 +37,17 @@ def score_rows(entries: Iterable[LedgerEntry], stages: Iterable[Stage]) -> Itera
         notes = csv_cell(" ".join([*entry.record.notes, *unlocked]))
         if report is None:
             status, score = ("by hand", "") if entry.is_lost else ("nothing to grade", "0")
-            points = [score, "", "", *("" for _ in slugs)]
+            points = [score, "", "", "", *("" for _ in slugs)]
         else:
             status = "passed" if report.passed else "not yet"
             status = "nothing to grade" if report.refusal else status
-            points = [amount(report.score), amount(report.max_score), amount(report.bonus)]
+            found = counted(report, late_of(assignment, entry))
+            values = (found.score, found.most, found.bonus_left, found.penalty)
+            points = [amount(value) for value in values]
             points += [amount(by_slug[slug].score) if slug in by_slug else "" for slug in slugs]
-        yield [csv_cell(entry.student), *points, status, str(entry.seed), entry.when, notes]
+        when = "" if entry.record.submitted is None else entry.record.submitted.isoformat()
+        facts = status, str(entry.seed), when, entry.when, notes
+        yield [csv_cell(entry.student), *points, *facts]
 
 
 def csv_cell(text: str) -> str:
@@ -46,12 +56,17 @@ def csv_cell(text: str) -> str:
     return f"'{text}" if text[:1] in _BEGIN_FORMULAS else text
 
 
-def json_line(entry: LedgerEntry) -> str:
+def json_line(entry: LedgerEntry, assignment: Assignment) -> str:
     """One student's verdict as one line: the report and everything it depends on."""
+    late, submitted = late_of(assignment, entry), entry.record.submitted
+    found = counted(entry.report, late)
     data = {
         "student": entry.student,
         "number": entry.number,
         "when": entry.when,
+        "submitted": submitted and submitted.isoformat(),
+        "seconds_late": late and round(late.seconds, 3),
+        "late_penalty": round(found.penalty, 2),
         "seconds": round(entry.seconds, 3),
         "seed": entry.seed,
         "device": entry.device,

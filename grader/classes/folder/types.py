@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from grader.types.report import Report
 
@@ -22,11 +23,15 @@ class Version:
 
 @dataclass(frozen=True)
 class SubmissionRecord:
-    """One student's submission: a digest of its `content`, and `notes` on what was unusual."""
+    """One student's submission: a digest of its `content`, and `notes` on what was unusual.
+
+    `submitted` is when, in UTC, if that is known.
+    """
 
     student: str
     content: str
     notes: tuple[str, ...] = ()
+    submitted: datetime | None = None
 
 
 @dataclass(frozen=True)

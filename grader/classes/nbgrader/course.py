@@ -102,6 +102,16 @@ def _settings(course: Course, kernel: bool) -> str:
             "c.IgnorePattern.enabled = True",
             'c.IgnorePattern.pattern = r"[\\s\\S]*"',
         ]
+        if any(assignment.late for assignment in course.assignments):
+            steps = "Execute IgnorePattern ClearMetadataPreprocessor LimitOutput SaveAutoGrades"
+            lines += [
+                "# As nbgrader's, but the late rule is that of course.toml.",
+                "c.Autograde.autograde_preprocessors = [",
+                *(f'    "{_step(name)}",' for name in steps.split()),
+                f'    "{_PLUGINS}.LatePenalty",',
+                f'    "{_step("CheckCellMetadata")}",',
+                "]",
+            ]
     else:
         lines += [
             "# No kernel starts: the kit grades the notebook in an isolated process and",
@@ -110,10 +120,16 @@ def _settings(course: Course, kernel: bool) -> str:
             "c.Autograde.autograde_preprocessors = [",
             f'    "{_PLUGINS}.GradeWithEngine",',
             f'    "{_PLUGINS}.SaveVerdict",',
-            '    "nbgrader.preprocessors.AssignLatePenalties",',
+            f'    "{_PLUGINS}.LatePenalty",',
             "]",
         ]
     return "\n".join([*lines, _END]) + "\n"
+
+
+def _step(name: str) -> str:
+    """The import path of a preprocessor that nbgrader uses."""
+    package = "nbconvert" if name == "ClearMetadataPreprocessor" else "nbgrader"
+    return f"{package}.preprocessors.{name}"
 
 
 def _notebook(course: Course, assignment: Assignment) -> str:

@@ -34,6 +34,7 @@ def notebook_verdict(
     A stage whose checks the grader could not run gets no points: a person has to look at it.
     `notes` say what was changed in the notebook before it was graded.
     """
+    report = report.for_students
     cells = []
     for stage in report.stages:
         known = stage.status is not Status.ERROR
@@ -89,6 +90,7 @@ def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> Notebo
 
 def comment(stage: StageResult) -> str:
     """A stage's verdict in a few lines, shown both as plain text and as markdown."""
+    stage = stage.for_students
     points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
     if stage.status is Status.PASSED:
         return f"{points} All checks pass."

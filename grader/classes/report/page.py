@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import mean, median
 from types import MappingProxyType
 
+from grader.classes.folder.counted import late_of
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.report.look import bar, cell, histogram, page, table, text, verbatim
 from grader.classes.report.similar import similar_section
@@ -78,7 +79,7 @@ def _body(
 ) -> Iterator[str]:
     def people() -> Iterator[Person]:
         for number, entry in enumerate(entries(), start=1):
-            yield Person(number, entry, anonymous)
+            yield Person(number, entry, anonymous, late_of(assignment, entry))
 
     named = {name for one in similar.alike for name in one.students} if similar else set()
     named.update(name for one in unexplained for name in one.students[:NAMED])
@@ -122,6 +123,11 @@ def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
             f"{amount(mean(tally.scores))}, from {amount(min(tally.scores))} to "
             f"{amount(max(tally.scores))}.</p>\n"
         )
+    if tally.late.students:
+        number = count(tally.late.students, "submission")
+        costs = " What that costs is taken off each student's points, not here."
+        costs = costs if assignment.late else ""
+        yield f'<p><a href="#notes">{number} came late.</a>{costs}</p>\n'
     for listed, words in (
         (tally.unread, "could not be read"),
         (tally.by_hand, "with points to set by hand"),
@@ -165,7 +171,8 @@ def _stage_row(tally: Tally, slug: str, title: str, points: float) -> str:
 def _heatmap(people: Iterable[Person], assignment: Assignment, anonymous: bool) -> Iterator[str]:
     stages = assignment.stages
     by = "number" if anonymous else "name"
-    most = sum(stage.points for stage in stages if not stage.bonus)
+    core = [stage for stage in stages if not stage.bonus] or stages
+    most = sum(stage.points for stage in core)
     columns = ["Student", f"Points of {amount(most)}"]
     columns += [f"{text(stage.title)} ({amount(stage.points)})" for stage in stages]
     slugs = [stage.slug for stage in stages]
@@ -186,8 +193,10 @@ def _student_row(person: Person, slugs: Sequence[str]) -> str:
         parts.append(cell(f"{_NOTHING} {words}", -1 if entry.is_lost else 0))
         parts.append(_NO_CELL * (len(slugs) + 1))
     else:
-        bonus = f" + {amount(report.bonus)}" if report.bonus else ""
-        parts.append(cell(f"{amount(report.score)}{bonus}", report.score + report.bonus))
+        had = person.counted
+        bonus = f" + {amount(had.bonus_left)}" if had.bonus else ""
+        late = f" ({amount(had.penalty)} less: late)" if had.penalty else ""
+        parts.append(cell(f"{amount(had.score)}{bonus}{late}", had.score + had.bonus_left))
         by_slug = {stage.slug: stage for stage in report.stages}
         parts.extend(_stage_cell(by_slug.get(slug)) for slug in slugs)
         parts.append(cell(f"{entry.seconds:.1f}", entry.seconds))
@@ -329,6 +338,7 @@ def _notes(tally: Tally) -> Iterator[str]:
     listed = (
         (tally.by_hand, "Set these points by hand: the grader itself failed"),
         (tally.unread, "Unreadable, so there was nothing to grade"),
+        (tally.late, "Late"),
         (tally.odd, "Graded, but something was unusual"),
     )
     for one, words in listed:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.classes.folder.counted import Counted, counted
 from grader.classes.folder.types import LedgerEntry
+from grader.classes.late import Late
 from grader.classes.report.look import text, verbatim
 from grader.show.html import inline_html, titles_html
 from grader.show.scoreboard import standing
@@ -27,11 +29,12 @@ _BY_HAND = "The grader itself failed here: give these points by hand."
 
 @dataclass(frozen=True)
 class Person:
-    """A student's verdict, place in the class, and name on the page."""
+    """A student's verdict, place in the class, name on the page, and whether it came late."""
 
     number: int
     entry: LedgerEntry
     anonymous: bool
+    late: Late | None = None
 
     @property
     def name(self) -> str:
@@ -42,6 +45,11 @@ class Person:
     def report(self) -> Report | None:
         """The report; None if there was nothing to grade or the grader failed."""
         return None if self.entry.is_refused else self.entry.report
+
+    @property
+    def counted(self) -> Counted:
+        """The points as they count."""
+        return counted(self.report, self.late)
 
     @property
     def link(self) -> str:
@@ -77,14 +85,20 @@ def about_student(person: Person, facts: Mapping[str, str]) -> Iterator[str]:
 def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
     entry, report = person.entry, person.report
     if report is not None:
-        bonus = f" and {amount(report.bonus)} bonus" if report.bonus else ""
-        points = f"<strong>{amount(report.score)}</strong> of {amount(report.max_score)}{bonus}"
+        had = person.counted
+        bonus = f" and {amount(had.bonus_left)} bonus" if had.bonus else ""
+        points = f"<strong>{amount(had.score)}</strong> of {amount(had.most)}{bonus}"
+        if person.late is not None:
+            points += f"; {text(person.late.words)}"
     elif entry.is_lost:
         points = "by hand: the grader itself failed"
     else:
         points = "0: there was nothing to grade"
     facts = {"Points": points}
     if not person.anonymous:  # the times are nearly in the order of the names
+        if entry.record.submitted is not None:
+            submitted = entry.record.submitted.isoformat(timespec="seconds")
+            facts["Submitted"] = text(moment(submitted))
         where = f", on {text(entry.device)}, in {entry.seconds:.2f} s" if entry.device else ""
         facts |= {
             "Graded": text(moment(entry.when)) + where,

@@ -83,6 +83,7 @@ class Tally:
     unread: Listed = field(default_factory=Listed)
     by_hand: Listed = field(default_factory=Listed)
     odd: Listed = field(default_factory=Listed)
+    late: Listed = field(default_factory=Listed)
     links: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -121,9 +122,12 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
         if report is None:
             (tally.by_hand if entry.is_lost else tally.unread).add(person, entry.record.notes)
             continue
-        tally.scores.append(report.score)
+        points = person.counted
+        tally.scores.append(points.earned)
         tally.seeds.add(entry.seed)
-        tally.most = max(tally.most, report.max_score)
+        tally.most = max(tally.most, points.most)
+        if person.late is not None:
+            tally.late.add(person, [person.late.words])
         if entry.seconds > tally.longest:
             tally.longest, tally.slowest = entry.seconds, person.link
         if entry.seconds:
@@ -137,7 +141,7 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
             failed = [stage.title for stage in report.stages if stage.status is Status.ERROR]
             tally.by_hand.add(person, [", ".join(failed)])
         for stage in report.stages:
-            _count(tally, person, stage, report.score)
+            _count(tally, person, stage, points.earned)
     return tally
 
 

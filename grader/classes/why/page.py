@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.classes.folder.types import VerdictChange
+from grader.classes.late import Late
 from grader.classes.report.look import page, text, verbatim
 from grader.classes.report.student import LONG_NAME, Person, about_student, moment
 from grader.classes.screen import points_of
@@ -15,10 +16,15 @@ from grader.classes.why.changes import changed
 _MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
 
 
-def answer_page(title: str, answer: Answer) -> Iterator[str]:
-    """The page, piece by piece. It has no line of a check, a solution or another student."""
+def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterator[str]:
+    """The page, piece by piece. It has no line of a check, a solution or another student.
+
+    `late` is how late the submission came, if it did.
+    """
+    answer = replace(answer, report=answer.report.for_students)
     entry = replace(answer.entries[-1], report=answer.report)
-    yield from page(f"{entry.student}: {title}", _body(title, answer, Person(1, entry, False)))
+    person = Person(1, entry, False, late)
+    yield from page(f"{entry.student}: {title}", _body(title, answer, person))
 
 
 def _body(title: str, answer: Answer, person: Person) -> Iterator[str]:

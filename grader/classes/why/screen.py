@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.classes.late import Late
 from grader.classes.screen import points_of
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed, outcomes
@@ -23,8 +24,13 @@ _VERDICTS = {
 
 
 @screen
-def history(page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str]) -> Iterator[Text]:
-    """All verdicts on a student, oldest first, and what changed in these stages, and why."""
+def history(
+    page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str], late: Late | None = None
+) -> Iterator[Text]:
+    """All verdicts on a student, oldest first, and what changed in these stages, and why.
+
+    `late` is how late the last submission came, if it did.
+    """
     yield Text()
     yield from page.sentence(Text(page.word(entries[-1].student), "bold"))
     for before, entry in zip((None, *entries), entries, strict=False):
@@ -35,6 +41,8 @@ def history(page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str]) ->
         lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(Text(page.word(note)), MARGIN + 4)
+    if late is not None:
+        yield from page.sentence(Text(f"The submission came {late.words}.", "yellow"))
     yield Text()
 
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from grader.command.output import complain, console
-from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.ladder import open_hints
 from grader.learning.hints.turn import Turn, chosen_turn, last_turn, next_turn
 from grader.learning.hints.types import Part
 from grader.read.course_file import find_stage
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         if word is not None
         else current_stage(workspace, progress)
     )
-    hints = read_hints(stage)
+    hints = open_hints(stage)
     known, total = progress.stage(stage.slug), len(hints.rungs)
     if asked is not None and not 1 <= asked <= total:
         raise KitError(f"{stage.slug} has hints 1 to {total}, and no hint {asked}")

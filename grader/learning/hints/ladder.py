@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from grader.learning.hints.types import Hints, Rung
 from grader.read.faults import author_text
 from grader.types.course import Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, KitError
 
 FEWEST_RUNGS = 4
 # What may follow the last rung, in this order, and the field of Hints that it fills.
@@ -25,6 +25,13 @@ def read_hints(stage: Stage) -> Hints:
     """The hints of `stage`. Raises CourseError naming the file and the fault."""
     place = stage.place(stage.hints_file)
     return parse_hints(author_text(stage.hints_file, place), place)
+
+
+def open_hints(stage: Stage) -> Hints:
+    """The hints that a learner may see: none in an exam. Raises KitError."""
+    if stage.is_exam:
+        raise KitError(f"{stage.slug} is part of an exam: there are no hints")
+    return read_hints(stage)
 
 
 def above_last_rung(stage: Stage) -> str:

@@ -37,7 +37,7 @@ from typing import Any
 from rich.console import Console
 
 from grader.engine import Engine, Request, with_engine
-from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.ladder import open_hints
 from grader.learning.hints.types import Hints
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.notebook.screen import verdict
@@ -288,8 +288,8 @@ def _as_text(text: str) -> _Message:
 
 
 def _hints(stage: Stage) -> Hints | None:
-    with suppress(CourseError):
-        return read_hints(stage)
+    with suppress(KitError):
+        return open_hints(stage)
     return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from grader.engine import Engine, Request, with_engine
-from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.ladder import open_hints
 from grader.learning.hints.turn import next_turn
 from grader.learning.pictures.types import Trace
 from grader.learning.watch.changes import Seen, changed_files, changes, see
@@ -35,7 +35,7 @@ from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
 from grader.read.progress import recall, remember_results, update_progress
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, ProgressError
+from grader.types.errors import KitError, ProgressError
 from grader.types.progress import Progress
 from grader.types.report import Report, StageResult, Status
 from grader.types.seed import fresh_seed
@@ -386,7 +386,10 @@ class Watch:
 
     def _hinted(self) -> Watching:
         state, stage = self._state, self._state.stage
-        hints = read_hints(stage)
+        try:
+            hints = open_hints(stage)
+        except KitError as error:
+            return replace(state, notice=str(error))
         turn = next_turn(hints, state.progress.stage(stage.slug))
         progress = turn.remembered(self._known, stage.slug)
         try:
@@ -416,7 +419,10 @@ class Watch:
         stage = state.success.stage if state.success else state.stage
         if not state.progress.stage(stage.slug).is_open:
             return replace(state, notice=f"the notes on {stage.slug} open when it passes")
-        return state.showing(NotesShown(read_hints(stage)))
+        try:
+            return state.showing(NotesShown(open_hints(stage)))
+        except KitError as error:
+            return replace(state, notice=str(error))
 
     def _compared(self) -> Watching:
         state, stage = self._state, self._state.stage
@@ -592,6 +598,6 @@ def _gone(stage: Stage) -> str:
 
 def _learnt(stage: Stage) -> str:
     try:
-        return read_hints(stage).learnt
-    except CourseError:
+        return open_hints(stage).learnt
+    except KitError:
         return ""

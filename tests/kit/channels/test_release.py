@@ -395,6 +395,51 @@ def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
     assert "more than 0.06 minutes in total and was stopped: smooth got no" in results["output"]
 
 
+LATE = """timezone = "America/New_York"
+[[assignments]]
+name = "averages"
+stages = ["moving_average", "smooth"]
+due = 2026-03-07T23:59:00
+late = { per_day = 0.2, grace_minutes = 5 }
+extensions = { "bob@x.org" = 2026-03-08T23:59:00 }
+[limits]"""
+METADATA = {
+    "created_at": "2026-03-08T23:59:00.365935-04:00",  # 23 hours later: the clocks have changed
+    "assignment": {"due_date": None, "title": "Averages"},
+    "users": [{"email": "ann@x.org", "id": 1, "name": "Ann"}],
+}
+
+
+def test_gradescopes_metadata_tells_who_is_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tiny"
+    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    toml = folder / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace("[limits]", LATE), encoding="utf-8")
+    (tmp_path / "submission").mkdir()
+    for name, text in {"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH}.items():
+        (tmp_path / "submission" / name).write_text(text, encoding="utf-8")
+    file = tmp_path / "submission_metadata.json"
+
+    def graded(**changes: Any) -> tuple[float, str]:
+        file.write_text(json.dumps({**METADATA, **changes}), encoding="utf-8")
+        words = ["release", "gradescope", "--course", str(folder), "--run", str(tmp_path)]
+        assert main(words) == 0
+        results = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))
+        expect_gradescopes_form(results)
+        return results["score"], results["output"].partition(".")[0]
+
+    assert graded() == (7.2, "The submission came late by 23 hours, which costs 20% of its points")
+    bob = {"email": "BOB@x.org", "name": "Bob"}
+    assert graded(users=[METADATA["users"][0], bob])[0] == 9  # type: ignore[index]
+    later = {"due_date": "2026-03-08T20:00:00-04:00"}  # Gradescope's own deadline counts instead
+    assert graded(assignment=later)[1].startswith("The submission came late by 3 hours 59 minutes")
+    capsys.readouterr()
+    assert graded(created_at="yesterday")[0] == 9
+    assert "submission_metadata.json: does not tell when" in capsys.readouterr().out
+
+
 @posix_only
 def test_the_points_are_those_of_grade(
     autograder: Autograder, course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -396,3 +396,57 @@ def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
     found = secret_lines(course, course.stages)
     assert "zqvw = 98766" in found
     assert "zqvw = 98765" not in found
+
+
+BY_NAME = """[[assignments]]
+name = "averages"
+stages = ["moving_average"]
+due = 2026-10-30T23:59:00Z
+{}
+exam = true
+"""
+WRITTEN = {
+    "in a line": "extensions = { ada = 2026-11-02T23:59:00Z }  # ada was ill\n",
+    "dotted": "extensions.ada = 2026-11-02T23:59:00Z\nextensions.bob = 2026-11-02T23:59:00Z\n",
+    "none": "",
+}
+
+
+def exam_course(tmp_path: Path, written: str) -> Course:
+    """The tiny course with an exam on its first stage, and extensions as they are written."""
+    root = tmp_path / "tiny"
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    toml = root / "course.toml"
+    exam = BY_NAME.format(written)
+    toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{exam}[limits]"), "utf-8")
+    return read_course(toml)
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_a_copy_does_not_tell_who_has_an_extension(tmp_path: Path, written: str) -> None:
+    files = student_files(exam_course(tmp_path, written))
+    text = files["course.toml"].decode()
+    assert "ada" not in text and "bob" not in text
+    [assignment] = parse_course(tomllib.loads(text), tmp_path).assignments
+    assert assignment.due is not None and not assignment.extensions and assignment.is_exam
+
+
+def test_a_table_of_extensions_is_left_out_whole(tmp_path: Path) -> None:
+    table = "[assignments.extensions]\nada = 2026-11-02T23:59:00Z\n# ill\n\nbob = 2026-11-02\n"
+    assert partial_toml(f"a = 1\n{table}[limits]\nb = 2\n").endswith("a = 1\n[limits]\nb = 2\n")
+    text = """[[assignments]]
+name = "a"
+stages = ["moving_average"]
+[assignments . extensions]
+ada = 2026-11-02T23:59:00Z
+"""
+    course = exam_course(tmp_path, "")
+    toml = course.root / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{text}[limits]"), "utf-8")
+    with pytest.raises(CourseError, match="must not hold extensions by name"):
+        student_files(course)
+
+
+def test_a_copy_of_an_exam_has_no_hints_for_its_stages(tmp_path: Path) -> None:
+    files = student_files(exam_course(tmp_path, ""))
+    assert "hints/moving_average.md" not in files and "hints/smooth.md" in files

@@ -1,7 +1,8 @@
 """Scores in the tables that Moodle and Blackboard exported.
 
 What is demanded of the result is what assignfeedback_offline/importgradeslib.php of Moodle reads,
-and what Blackboard's help on "Work offline" asks for.
+and what Blackboard's help on "Work offline" asks for: quotes around each cell between commas, and
+none between tabs.
 """
 
 from __future__ import annotations
@@ -104,6 +105,9 @@ def test_the_command_reads_blackboards_wide_tabs_and_says_where_to_upload(
     said = " ".join(capsys.readouterr().out.split())
     assert "with 1 score in 'Heads [Total Pts: 5 Score] |77'. In Blackboard: the gradebook" in said
     assert "out of 10, but Blackboard has 5 points possible" in said
+    roster.write_text("\n".join(",".join(row) for row in BOOK), encoding="utf-8")
+    assert main(["release", "blackboard", *words, "--assignment", "Heads"]) == 0
+    assert out.read_text("utf-8").splitlines()[1] == '"ada","4"'
     roster.write_text("Identifier,Grade,Last modified (grade)\nParticipant 7,,-\n", "utf-8")
     scores.write_text("student_id,score\nada_7,4\n", encoding="utf-8")
     assert main(["release", "moodle", *words]) == 0

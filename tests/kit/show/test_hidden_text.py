@@ -85,6 +85,9 @@ def course() -> Course:
     return parse_course(COURSE_DATA, Path())
 
 
+BIRDS = course().assignments[0]
+
+
 def entry(letter: str) -> LedgerEntry:
     """A verdict with the letter in every text that a student or their code can choose."""
     said = f"a{letter}b"
@@ -164,10 +167,10 @@ def decision(letter: str) -> Decision:
 
 
 CHANNELS: dict[str, Callable[[str], str]] = {
-    "results.jsonl": lambda letter: json_line(entry(letter)),
-    "results.jsonl, parsed": lambda x: "".join(_strings(json.loads(json_line(entry(x))))),
+    "results.jsonl": lambda letter: json_line(entry(letter), BIRDS),
+    "results.jsonl, parsed": lambda x: "".join(_strings(json.loads(json_line(entry(x), BIRDS)))),
     "--json, parsed": lambda letter: "".join(_strings(to_json(report_of(letter)))),
-    "scores.csv": lambda x: csv_text([*score_rows([entry(x)], course().stages)], quotes_all=True),
+    "scores.csv": lambda x: csv_text([*score_rows([entry(x)], BIRDS)], quotes_all=True),
     "report.html": _page,
     "junit": lambda letter: junit.junit(report_of(letter)),
     "gradescope": _gradescope,
@@ -181,7 +184,7 @@ CHANNELS: dict[str, Callable[[str], str]] = {
     "why a stage fails": lambda x: drawn(terminal.explanation(report_of(x), every=True)),
     "the notes": lambda letter: drawn(scoreboard.footnotes(report_of(letter))),
     "the class": lambda x: drawn(
-        class_summary("birds", [entry(x)], 1, 0, [f"a{x}b is a link."], [f"a{x}b"], Limits())
+        class_summary(BIRDS, [entry(x)], 1, 0, [f"a{x}b is a link."], [f"a{x}b"], Limits())
     ),
     "a class of nbgrader's": lambda x: drawn(
         summary("birds", [Graded(f"a{x}b", 1, 2, (f"a{x}b",))], 7)

@@ -26,7 +26,7 @@ from grader.types.errors import SubmissionFileError
     ],
 )
 def test_a_platforms_name_tells_the_student_and_the_file(name: str, student: str, own: str) -> None:
-    assert downloaded(name) == Downloaded(student, own)
+    assert downloaded(name) == Downloaded(student, own, is_late="_LATE_" in name)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,20 @@ def test_what_was_handed_in_comes_back_as_it_was(ledger: Ledger, submission: Sub
     ledger.add(replace(ENTRY, record=SubmissionRecord("ann", content)), submission)
     assert ledger.submission(content, "ann") == submission
     assert ledger.submission("c2", "ann") is None
+
+
+def test_a_ledger_of_an_older_kit_is_read_and_goes_on(tmp_path: Path) -> None:
+    record = replace(ENTRY.record, submitted=datetime(2026, 1, 5, 9, tzinfo=timezone.utc))
+    with open_ledger(tmp_path, create=True) as ledger:
+        ledger.add(ENTRY, SUBMISSION)
+    with closing(sqlite3.connect(tmp_path / FILE)) as db, db:
+        db.execute("ALTER TABLE verdicts DROP COLUMN submitted")
+        db.execute("PRAGMA user_version = 1")
+    with open_ledger(tmp_path, create=False) as ledger:
+        assert ledger.latest_of("ann") == replace(ENTRY, number=1)
+        ledger.add(replace(ENTRY, record=record), None)
+    with open_ledger(tmp_path, create=False) as ledger:
+        assert ledger.latest_of("ann") == replace(ENTRY, record=record, number=2)
 
 
 def test_the_last_verdict_counts_by_any_clock_and_the_others_stay(ledger: Ledger) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from grader.classes.folder.students import Found, read_student, read_students
+from grader.classes.folder.times import Times
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
 
@@ -36,6 +38,25 @@ def test_in_an_nbgrader_tree_the_assignments_folder_counts(tmp_path: Path) -> No
     (tmp_path / "ann" / "other").mkdir()
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert found == [Found("ann", tmp_path / "ann" / NAME)]
+
+
+def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(
+    tmp_path: Path,
+) -> None:
+    submitted = tmp_path / "submitted"
+    (submitted / "ann" / NAME).mkdir(parents=True)
+    (submitted / "bob").mkdir()
+    for folder in (submitted / "ann" / NAME, submitted / "bob"):
+        (folder / "timestamp.txt").write_text("2026-01-31 23:59:00 Europe/Berlin")
+    assert [one.submitted for one in read_students(submitted, ASSIGNMENT)[0]] == [None, None]
+    (tmp_path / "nbgrader_config.py").touch()
+    when = datetime(2026, 1, 31, 22, 59, tzinfo=timezone.utc)
+    found, _ = read_students(submitted, ASSIGNMENT)
+    assert [one.submitted for one in found] == [when, when]
+    assert read_student(found[0], ASSIGNMENT)[0].submitted == when
+    later = Times({"ann": when + timedelta(days=1)})
+    found, _ = read_students(submitted, ASSIGNMENT, later)
+    assert [one.submitted for one in found] == [when + timedelta(days=1), when]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no links and pipes")
@@ -178,7 +199,8 @@ def test_several_files_of_one_student_are_one_submission(tmp_path: Path) -> None
     (_, first), (record, second) = (read_student(one, ASSIGNMENT) for one in found)
     assert first.files == {stage.file_name: b"x = 1", "helper.py": b"y = 2"}
     assert second.files == {stage.file_name: b"z = 3"}
-    assert record.notes == (f"{stage.slug}-1.py was graded as {stage.file_name}.",)
+    graded = f"{stage.slug}-1.py was graded as {stage.file_name}."
+    assert record.notes == ("Canvas has marked it as late.", graded)
 
 
 def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:

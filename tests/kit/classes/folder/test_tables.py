@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from grader.classes.folder.tables import json_line, score_rows
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
-from grader.types.course import Stage
+from grader.types.course import Assignment, LateRule, Stage
 from grader.types.report import Report, StageResult, Status
 
-STAGES = [Stage(slug, slug, 5, False, (), (), Path()) for slug in ("fold", "wings")]
+STAGES = tuple(Stage(slug, slug, 5, False, (), (), Path()) for slug in ("fold", "wings"))
+BIRDS = Assignment("birds", STAGES)
 RESULT = StageResult("fold", "Fold", Status.PASSED, 2.5, 5, False, ())
 REPORT = Report("birds", "ann", "cpu", 2.5, 10, 1, (RESULT,), ("seed 7",))
 ENTRY = LedgerEntry(
@@ -21,8 +23,8 @@ ENTRY = LedgerEntry(
 )
 
 
-def row(entry: LedgerEntry) -> dict[str, str]:
-    names, values = score_rows([entry], STAGES)
+def row(entry: LedgerEntry, assignment: Assignment = BIRDS) -> dict[str, str]:
+    names, values = score_rows([entry], assignment)
     return dict(zip(names, values, strict=True))
 
 
@@ -69,9 +71,32 @@ def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor() -> None:
 
 
 def test_a_line_of_json_holds_what_the_verdict_depends_on() -> None:
-    line = json_line(ENTRY)
+    line = json_line(ENTRY, BIRDS)
     assert line.count("\n") == 1 and line.endswith("\n")
     found = json.loads(line)
     assert (found["student"], found["seed"], found["engine"]) == ("ann", 7, "e")
     assert found["stages"] == {"fold": "1"} and found["report"]["score"] == 2.5
     assert found["notes"] == ["seed 7"]
+
+
+def test_a_late_submission_loses_a_share_of_its_points_and_both_numbers_are_there() -> None:
+    due = datetime(2026, 10, 30, tzinfo=timezone.utc)
+    rule = LateRule(per_day=0.1)
+    assignment = Assignment("birds", STAGES, due, {"bob": due + timedelta(days=9)}, rule)
+    when = due + timedelta(days=2)
+    ann, bob = (replace(ENTRY, record=SubmissionRecord(n, "c", (), when)) for n in ("ann", "bob"))
+    found = row(ann, assignment)
+    assert (found["score"], found["bonus"], found["late_penalty"]) == ("2", "0.8", "0.7")
+    assert (found["fold"], found["submitted"]) == ("2.5", "2026-11-01T00:00:00+00:00")
+    data = json.loads(json_line(ann, assignment))
+    assert (data["late_penalty"], data["seconds_late"]) == (0.7, 2 * 86_400)
+    assert data["report"]["score"] == 2.5  # the verdict is about the code
+    found = row(bob, assignment)
+    assert (found["score"], found["bonus"], found["late_penalty"]) == ("2.5", "1", "0")
+
+
+def test_without_a_core_stage_the_bonus_stages_are_what_counts() -> None:
+    only = replace(RESULT, bonus=True)
+    report = replace(REPORT, score=0, max_score=0, bonus=2.5, stages=(only,))
+    found = row(replace(ENTRY, report=report))
+    assert (found["score"], found["max_score"], found["bonus"]) == ("2.5", "5", "0")

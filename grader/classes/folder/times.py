@@ -1,0 +1,96 @@
+"""Reads when students submitted, from a table: one's own, nbgrader's export, Moodle's worksheet.
+
+A folder of submissions does not tell that: the times of its files are often those of the download.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
+from pathlib import Path
+
+from grader.classes.folder.csv_files import parse_table, read_text
+from grader.read.deadlines import in_utc
+from grader.types.errors import KitError
+
+# A column's name, and what a time in it without a zone means: "" for the course's time zone.
+_STUDENTS = ("student", "student_id", "identifier")
+_TIMES = {"submitted": "", "timestamp": "UTC", "last modified (submission)": ""}
+# As Moodle writes times, in English of both kinds.
+_MOODLE = tuple(
+    f"%A, {day} %Y, %I:%M{seconds} %p" for day in ("%d %B", "%B %d,") for seconds in ("", ":%S")
+)
+_NUMBERED = re.compile(r"(?:.*_|Participant )(\d+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Times:
+    """When each student submitted, in UTC, by the name or by a platform's number."""
+
+    by_name: Mapping[str, datetime]
+
+    def of(self, student: str) -> datetime | None:
+        """When this student submitted; None if the table does not say it."""
+        return next((self.by_name[key] for key in _keys(student) if key in self.by_name), None)
+
+
+def read_times(file: Path, zone: tzinfo | None) -> Times:
+    """The times in a CSV file with the columns student and submitted. Raises KitError.
+
+    nbgrader's export and Moodle's grading worksheet will do. A time is ISO 8601, or as Moodle
+    writes it; without a zone it is in `zone`, and nbgrader's in UTC.
+    """
+    rows, _ = parse_table(read_text(file), str(file))
+    header = [name.strip().lower() for name in rows[0]] if rows else []
+    student = next((name for name in _STUDENTS if name in header), None)
+    time = next((name for name in _TIMES if name in header), None)
+    if student is None or time is None:
+        raise KitError(f"{file}: needs the columns 'student' and 'submitted' in its first row")
+    there = timezone.utc if _TIMES[time] else zone
+    found: dict[str, datetime] = {}
+    for number, row in enumerate(rows[1:], start=2):
+        record = dict(zip(header, map(str.strip, row), strict=False))
+        name, text = record.get(student, ""), record.get(time, "")
+        if name and text.strip("-"):
+            found[next(_keys(name))] = _moment(text, there, f"{file}:{number}")
+    return Times(found)
+
+
+def _keys(student: str) -> Iterator[str]:
+    """What a table may call a student: the name in any case, or the platform's number at its end.
+
+    `grade class` calls one of Moodle's students Ada Lovelace_1234567, and its worksheet
+    Participant 1234567.
+    """
+    numbered = _NUMBERED.fullmatch(student)
+    if numbered and student.lower().startswith("participant "):
+        yield f"_{numbered[1]}"
+        return
+    yield student.casefold()
+    if numbered:
+        yield f"_{numbered[1]}"
+
+
+def _moment(text: str, zone: tzinfo | None, place: str) -> datetime:
+    """A time in UTC. Raises KitError."""
+    moment = _read(text)
+    if moment is None:
+        raise KitError(f"{place}: {text!r} is not a time such as 2026-10-30T23:59:00+01:00")
+    if moment.tzinfo is not None:
+        return moment.astimezone(timezone.utc)
+    if zone is None:
+        raise KitError(f"{place}: {text!r} has no time zone: set 'timezone' in course.toml")
+    return in_utc(moment, zone)
+
+
+def _read(text: str) -> datetime | None:
+    with suppress(ValueError):
+        # Python 3.10 reads no Z.
+        return datetime.fromisoformat(re.sub(r"[zZ]$|\s+UTC$", "+00:00", text))
+    for form in _MOODLE:
+        with suppress(ValueError):
+            return datetime.strptime(text, form)  # noqa: DTZ007 - it has none
+    return None

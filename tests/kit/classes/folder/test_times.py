@@ -1,0 +1,70 @@
+"""When students submitted, from a table of one's own, of nbgrader or of Moodle."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from grader.classes.folder.times import Times, read_times
+from grader.types.errors import KitError
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def times(tmp_path: Path, text: str, zone: ZoneInfo | None = BERLIN) -> Times:
+    file = tmp_path / "times.csv"
+    file.write_text(text, encoding="utf-8")
+    return read_times(file, zone)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    found = times(
+        tmp_path,
+        "\ufeffStudent;Submitted\nada;2026-07-01 23:59\nBob;2026-07-01T23:59:00Z\n"
+        "cyn;2026-07-01T23:59:00-07:00\ndee;\neve;-\nfay;2026-10-25 02:30:00\n",
+    )
+    assert found.of("ADA") == utc("2026-07-01T21:59")
+    assert found.of("bob") == utc("2026-07-01T23:59")
+    assert found.of("cyn") == utc("2026-07-02T06:59")
+    assert found.of("fay") == utc("2026-10-25T01:30")  # of the hour that comes twice the second
+    assert (found.of("dee"), found.of("eve"), found.of("zed")) == (None, None, None)
+
+
+def test_what_nbgrader_exports_is_in_utc(tmp_path: Path) -> None:
+    text = "assignment,timestamp,student_id,score\nheads,2026-07-01 21:59:00.250000,ada,3\n"
+    assert times(tmp_path, text).of("ada") == utc("2026-07-01T21:59:00.250")
+    assert times(tmp_path, text, None).of("ada") is not None
+
+
+def test_moodles_worksheet_names_students_by_their_number(tmp_path: Path) -> None:
+    found = times(
+        tmp_path,
+        "Identifier,Full name,Last modified (submission),Grade\n"
+        'Participant 71,Ada,"Wednesday, 1 July 2026, 11:59 PM",\n'
+        'Participant 72,Bob,"Wednesday, July 1, 2026, 11:59:30 PM",\n'
+        "Participant 73,Cyn,-,\n",
+    )
+    assert found.of("Ada Lovelace_71") == utc("2026-07-01T21:59")
+    assert found.of("Bob_72") == utc("2026-07-01T21:59:30")
+    assert (found.of("Cyn_73"), found.of("Ada_7"), found.of("71")) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "needs the columns 'student' and 'submitted'"),
+        ("student,when\nada,1\n", "needs the columns 'student' and 'submitted'"),
+        ("student,submitted\nada,soon\n", r"times\.csv:2: 'soon' is not a time such as 2026-"),
+        ("student,submitted\nada,2026-07-01 23:59\n", "'2026-07-01 23:59' has no time zone: set"),
+    ],
+)
+def test_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(KitError, match=said):
+        times(tmp_path, text, None)

@@ -1,0 +1,111 @@
+"""In an exam students see what is wrong, but neither why nor a hint; instructors see everything."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.channels.gradescope import results
+from grader.channels.student_copy import student_files, zipped
+from grader.classes.nbgrader.feedback import notebook_verdict
+from grader.command.main import main
+from grader.read.course_file import read_course
+from grader.types.course import Course
+from grader.types.report import Report, from_json, to_json
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+EXAM = """[[assignments]]
+name = "exam"
+stages = ["moving_average"]
+exam = true
+[limits]"""
+ADDS_UP = """
+import numpy as np
+
+def moving_average(values, width):
+    if not 1 <= width <= len(values):
+        raise ValueError("does not fit")
+    return np.convolve(values, np.ones(width), mode="valid")
+"""
+WHY, HINT = "You add the neighbours up", "grade hint"
+
+
+@pytest.fixture(autouse=True)
+def _checks_apart() -> Iterator[None]:
+    """pytest takes the check files of two courses for one if their paths in them are the same."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("tests.checks.")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    root = tmp_path / "whole"
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    toml = root / "course.toml"
+    text = toml.read_text("utf-8").replace("[limits]", EXAM)
+    visible = 'slug = "moving_average"\nvisible = ["values"]'
+    toml.write_text(text.replace('slug = "moving_average"', visible), encoding="utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return read_course(toml)
+
+
+def test_a_students_copy_tells_what_is_wrong_and_no_more(
+    course: Course,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    zipfile.ZipFile(io.BytesIO(zipped(student_files(course), "copy"))).extractall(tmp_path)
+    monkeypatch.chdir(tmp_path / "copy")
+    assert main(["grade", "moving_average"]) == 1
+    assert HINT not in capsys.readouterr().out
+    Path("exercises/moving_average.py").write_text(ADDS_UP, encoding="utf-8")
+    assert main(["grade", "moving_average"]) == 1
+    said = capsys.readouterr().out
+    assert "expected" in said and "got" in said
+    # A symptom would say that every value is too large by one factor.
+    assert HINT not in said and "times" not in said and WHY not in said
+    assert main(["hint", "moving_average"]) == 2
+    assert "moving_average is part of an exam: there are no hints" in capsys.readouterr().err
+    assert main(["hint", "smooth"]) == 0
+
+
+def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
+    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "class" / "ann" / "moving_average.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(ADDS_UP, encoding="utf-8")
+    out = tmp_path / "out"
+    words = ["class", "--course", str(course.root), "--out", str(out)]
+    assert main([*words, str(tmp_path / "class")]) == 0
+    assert WHY in (out / "report.html").read_text("utf-8")
+    assert WHY in (out / "findings.csv").read_text("utf-8")
+    assert main([*words, "--why", "ann"]) == 0
+    assert WHY in capsys.readouterr().out
+    handed = (out / "why" / "ann.html").read_text("utf-8")
+    assert "expected" in handed and WHY not in handed
+    line = json.loads((out / "results.jsonl").read_text("utf-8"))
+    report = from_json(line["report"])
+    assert WHY in json.dumps(to_json(report)) and report.stages[0].is_exam
+    assert _told(report, course).isdisjoint({WHY, HINT})
+    stages = tuple(replace(stage, is_exam=False) for stage in report.stages)
+    assert _told(replace(report, stages=stages), course) == {WHY, HINT}
+
+
+def _told(report: Report, course: Course) -> set[str]:
+    """What Gradescope and nbgrader's feedback both tell of the reason."""
+    there = json.dumps(results(report, course, "published", 1))
+    feedback = repr(notebook_verdict(report, {"moving_average": "x"}))
+    return {word for word in (WHY, HINT) if word in there and word in feedback} | {
+        word for word in (WHY, HINT) if report.stages[0].is_exam and word in there + feedback
+    }

@@ -1,0 +1,102 @@
+"""Deadlines in course.toml: who came late in a folder, and what the instructor sees of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from tests.kit.test_folder_class import NO_ERROR, RIGHT, TINY, hand_in
+
+TERMS = """timezone = "Europe/Berlin"
+[[assignments]]
+name = "averages"
+stages = ["moving_average", "smooth"]
+due = 2026-10-24T23:59:00
+late = { per_day = 0.1, cap = 0.5, grace_minutes = 15 }
+extensions = { dan = 2026-10-26T23:59:00, zoe = 2026-10-26T23:59:00 }
+"""
+TIMES = """student,submitted
+ann,2026-10-24 23:59
+bob,2026-10-25 00:10
+cas,2026-10-25 23:58
+dan,2026-10-25 23:58
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    course = tmp_path / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    toml = course / "course.toml"
+    head, rest = toml.read_text("utf-8").split("[limits]", 1)
+    assert "[[assignments]]" not in head + rest
+    toml.write_text(f"{head}{TERMS}[limits]{rest}", encoding="utf-8")
+    return course
+
+
+def rows(out: Path) -> dict[str, dict[str, str]]:
+    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
+        return {row["student_id"]: row for row in csv.DictReader(file)}
+
+
+def test_the_late_rule_takes_points_off_and_the_verdict_stays(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
+    for student in ("ann", "bob", "cas", "dan", "eve"):
+        hand_in(submissions, student, NO_ERROR if student == "cas" else RIGHT)
+    table.write_text(TIMES, encoding="utf-8")
+    words = ["class", "--course", str(course), str(submissions), "--out", str(out)]
+    assert main([*words, "--times", str(table)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "When 1 submission came is unknown, so it does not count as late." in told
+    assert "Extensions for students who are not here: zoe." in told
+    assert "Late: 2 submissions. bob, 11 minutes, at no cost" in told
+    # 24 hours after the deadline it is 22:59 there: it is the second day that has begun.
+    assert "cas, 1 day 59 minutes: 1.8 points less" in told
+    found = rows(out)
+    assert {name: row["score"] for name, row in found.items()} == {
+        **dict.fromkeys(("ann", "bob", "dan", "eve"), "10"),
+        "cas": "7.2",
+    }
+    assert (found["cas"]["late_penalty"], found["cas"]["moving_average"]) == ("1.8", "5")
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+    assert [line["report"]["score"] for line in lines] == [10, 10, 9, 10, 10]
+    page = (out / "report.html").read_text("utf-8")
+    assert "7.2 (1.8 less: late)" in page and "Late (2)" in page
+    # The times stay known, and an extension counts at once, with nothing graded again.
+    toml = course / "course.toml"
+    toml.write_text(toml.read_text("utf-8").replace("dan =", "cas ="), encoding="utf-8")
+    assert main(words) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "nothing new to grade" in told and "dan, 1 day 59 minutes: 2 points less" in told
+    assert (rows(out)["cas"]["score"], rows(out)["dan"]["score"]) == ("9", "8")
+    assert main(["class", "--course", str(course), "--out", str(out), "--why", "dan"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The submission came late by 1 day 59 minutes, which costs 20% of its points." in told
+    page = (out / "why" / "dan.html").read_text("utf-8")
+    assert "<strong>8</strong> of 10" in page and "late by 1 day 59 minutes" in page
+    assert "2026-10-25 22:58:00 UTC" in page
+
+
+def test_two_assignments_do_not_share_results(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submissions, out = tmp_path / "class", tmp_path / "out"
+    hand_in(submissions, "ann", RIGHT)
+    toml = course / "course.toml"
+    other = '[[assignments]]\nname = "first"\nstages = ["moving_average"]\n[limits]'
+    toml.write_text(toml.read_text("utf-8").replace("[limits]", other), encoding="utf-8")
+    words = ["class", "--course", str(course), "--out", str(out)]
+    assert main([*words, str(submissions), "--assignment", "first"]) == 0
+    assert main([*words, "--regrade"]) == 0  # the results say which assignment they are of
+    assert main([*words, "--why", "ann"]) == 0
+    capsys.readouterr()
+    assert main([*words, str(submissions), "--assignment", "averages"]) == 2
+    said = capsys.readouterr().err
+    assert "has the results of 'first': choose another --out for 'averages'" in said
