@@ -16,6 +16,7 @@ from grader.classes.nbgrader import release_command as nbgrader_command
 from grader.command.output import add_common_options, complain
 from grader.read.proven import is_proven
 from grader.read.workspace import locate_whole_course
+from grader.types.course import Course
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _release(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
     """Run the command, and warn if what it has written is not proven."""
     code = run(args)
-    if not is_proven(locate_whole_course(args.course)):
-        complain("warning: this course is not proven as it is now: run `grade verify` first")
+    warn_if_unproven(locate_whole_course(args.course))
     return code
+
+
+def warn_if_unproven(course: Course) -> None:
+    """Print a warning if what was written is of a course that is not proven as it is now."""
+    if not is_proven(course):
+        complain("warning: this course is not proven as it is now: run `grade verify` first")

@@ -43,6 +43,7 @@ _COMMANDS = {
     "new": ("authoring.new.command", "start a stage or a course (for authors)"),
     "verify": ("authoring.verify.command", "prove that the course is sound (for authors)"),
     "stubs": ("authoring.new.stubs_command", "write exercises/ from solutions/ (for authors)"),
+    "package": ("authoring.package.command", "make packages that pip installs (for authors)"),
     "release": (
         "channels.command",
         "release the course: nbgrader, a student's copy, Gradescope, GitHub, Canvas",

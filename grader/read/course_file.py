@@ -27,8 +27,8 @@ SCHEMA = 1
 RESERVED = frozenset(
     {
         *("all", "class", "diff", "grade", "heatmap", "hint", "init", "list", "new", "notebook"),
-        *("predict", "release", "reset", "serve", "solution", "stubs", "trace", "update"),
-        *("verify", "watch"),
+        *("package", "predict", "release", "reset", "serve", "solution", "stubs", "trace"),
+        *("update", "verify", "watch"),
     }
 )
 # Modules that the kit itself loads where the learner's files are imported.
