@@ -85,14 +85,14 @@ def mutants_of(stage: Stage) -> tuple[Mutant, ...]:
 def mutants_of_source(source: str, place: str) -> tuple[Mutant, ...]:
     """The mutants of a solution's text; `place` is the file's name in errors."""
     solutions = list(solution_lines(source.split("\n"), place))
-    seen = {_bones(source)}
+    seen = {bones(source)}
     found: list[Mutant] = []
     for where, operator, changed in _changes(source, solutions):
-        bones = _bones(changed)
-        if bones in seen or bones is None:  # equal to another one, or not valid Python
+        key = bones(changed)
+        if key in seen or key is None:  # equal to another one, or not valid Python
             continue
-        seen.add(bones)
-        found.append(_mutant(source, where, operator, changed))
+        seen.add(key)
+        found.append(mutant_of(source, where, operator, changed))
     return tuple(_with_ordinals(found))
 
 
@@ -105,7 +105,8 @@ def _with_ordinals(found: Iterable[Mutant]) -> Iterator[Mutant]:
         yield replace(mutant, id=f"{mutant.id}-{again}") if again > 1 else mutant
 
 
-def _mutant(source: str, where: str, operator: str, changed: str) -> Mutant:
+def mutant_of(source: str, where: str, operator: str, changed: str) -> Mutant:
+    """The mutant with the text `changed`, another one than `source`; `where` is the function."""
     old, new = source.split("\n"), changed.split("\n")
     first = 0
     while old[first] == new[first]:
@@ -125,7 +126,7 @@ def _code(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line for line in bare if line and not line.startswith("#"))
 
 
-def _bones(source: str) -> str | None:
+def bones(source: str) -> str | None:
     """The syntax tree as text, which ignores spaces, brackets and comments."""
     try:
         return ast.dump(ast.parse(source))

@@ -1,0 +1,96 @@
+"""Inputs that nobody has tried: calls that differ from a check's in one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.authoring.suggest.behaviour import Find, outcome
+from grader.authoring.suggest.types import Call, Parting
+
+_NUMBERS = (1, 2, 3, 5, 6, 7, 8, 12)
+_BASES = 3  # calls of an entry point to vary
+_MOST = 4  # inputs to suggest
+
+
+def partings(
+    calls: Sequence[Call],
+    right: Find,
+    pairs: Sequence[tuple[str, Find, str, Find]],
+) -> Iterator[Parting]:
+    """Calls with which pairs of implementations part that no check tells apart, fewest first.
+
+    A pair is two implementations, each with its name; that of the solution `right` is "".
+    """
+    left = list(pairs)
+    tried = [call for call in _varied_calls(calls) if outcome(right, call) is not None]
+    for _ in range(_MOST):
+        best: list[tuple[str, Find, str, Find]] = []
+        chosen: Call | None = None
+        for call in tried:
+            parted = [pair for pair in left if _parts(call, pair)]
+            if len(parted) > len(best):
+                best, chosen = parted, call
+        if chosen is None:
+            return
+        names = (tuple(filter(None, (one, other))) for one, _, other, _ in best)
+        yield Parting(chosen, tuple(names))
+        left = [pair for pair in left if pair not in best]
+
+
+def _parts(call: Call, pair: tuple[str, Find, str, Find]) -> bool:
+    one, other = outcome(pair[1], call), outcome(pair[3], call)
+    return one is not None and other is not None and not one.equals(other)
+
+
+def _varied_calls(calls: Sequence[Call]) -> Iterator[Call]:
+    by_entry: dict[str, list[Call]] = {}
+    for call in calls:
+        by_entry.setdefault(call.entry, []).append(call)
+    for own in by_entry.values():
+        for call in sorted(own, key=lambda each: each.size)[-_BASES:]:
+            for name, value in call.given.items():
+                for words, other in _varied(name, value):
+                    yield Call(call.entry, {**call.given, name: other}, {name: words})
+
+
+def _varied(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Other values in place of an argument, each with the words for it."""
+    if isinstance(value, bool):
+        yield repr(not value), not value
+    elif isinstance(value, int):
+        yield from ((repr(number), number) for number in _NUMBERS if number != value)
+    elif isinstance(value, float):
+        yield from ((repr(number), number) for number in (0.0, -value, 10 * value))
+    elif isinstance(value, (str, list, tuple)):
+        for other in (value[:0], value[:1], value * 2, value[::-1], value[:1] * 3):
+            if other != value:
+                yield repr(other), other
+    elif hasattr(value, "dtype") and value.shape:
+        yield f"{name}[:1]", value[:1]
+        if "bool" in str(value.dtype):
+            yield f"~{name}", ~value
+        elif "float" in str(value.dtype):
+            yield from ((f"{by} * {name}", value * by) for by in (100, -1, 0))
+
+
+def written(call: Call) -> str:
+    """A call as code; arrays stand there by the names of their parameters."""
+    told = [_told(name, value, call.changed) for name, value in call.given.items()]
+    return f"{call.entry}({', '.join(told)})"
+
+
+def _told(name: str, value: Any, changed: Mapping[str, str]) -> str:
+    if name in changed:
+        return changed[name]
+    return name if hasattr(value, "dtype") else repr(value)
+
+
+def shapes(call: Call) -> str:
+    """The shapes of a call's arrays, as "scores (2, 3), slopes (3)"; "" if it has none."""
+    found = [
+        f"{name} ({', '.join(map(str, value.shape))})"
+        for name, value in call.given.items()
+        if hasattr(value, "dtype")
+    ]
+    return ", ".join(found)

@@ -1,0 +1,198 @@
+"""`grade suggest`: what it suggests behaves differently, stands alone and is true."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.suggest.candidates import candidates
+from grader.authoring.suggest.suggesting import suggest
+from grader.authoring.suggest.writing import mistake_of, with_examples, with_mistakes
+from grader.authoring.verify.verify import verify
+from grader.command.main import main
+from grader.read.course_file import read_course
+from grader.read.misconceptions import read_misconceptions
+from grader.types.course import Course
+
+TINY = Path(__file__).parents[2] / "courses" / "tiny"
+MISTAKES = "hints/misconceptions/{}.py"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
+    return read_course(tmp_path / "tiny" / "course.toml")
+
+
+def change(course: Course, file: str, old: str, new: str) -> None:
+    path = course.root / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def bare(course: Course, slug: str) -> None:
+    """Leave the stage without misconceptions."""
+    (course.root / MISTAKES.format(slug)).write_text('"""None yet."""\n', encoding="utf-8")
+
+
+# --- which changes ---------------------------------------------------------------------------
+
+
+def test_the_most_natural_changes_come_first_and_only_the_solution_is_changed() -> None:
+    source = (TINY / "solutions" / "moving_average.py").read_text("utf-8")
+    found = list(candidates(source, "moving_average.py", ["moving_average"]))
+    assert len({ast.dump(ast.parse(each.mutant.source)) for each in found}) == len(found) > 30
+    first, last = ([each.cost for each in some] for some in (found[:10], found[-10:]))
+    assert max(first) <= 2 and sum(first) < sum(last)
+    before, _, _ = source.partition("    ### BEGIN SOLUTION")
+    assert all(each.mutant.source.startswith(before) for each in found)
+    assert all(each.function == "moving_average" for each in found)
+
+
+def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> None:
+    stage = course.stage("roughness")
+    listed = suggest(course, stage)
+    bare(course, "roughness")
+    anew = suggest(course, stage)
+    changes = [{mistake.after for mistake in found.mistakes} for found in (listed, anew)]
+    upwards = "return max((right - left for left, right in neighbours_in_pairs), default=0.0)"
+    assert (upwards.replace("right - left", "(right - left)"),) not in changes[0]
+    assert any("abs" not in line for (line, *_) in changes[1] if "max" in line), changes[1]
+
+
+# --- what is written of them -------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+@pytest.mark.parametrize("slug", ["moving_average", "smooth", "roughness"])
+def test_each_one_kept_is_caught_and_gets_its_name(
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slug: str
+) -> None:
+    bare(course, slug)
+    monkeypatch.chdir(course.root)
+    assert main(["suggest", slug]) == 0
+    assert "that behave in a new way" in capsys.readouterr().out
+    assert main(["suggest", slug, "--write"]) == 0
+    assert capsys.readouterr().out.startswith(f"hints/misconceptions/{slug}.py: added {slug}_")
+    written = read_misconceptions(course.stage(slug))
+    assert len(written) >= 5
+    [proof] = verify(course, [course.stage(slug)], seeds=(1,)).stages
+    assert proof.problems == ()
+    assert all(each.named == each.id and each.caught_by for each in proof.misconceptions)
+    assert len(proof.todos) == len(written)
+    text = (course.root / MISTAKES.format(slug)).read_text("utf-8")
+    assert "import moving_average" not in text and "SOLUTION" not in text
+    assert main(["suggest", slug, "--write", "99"]) == 2
+    told = capsys.readouterr().err
+    assert "--write 99: there are " in told
+
+
+HELPED = '''
+from torch import nn
+from split import halves
+
+FACTOR = 2
+
+
+def doubled(x):
+    """Twice."""
+    return FACTOR * x
+
+
+class Block(nn.Module):
+    """A block."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, x):
+        return doubled(halves(x))
+'''
+
+
+def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None:
+    sources = {
+        "block": HELPED,
+        "split": "import math\n\ndef halves(x):\n    return x / math.sqrt(4)\n",
+    }
+    changed = HELPED.replace("FACTOR * x", "FACTOR + x")
+    change = (("return FACTOR * x",), ("return FACTOR + x",))
+    mistake = mistake_of("block_plus", "Block", change, changed, sources, "doubled")
+    text = with_mistakes('"""Known."""\n', [mistake])
+    assert "from split" not in text and '"""Twice."""' not in text
+    names: dict[str, object] = {}
+    exec(text, names)
+    block = names["block_plus"]
+    assert block(1)(8.0) == 6.0  # type: ignore[operator]
+    assert text.startswith('"""Known."""\n\nimport math\n\nfrom torch import nn\n\nfrom grader.')
+    assert with_mistakes(text, []).count("import math") == 1
+
+
+def test_an_example_goes_into_a_docstring_that_has_none(course: Course) -> None:
+    solution = course.root / "solutions" / "roughness.py"
+    text = solution.read_text("utf-8")
+    examples = suggest(course, course.stage("roughness")).examples
+    assert [example.lines for example in examples] == [(">>> roughness([1.0, 4.0, 2.0])", "3.0")]
+    assert with_examples(text, examples) == text
+    without = text.replace("    >>> roughness([1.0, 4.0, 2.0])\n    3.0\n", "")
+    assert without != text
+    assert '>>> roughness([1.0, 4.0, 2.0])\n    3.0\n    """' in with_examples(without, examples)
+    one_line = 'def roughness(values):\n    """The largest step."""\n    return 3.0\n'
+    assert with_examples(one_line, examples).splitlines()[1:] == [
+        '    """The largest step.',
+        "",
+        "    >>> roughness([1.0, 4.0, 2.0])",
+        "    3.0",
+        '    """',
+        "    return 3.0",
+    ]
+
+
+# --- inputs that nobody has tried --------------------------------------------------------------
+
+
+def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: Course) -> None:
+    text = (course.root / "tests/checks/test_roughness.py").read_text("utf-8")
+    before, _, after = text.partition("@pytest.mark.parametrize(")
+    _, _, rest = after.partition("\n)\n")
+    mark = '@pytest.mark.parametrize("values, expected", [([1.0, 2.0, 4.0], 2.0)])\n'
+    (course.root / "tests/checks/test_roughness.py").write_text(before + mark + rest, "utf-8")
+    found = suggest(course, course.stage("roughness"))
+    caught = {name for parting in found.partings for names in parting.pairs for name in names}
+    assert "rough_upwards" in caught, found.partings
+    assert [each.call.given["values"] for each in found.partings] == [[], [1.0, 2.0, 4.0] * 2]
+
+
+# --- where it cannot -----------------------------------------------------------------------------
+
+
+def refused(course: Course, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["suggest", "roughness", "--course", str(course.root)]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_solution_that_is_not_written_is_told(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
+    change(course, "solutions/roughness.py", old, "    raise NotImplementedError  # TODO: this")
+    assert "solutions/roughness.py: is not written yet" in refused(course, capsys)
+
+
+def test_checks_that_call_nothing_are_told(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(
+        course,
+        "tests/checks/test_roughness.py",
+        "    expect_close",
+        "    raise NotImplementedError\n    expect_close",
+    )
+    said = "tests/checks/test_roughness.py: no check calls the solution yet: write its inputs"
+    assert said in refused(course, capsys)
