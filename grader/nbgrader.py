@@ -134,7 +134,11 @@ class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
     """Writes all points and comments of a notebook into the gradebook at once."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Save the verdict of `GradeWithEngine`; other graded cells wait for a person."""
+        """Save the verdict of `GradeWithEngine`.
+
+        Other graded cells keep their points, such as those of a stage that was removed, or wait for
+        a person.
+        """
         known = resources["nbgrader"]
         verdict: NotebookVerdict = known.pop("verdict")
         points = {cell.grade_id: cell.points for cell in verdict.cells}
@@ -145,8 +149,9 @@ class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
                 known["notebook"], known["assignment"], known["student"]
             )
             for grade in own.grades:
-                grade.auto_score = points.get(grade.name)
-                if grade.name not in points and is_solution(cells[grade.name]):
+                if grade.name in points:
+                    grade.auto_score = points[grade.name]
+                elif is_solution(cells[grade.name]):
                     grade.auto_score, _ = determine_grade(cells[grade.name])
                 by_hand = grade.auto_score is None or grade.manual_score is not None
                 grade.needs_manual_grade = by_hand

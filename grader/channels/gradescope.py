@@ -63,6 +63,7 @@ def results(
             elif check.outcome is not Outcome.SKIPPED:
                 shown.append(check)
     seed = [f"Seed of the random inputs: {report.seed}."] if report.seed else []
+    seed += [f"Version of the course: {report.version}."] if report.version else []
     came = [f"The submission came {late.words}."] if late else []
     lines = [*notes, *came, _summary(shown, others, when), *seed, *report.unlocked]
     return {

@@ -23,6 +23,7 @@ from grader.engine import Engine, Request, with_engine
 from grader.judge.verdict import judge
 from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
+from grader.read.renamed import with_present_names
 from grader.read.workspace import locate_whole_course
 from grader.run.failures import Cancelled
 from grader.show.workspace import handed_out
@@ -151,7 +152,8 @@ def _report(
 ) -> tuple[Report, list[str]]:
     """The report and notes on the submission; stages after the time limit get 0 points."""
     stages, notes = assignment.stages, list(upload.notes)
-    request = Request(upload.submission, stages, fresh_seed())
+    submission = with_present_names(upload.submission, course.stages)
+    request = Request(submission, stages, fresh_seed())
     done: list[StageResult] = []
 
     def body(engine: Engine) -> Report:

@@ -45,6 +45,9 @@ def student_files(course: Course) -> dict[str, bytes]:
         )
     files = {FILE_NAME: text.encode()}
     files |= _project(course)
+    if course.changes_file.is_file():
+        text = course_text(course, course.changes_file)
+        files[course_place(course, course.changes_file)] = text.encode()
     for stage in course.stages:
         files |= stage_files(course, stage)
     found = leaks(files, secret_lines(course, course.stages))

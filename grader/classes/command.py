@@ -8,6 +8,7 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -168,7 +169,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     assignment = find_assignment(course, args.assignment)
     times = None if args.times is None else read_times(args.times, course.zone)
     students, odd = read_students(Path(args.what), assignment, times)
-    with open_ledger(args.out, create=True) as ledger, alone(args.out):
+    with open_ledger(args.out, create=True, course=course) as ledger, alone(args.out):
         _expect_assignment(course, ledger, assignment, args.out)
         kept = ledger.fact(_SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
@@ -223,7 +224,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.folder.versions import read_version
     from grader.classes.screen import differences_screen
 
-    with open_ledger(args.out, create=False) as ledger, alone(args.out):
+    with open_ledger(args.out, create=False, course=course) as ledger, alone(args.out):
         assignment = _assignment_of(args, course, ledger)
         work = FolderClass(course, assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
@@ -290,6 +291,7 @@ def _write_results(
     args: argparse.Namespace, ledger: Ledger, course: Course, assignment: Assignment
 ) -> list[str]:
     """Rewrite the files that other programs read; returns their names."""
+    from grader.classes.folder.renamed import removed_stages
     from grader.classes.folder.tables import csv_cell, csv_text, json_line, score_rows
     from grader.classes.folder.unexplained import unexplained
     from grader.classes.report.findings import COLUMNS, findings
@@ -299,7 +301,9 @@ def _write_results(
     from grader.types.text import safe_data
 
     out: Path = args.out
-    rows = score_rows(ledger.latest(), assignment)
+    removed = removed_stages(ledger.latest(), course)
+    shown = replace(assignment, stages=(*assignment.stages, *removed))
+    rows = score_rows(ledger.latest(), shown)
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
     alike = _similar(args, ledger, assignment) if args.similar else None
     headings = {stage.slug: _headings(stage) for stage in assignment.stages}
@@ -313,7 +317,7 @@ def _write_results(
         "findings.json": [json.dumps(safe_data(found), indent=1)],
         "report.html": class_report(
             course.title,
-            assignment,
+            shown,
             entries,
             others,
             alike,
@@ -406,7 +410,7 @@ def _why(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.why.requests import close_name, graded_stages
     from grader.classes.why.screen import history
 
-    with open_ledger(args.out, create=False) as ledger:
+    with open_ledger(args.out, create=False, course=course) as ledger:
         entries = list(ledger.history(args.why))
         if not entries:
             known = ledger.students()
@@ -470,7 +474,7 @@ def _requests(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.why.screen import decisions_screen
 
     requests = read_requests(args.requests)
-    with open_ledger(args.out, create=False) as ledger:
+    with open_ledger(args.out, create=False, course=course) as ledger:
         assignment = _assignment_of(args, course, ledger)
         version, at_once = read_version(course), lanes(args.jobs)
         with progress_bar(args, assignment.name, len(requests)) as advance:
@@ -515,5 +519,5 @@ def _nbgrader(args: argparse.Namespace, course: Course) -> int:
                 lambda engine: work.grade(engine, students, seed, lanes(args.jobs), tell),
                 unlocked=args.unlocked,
             )
-    console(args).print(summary(args.what, results, seed), end="")
+    console(args).print(summary(args.what, results, seed, work.others), end="")
     return 1 if any(result.points is None for result in results) else 0

@@ -31,7 +31,6 @@ from grader.classes.nbgrader.restore import Restored, restored
 from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
 from grader.engine import Engine, Request, with_engine
-from grader.learning.notebook.builder import solution_id
 from grader.read.course_file import assignment_named
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder
@@ -77,10 +76,12 @@ def verdict_on(
             raise SubmissionFileError(" ".join(found.notes))
         cells = parse_cells(found.data, found.file.name)
     except SubmissionFileError:
-        return unreadable_verdict([(s.slug, solution_id(s), s.points) for s in stages], notes)
+        return unreadable_verdict(
+            [(*cell_ids(stage, released), stage.points) for stage in stages], notes
+        )
     submission = Submission(found.file.name, {}, cells=cells)
     report = engine.grade(Request(submission, stages, seed), earned=earned)
-    return notebook_verdict(report, {stage.slug: solution_id(stage) for stage in stages}, notes)
+    return notebook_verdict(report, {s.slug: cell_ids(s, released) for s in stages}, notes)
 
 
 def with_locked_engine(
@@ -211,14 +212,24 @@ def restore_notebook(found: Submitted, released: Sequence[ReleasedCell]) -> Rest
     return Restored(result.notebook, (*found.notes, *notes))
 
 
+def cell_ids(stage: Stage, released: Sequence[ReleasedCell]) -> tuple[str, str]:
+    """The grade_ids of a stage's graded cell and of its answer's, as they were released."""
+    there = {cell.grade_id for cell in released}
+    name = next(name for name in (*stage.formerly, stage.slug) if name in there)
+    return name, f"{name}-code"
+
+
 def released_stages(course: Course, released: Sequence[ReleasedCell]) -> tuple[Stage, ...]:
     """The stages with a graded cell among the `released`. Raises KitError."""
     points = {cell.grade_id: cell.points for cell in released if cell.points is not None}
-    stages = tuple(stage for stage in course.stages if stage.slug in points)
+    stages = tuple(
+        stage for stage in course.stages if points.keys() & {stage.slug, *stage.formerly}
+    )
     for stage in stages:
-        if points[stage.slug] != stage.points:
+        worth = points[cell_ids(stage, released)[0]]
+        if worth != stage.points:
             raise KitError(
-                f"{stage.slug} was released with {points[stage.slug]:g} points and has "
+                f"{stage.slug} was released with {worth:g} points and has "
                 f"{stage.points:g} in course.toml: type `grade release nbgrader` and "
                 "`nbgrader generate_assignment` again"
             )
@@ -241,6 +252,9 @@ class NbgraderClass:
         self.memory = make_memory_folder(root)  # a folder of the kit's own
         self._staging = self.memory / "autograded"
         self.stages = released_stages(course, self._notebook.cells)
+        ours = {cell_ids(stage, self._notebook.cells)[0] for stage in self.stages}
+        graded = (cell.grade_id for cell in self._notebook.cells if cell.points is not None)
+        self.others = [name for name in graded if name not in ours]  # cells of no stage
 
     def students(self, *, force: bool) -> list[str]:
         """The students who submitted; without `force` only those with an ungraded submission."""
@@ -313,7 +327,7 @@ class NbgraderClass:
     ) -> tuple[GradebookEntry, Graded]:
         """Unknown points, for a submission that ended the grader's process twice."""
         found, result = self._read(student)
-        cells = [(stage.slug, solution_id(stage), stage.points) for stage in self.stages]
+        cells = [(*cell_ids(s, self._notebook.cells), s.points) for s in self.stages]
         verdict = unknown_verdict(cells, why)
         return self._put_aside(found, result, verdict, deadlines)
 

@@ -19,8 +19,17 @@ _LATE_SHOWN = 20
 
 
 @screen
-def summary(page: Page, assignment: str, results: Sequence[Graded], seed: int) -> Iterator[Text]:
-    """How many submissions were graded, their points, and everything unusual."""
+def summary(
+    page: Page,
+    assignment: str,
+    results: Sequence[Graded],
+    seed: int,
+    others: Sequence[str] = (),
+) -> Iterator[Text]:
+    """How many submissions were graded, their points, and everything unusual.
+
+    `others` are graded cells that belong to no stage of the course.
+    """
     yield Text()
     if not results:
         name = page.word(assignment)
@@ -35,6 +44,11 @@ def summary(page: Page, assignment: str, results: Sequence[Graded], seed: int) -
         most = amount(results[0].max_points)
         words = f"Of {most} points: median {amount(median(known))}, mean {amount(mean(known))}, "
         yield from page.sentence(Text(f"{words}from {amount(min(known))} to {amount(max(known))}."))
+    if others:
+        words = (
+            f"No stage of the course grades {page.word(', '.join(others))}: points stay as they "
+        )
+        yield from page.sentence(Text(f"{words}are in the gradebook; set missing ones by hand."))
     for result in results:
         odd = list(result.notes)
         if result.points is None:

@@ -17,6 +17,7 @@ from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
 from grader.read.kept import Kept
 from grader.read.progress import remember_results
+from grader.read.renamed import with_present_names
 from grader.read.submission import read_or_refuse
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         course, path = workspace.course, workspace.exercises
     else:
         workspace, course, path = None, locate_course(args.course), args.submission
-    submission = replace(read_or_refuse(path), name=short_path(path))
+    found = replace(read_or_refuse(path), name=short_path(path))
+    submission = with_present_names(found, course.stages)
     texts = text_digests(course, submission, course_digest(course)) if workspace else {}
     seed = fresh_seed() if args.seed is None else args.seed
     stages = chosen_stages(course, args.stages)

@@ -136,6 +136,7 @@ def judge(
         bonus=_number(sum(stage.score for stage in stages if stage.bonus)),
         stages=tuple(stages),
         notes=tuple(notes),
+        version=course.version,
     )
 
 

@@ -43,7 +43,7 @@ _COURSE_KEYS = frozenset(
 _STAGE_KEYS = frozenset(
     {
         *("slug", "title", "points", "bonus", "requires", "entry_points", "visible"),
-        *("forbidden", "forbidden_cost", "formula"),
+        *("forbidden", "forbidden_cost", "formula", "formerly"),
     }
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages", "exam"}) | deadlines.KEYS
@@ -60,6 +60,7 @@ _RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 def find_stage(course: Course, word: str) -> Stage:
     """The stage with that slug or number. Raises KitError, which suggests a close name."""
     slugs = [stage.slug for stage in course.stages]
+    word = course.renamed.get(word, word)
     if word in slugs:
         return course.stage(word)
     if word.isdecimal() and 1 <= int(word) <= len(slugs):
@@ -132,6 +133,8 @@ def slug_fault(slug: str) -> str | None:
         return "is a module of Python's standard library"
     if slug in _KITS_OWN:
         return "is a module of the kit"
+    if slug == "changes":
+        return "is the name of hints/CHANGES.md"
     return None
 
 
@@ -262,6 +265,8 @@ def _stage(
         raise CourseError(f"{place}: the slug {fault}")
     if slug in {stage.slug for stage in before}:
         raise CourseError(f"{place}: the slug is used twice")
+    if slug in {old for stage in before for old in stage.formerly}:
+        raise CourseError(f"{place}: the slug is one that an earlier stage had: see 'formerly'")
     points = _get(table, "points", (int, float), place)
     if isinstance(points, bool) or not 0 < points <= _MOST:
         raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
@@ -300,7 +305,24 @@ def _stage(
         forbidden_cost=_forbidden_cost(table, place),
         formula=_get(table, "formula", str, place, default=""),
         is_exam=slug in in_exams,
+        formerly=_formerly(table, slug, before, place),
     )
+
+
+def _formerly(
+    table: Mapping[str, Any], slug: str, before: tuple[Stage, ...], place: str
+) -> tuple[str, ...]:
+    """The slugs that the stage once had: one, or a list with the oldest first."""
+    given = table.get("formerly")
+    names = (given,) if isinstance(given, str) else _strings(table, "formerly", place)
+    taken = {slug, *(name for stage in before for name in (stage.slug, *stage.formerly))}
+    for name in names:
+        if not _SLUG.fullmatch(name):
+            raise CourseError(f"{place}: formerly: {name!r} is not a slug")
+        if name in taken:
+            raise CourseError(f"{place}: formerly: '{name}' is the slug of a stage already")
+        taken.add(name)
+    return names
 
 
 def _forbidden(table: Mapping[str, Any], place: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME, read_course
@@ -104,12 +105,30 @@ def refuse_other_course(root: Path, course: Course) -> None:
 def mark_workspace(root: Path, course: Course) -> None:
     """Make `root` a workspace for `course`. Raises KitError if it cannot be written."""
     place = None if is_installed(course) else str(course.root)
-    mark = {"schema": SCHEMA, "course": place, "name": course.name}
+    version = version_seen(root) if is_workspace(root) else course.version
+    about = {"schema": SCHEMA, "course": place, "name": course.name}
+    _write_mark(root, {**about, "version": version} if version else about)
+
+
+def _write_mark(root: Path, about: Mapping[str, object]) -> None:
     try:
         make_memory_folder(root)
-        write_whole(_mark(root), json.dumps(mark) + "\n")
+        write_whole(_mark(root), json.dumps(about) + "\n")
     except OSError as error:
         raise unwritable(error, root) from None
+
+
+def version_seen(root: Path) -> str:
+    """The version of the course that the learner has last updated to; "" if unknown."""
+    version = _read_mark(root).get("version")
+    return version if isinstance(version, str) else ""
+
+
+def note_version(root: Path, version: str) -> None:
+    """Note that the learner has updated to a version. Raises KitError if it cannot be written."""
+    about = _read_mark(root)
+    if about and version_seen(root) != version:
+        _write_mark(root, {**about, "version": version})
 
 
 def nearest_root(start: Path) -> Path | None:

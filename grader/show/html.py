@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 
 from grader.show.failure import NOT_YOURS, TOO_SLOW
 from grader.show.scoreboard import VISIBLE_PASS, standing
@@ -49,12 +50,12 @@ def verdict_html(report: Report, beside: Mapping[str, str]) -> str:
     return "".join(parts) + "</div>"
 
 
-def scoreboard_html(report: Report) -> str:
+def scoreboard_html(report: Report, anchors: Mapping[str, str]) -> str:
     """The stages, their points and the total, for the top of a page with a cell for each stage.
 
-    Each stage links to the anchor with its slug.
+    Each stage links to its anchor in `anchors`, which are by slug.
     """
-    return f'<div class="scoreboard">{_scoreboard(report, with_links=True)}</div>'
+    return f'<div class="scoreboard">{_scoreboard(report, anchors)}</div>'
 
 
 def feedback_html(report: Report, stage: StageResult) -> str:
@@ -96,10 +97,10 @@ def inline_html(text: str) -> str:
 # --- the stages --------------------------------------------------------------------------------
 
 
-def _scoreboard(report: Report, *, with_links: bool = False) -> str:
+def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({})) -> str:
     def title(stage: StageResult) -> str:
-        words = _text(stage.title)
-        return f'<a href="#{_text(stage.slug)}">{words}</a>' if with_links else words
+        words, anchor = _text(stage.title), anchors.get(stage.slug)
+        return f'<a href="#{_text(anchor)}">{words}</a>' if anchor else words
 
     rows = "".join(
         f'<tr><td style="{_CELL}">{_look(stage)[0]}</td>'
@@ -112,7 +113,7 @@ def _scoreboard(report: Report, *, with_links: bool = False) -> str:
     bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
     total = f"{amount(report.score)} of {amount(report.max_score)} points{bonus}"
     return (
-        f'<table style="border-collapse:collapse"><caption>{_text(report.course)}</caption>'
+        f'<table style="border-collapse:collapse"><caption>{_text(report.whole_name)}</caption>'
         f"<tbody>{rows}</tbody></table>"
         f'<p style="margin:.6em 0"><strong>Total: {total}</strong></p>'
         + (f"<p>{_MORE_RUN}</p>" if report.is_partial else "")

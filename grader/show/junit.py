@@ -49,6 +49,7 @@ def _suite(stage: StageResult, report: Report) -> ElementTree.Element:
         "points": f"{amount(stage.score)}/{amount(stage.max_score)}",
         "caused_by": stage.caused_by or "",
         "seed": report.seed,
+        "version": report.version,
         "unlocked": " ".join(report.unlocked),
     }
     facts |= {

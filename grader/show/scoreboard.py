@@ -30,7 +30,7 @@ def core_board(page: Page, report: Report) -> Iterator[Text]:
     """The heading and the core stages: what is known before the bonus stages have been graded."""
     rows = _rows(report)
     if page.plain:
-        yield from page.sentence(Text(f"{page.word(report.course)}."))
+        yield from page.sentence(Text(f"{page.word(report.whole_name)}."))
         graded = f"Graded: {report.submission}, on {report.device}."
         yield from page.sentence(Text(page.word(graded)))
         yield from _plain_stages(page, (row for row in rows if not row.bonus))
@@ -90,7 +90,8 @@ def footnotes(page: Page, report: Report) -> Iterator[Text]:
         for reason, number in skipped.items()
     ]
     if len(report.stages) == 1 and not page.plain:
-        lines.append(", ".join((report.submission, report.device, *report.notes)))
+        course = (report.whole_name,) if report.version else ()
+        lines.append(", ".join((*course, report.submission, report.device, *report.notes)))
     else:
         lines += report.notes
     if report.unchanged:
@@ -263,7 +264,7 @@ def _plain_total(page: Page, report: Report) -> Iterator[Text]:
 
 
 def _heading(page: Page, report: Report) -> Text:
-    course = page.word(report.course, page.width - MARGIN)
+    course = page.word(report.whole_name, page.width - MARGIN)
     facts = f"{report.submission}, {report.device}"
     room = page.width - MARGIN - cell_len(course) - 3
     line = Text(" " * MARGIN).append(course, "bold")

@@ -68,6 +68,16 @@ def notices(page: Page, sentences: Iterable[str]) -> Iterator[Text]:
         yield from page.sentence(page.inline(sentence))
 
 
+@screen
+def whats_new(page: Page, title: str, news: str) -> Iterator[Text]:
+    """What the course says is new in it, in simple markdown."""
+    yield Text()
+    yield from page.sentence(Text(f"New in {page.word(title)}:", "bold"))
+    yield Text()
+    yield from page.markdown(news, MARGIN)
+    yield Text()
+
+
 def _steps(page: Page, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
     yield Text()
     width = max(len(words) for words, _ in steps)

@@ -62,7 +62,8 @@ class Stage:
 
     `visible` names the checks, without "test_", that students get. Calling one of the `forbidden`
     dotted names costs the share `forbidden_cost`, from 0 to 1, of the points. `formula` is LaTeX
-    for notebooks. `is_exam` if an assignment that is an exam has it.
+    for notebooks. `is_exam` if an assignment that is an exam has it. `formerly` are the slugs that
+    it once had, the oldest first.
     """
 
     slug: str
@@ -77,6 +78,12 @@ class Stage:
     forbidden_cost: float = 1.0
     formula: str = ""
     is_exam: bool = False
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def cell_name(self) -> str:
+        """What its cells in notebooks are called: by its first slug, because gradebooks keep it."""
+        return (*self.formerly, self.slug)[0]
 
     @property
     def fixture(self) -> str:
@@ -234,6 +241,16 @@ class Course:
     def exercises(self) -> Path:
         """The learner's folder."""
         return self.root / "exercises"
+
+    @property
+    def changes_file(self) -> Path:
+        """What is new in each version, for learners; it may be missing."""
+        return self.root / "hints" / "CHANGES.md"
+
+    @cached_property
+    def renamed(self) -> dict[str, str]:
+        """The present slug of each stage by every slug that it once had."""
+        return {old: stage.slug for stage in self.stages for old in stage.formerly}
 
     @cached_property
     def _by_slug(self) -> dict[str, Stage]:

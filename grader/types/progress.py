@@ -95,6 +95,24 @@ class Progress:
         stage = replace(stage, rungs=max(rung, stage.rungs), asked=asked, advice=advice)
         return replace(self._with(slug, stage), last_hint=slug)
 
+    def renamed(self, old: str, new: str) -> Progress:
+        """The progress after a stage was renamed: what is known under both slugs comes together."""
+        if old not in self.stages:
+            return self
+        stages = dict(self.stages)
+        before, after = stages.pop(old), self.stage(new)
+        passed = min(filter(None, (before.passed, after.passed)), default=None)
+        stages[new] = replace(
+            after if after.attempts else before,
+            rungs=max(before.rungs, after.rungs),
+            best=max(before.best, after.best),
+            attempts=before.attempts + after.attempts,
+            passed=passed,
+            gave_up=before.gave_up or after.gave_up,
+        )
+        hint = new if self.last_hint == old else self.last_hint
+        return replace(self, stages=stages, last_hint=hint)
+
     def of(self, texts: Mapping[str, str], *, notebooks: bool = False) -> Progress:
         """The progress without verdicts on other texts than `texts`, which are by slug.
 

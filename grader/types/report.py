@@ -212,7 +212,7 @@ class Report:
     """The verdict on one submission. `notes` are facts about the run (seed, missing isolation).
 
     `seconds` is how long it took: wall time or CPU time, whichever is more. The `unchanged` stages
-    were not run, because nothing has changed since they passed.
+    were not run, because nothing has changed since they passed. `version` is the course's.
     """
 
     course: str
@@ -225,6 +225,12 @@ class Report:
     notes: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+    version: str = ""
+
+    @property
+    def whole_name(self) -> str:
+        """The course's name, with its version if it has one."""
+        return f"{self.course} {self.version}".rstrip()
 
     @property
     def for_students(self) -> Report:
@@ -329,6 +335,8 @@ def to_json(report: Report) -> dict[str, Any]:
     }
     if report.unchanged:
         data["unchanged"] = list(report.unchanged)
+    if report.version:
+        data["version"] = report.version
     hides_nothing: dict[str, Any] = safe_data(data)
     return hides_nothing
 
@@ -346,6 +354,7 @@ def from_json(data: Mapping[str, Any]) -> Report:
         max_score=_number(data, "max_score"),
         bonus=_number(data, "bonus"),
         stages=tuple(map(_stage, _of(data, "stages", list))),
+        version=_of({"version": "", **data}, "version", str),
     )
 
 

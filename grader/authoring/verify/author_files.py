@@ -199,7 +199,7 @@ def strays(course: Course) -> Iterator[str]:
     """A message for each file in the author's folders that belongs to no stage."""
     known = {path for stage in course.stages for path in files_of(stage)}
     fixtures = course.root / "tests" / "checks" / _CONFTEST
-    known.add(fixtures)
+    known |= {fixtures, course.changes_file}
     folders = {file.parent for stage in course.stages for file in _homes(stage)}
     for folder in sorted(folders):
         yield from _strays(course, folder, known, folders)

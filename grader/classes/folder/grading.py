@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from grader.classes.folder.ledger import Ledger
+from grader.classes.folder.renamed import keeping_removed
 from grader.classes.folder.students import Found, read_student
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.grading import all_graded
 from grader.engine import Engine, Request
 from grader.judge.verdict import judge_refused
+from grader.read.renamed import with_present_names
 from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Assignment, Course, Stage
@@ -33,6 +35,7 @@ class Job:
     record: SubmissionRecord
     submission: Submission
     seed: int
+    submitted: Submission | None = None  # to store, with the names of files as they came
 
 
 Result = tuple[Report, float] | LaneLost
@@ -79,7 +82,8 @@ class FolderClass:
                     self._keep(record, None, seed, report, 0.0)
                     tell(True)
                 else:
-                    job = Job(record, submission, seed)
+                    present = with_present_names(submission, self.course.stages)
+                    job = Job(record, present, seed, submission)
                     if self._is_known(job, proposed=False):
                         tell(True)
                     else:
@@ -126,15 +130,17 @@ class FolderClass:
         """
         if entry.report is None or entry.report.refusal:
             return False
+        known = {stage.slug for stage in self.course.stages}
+        results = [stage for stage in entry.report.stages if stage.slug in known]
         points = {stage.slug: stage.points for stage in self.assignment.stages}
         if entry.version.engine != self.version.engine:
             return True
-        if points != {stage.slug: stage.max_score for stage in entry.report.stages}:
+        if points != {stage.slug: stage.max_score for stage in results}:
             return True
         return any(
             entry.version.stages.get(stage.slug) != self.version.stages.get(stage.slug)
             and stage.status is not Status.NOT_STARTED
-            for stage in entry.report.stages
+            for stage in results
         )
 
     def _grade(
@@ -148,10 +154,10 @@ class FolderClass:
             if isinstance(result, LaneLost):
                 why = _LOST.format(why=result)
                 record = replace(job.record, notes=(*job.record.notes, why))
-                lost = (record, job.submission, job.seed, None, 0.0)
+                lost = (record, job.submitted, job.seed, None, 0.0)
                 self._keep(*lost, is_lost=True, proposed=proposed)
             else:
-                self._keep(job.record, job.submission, job.seed, *result, proposed=proposed)
+                self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
             tell(True)
 
     def _keep(
@@ -165,7 +171,10 @@ class FolderClass:
         is_lost: bool = False,
         proposed: bool = False,
     ) -> None:
-        """Add a verdict to the ledger."""
+        """Add a verdict to the ledger, with what was earned in stages that are now removed."""
+        before = None if report is None else self.ledger.latest_of(record.student)
+        if report is not None and before is not None:
+            report = keeping_removed(report, before.report, self.course)
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         device = "" if report is None else report.device
         entry = LedgerEntry(record, self.version, seed, device, report, now, seconds, is_lost)
@@ -176,7 +185,8 @@ class FolderClass:
         same = self.ledger.same(job.record.content, self.version, proposed=proposed)
         if same is None or same.report is None or same.seed != job.seed:
             return False
-        report = replace(same.report, submission=job.record.student)
+        report = keeping_removed(same.report, None, self.course)
+        report = replace(report, submission=job.record.student)
         self._keep(job.record, None, same.seed, report, 0.0, proposed=proposed)
         return True
 

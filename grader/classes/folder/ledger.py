@@ -16,8 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from grader.classes.folder.renamed import with_present_slugs
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
+from grader.read.renamed import with_present_names
+from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.report import from_json, to_json
 from grader.types.submission import Submission
@@ -57,11 +60,17 @@ _KINDS: Sequence[Any] = (
 
 
 class Ledger:
-    """An open ledger. Its methods raise KitError for any SQLite error, such as a full disk."""
+    """An open ledger. Its methods raise KitError for any SQLite error, such as a full disk.
 
-    def __init__(self, file: Path, database: sqlite3.Connection) -> None:
+    Verdicts and submissions come out with the present names of the stages of `course`.
+    """
+
+    def __init__(
+        self, file: Path, database: sqlite3.Connection, course: Course | None = None
+    ) -> None:
         self._file = file
         self._db = database
+        self._course = course
 
     def add(
         self, entry: LedgerEntry, submission: Submission | None, *, proposed: bool = False
@@ -142,7 +151,9 @@ class Ledger:
             return None
         with self._damage(f"the submission of {name}"):
             found = _unpacked(row[0], name)
-        return found if content_of(found) == content else None
+        if content_of(found) != content:
+            return None
+        return with_present_names(found, self._course.stages if self._course else ())
 
     def accept(self) -> None:
         """Make the proposed verdicts the current ones."""
@@ -170,7 +181,7 @@ class Ledger:
             for row in self._db.execute(f"{_SELECT} WHERE {where}", values):
                 with self._damage(f"verdict number {row[0]}"):
                     entry = _entry(row)
-                yield entry
+                yield with_present_slugs(entry, self._course) if self._course else entry
 
     def _names(self, sql: str) -> list[str]:
         with self._errors():
@@ -201,8 +212,11 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(folder: Path, *, create: bool) -> Iterator[Ledger]:
-    """Open the ledger in a folder of results. Raises KitError if it is missing or unreadable."""
+def open_ledger(folder: Path, *, create: bool, course: Course | None = None) -> Iterator[Ledger]:
+    """Open the ledger in a folder of results of a `course`.
+
+    Raises KitError if it is missing or unreadable.
+    """
     file = folder / FILE
     if not create and not file.is_file():
         raise KitError(f"{folder}: has no results yet: type `grade class SUBMISSIONS --out DIR`")
@@ -213,7 +227,7 @@ def open_ledger(folder: Path, *, create: bool) -> Iterator[Ledger]:
         raise KitError(f"{file}: cannot be opened: {error}") from None
     try:
         _prepare(database, file)
-        yield Ledger(file, database)
+        yield Ledger(file, database, course)
     finally:
         database.close()
 

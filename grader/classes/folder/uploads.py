@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 
 from grader.classes.folder.downloads import ARCHIVE, Heap, read_files
 from grader.classes.nbgrader.submitted import choose_notebook, most_like_it, name_notes
-from grader.learning.notebook.builder import solution_id
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
     is_left_out,
@@ -108,7 +107,8 @@ def _called(path: Path) -> str:
 
 def _grade_ids(stages: Iterable[Stage]) -> list[str]:
     """The ids of the cells in a released notebook of these stages."""
-    return [name for stage in stages for name in (stage.slug, solution_id(stage))]
+    names = (name for stage in stages for name in (stage.slug, *stage.formerly))
+    return [cell for name in names for cell in (name, f"{name}-code")]
 
 
 def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
@@ -152,9 +152,16 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
 
 
 def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:
-    """The file name of each stage that was found, and the file's actual name."""
+    """The file name of each stage that was found, and the file's actual name.
+
+    A file keeps the name that its stage once had.
+    """
     found = {stage.file_name: stage.file_name for stage in stages if stage.file_name in files}
-    wanted = {stage.slug: stage.file_name for stage in stages if stage.file_name not in found}
+    here = [stage for stage in stages if stage.file_name not in found]
+    former = [(f"{old}.py", stage.slug) for stage in here for old in reversed(stage.formerly)]
+    once = {slug: name for name, slug in reversed(former) if name in files}
+    found |= {name: name for name in once.values()}
+    wanted = {stage.slug: stage.file_name for stage in here if stage.slug not in once}
     for path in sorted(files):
         stem = path.removesuffix(".py")
         slug = re.sub(r"[^a-z0-9]+", "_", _ADDED.sub("", stem).lower()).strip("_")
@@ -166,7 +173,8 @@ def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, s
 
 def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
     """Whether any stage's file is no longer the stub."""
-    stubs = {stage.file_name: stage for stage in stages}
+    names = ((f"{slug}.py", stage) for stage in stages for slug in (stage.slug, *stage.formerly))
+    stubs = dict(names)
     return any(
         not same_but_for_words(data.decode("utf-8-sig", "replace"), read_stub(stubs[name]))
         for name, data in submission.files.items()

@@ -19,7 +19,13 @@ from grader.read.dependencies import JUDGING
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
-_NO_MATTER = ("root", "title", "visible", "is_exam")  # keys that do not change a stage's verdict
+_NO_MATTER = (
+    "root",
+    "title",
+    "visible",
+    "is_exam",
+    "formerly",
+)  # keys that do not change a stage's verdict
 
 
 def read_version(course: Course) -> Version:

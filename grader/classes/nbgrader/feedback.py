@@ -27,21 +27,23 @@ _NOT_YOURS = (
 
 
 def notebook_verdict(
-    report: Report, answers: Mapping[str, str], notes: Sequence[str] = ()
+    report: Report, cells: Mapping[str, tuple[str, str]], notes: Sequence[str] = ()
 ) -> NotebookVerdict:
-    """A report as a notebook's verdict; `answers` maps slugs to the ids of the answers' cells.
+    """A report as a notebook's verdict.
 
+    `cells` maps slugs to the ids of the graded cell and of the answer's cell.
     A stage whose checks the grader could not run gets no points: a person has to look at it.
     `notes` say what was changed in the notebook before it was graded.
     """
     report = report.for_students
-    cells = []
+    verdicts = []
     for stage in report.stages:
         known = stage.status is not Status.ERROR
-        cells.append(
+        grade_id, answer_id = cells[stage.slug]
+        verdicts.append(
             CellVerdict(
-                grade_id=stage.slug,
-                answer_id=answers[stage.slug],
+                grade_id=grade_id,
+                answer_id=answer_id,
                 points=stage.score if known else None,
                 max_points=stage.max_score,
                 reason=feedback_html(report, stage),
@@ -51,11 +53,11 @@ def notebook_verdict(
     remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
     small = "<br>".join(_line(note) for note in report.notes)
     summary = (
-        f"{_STYLE}{scoreboard_html(report)}"
+        f"{_STYLE}{scoreboard_html(report, {slug: ids[0] for slug, ids in cells.items()})}"
         + (f"<ul>{remarks}</ul>" if remarks else "")
         + (f"<p><small>{small}</small></p>" if small else "")
     )
-    return NotebookVerdict(tuple(cells), summary, report.seconds)
+    return NotebookVerdict(tuple(verdicts), summary, report.seconds)
 
 
 def unreadable_verdict(

@@ -31,6 +31,7 @@ from grader.show.screen import amount, count
 from grader.types.course import Assignment
 from grader.types.report import StageResult
 from grader.types.seed import seeds_named
+from grader.types.text import listed as in_words
 from grader.types.text import safe
 
 Entries = Callable[[], Iterable[LedgerEntry]]
@@ -116,9 +117,10 @@ def _body(
 def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
     yield '<section aria-labelledby="summary"><h2 id="summary">Summary</h2>\n'
     if tally.scores:
+        known = f", version {text(in_words(sorted(tally.versions)))}" if tally.versions else ""
         yield (
             f"<p>{count(len(tally.scores), 'submission')} graded, "
-            f"{seeds_named(tally.seeds)}. Of {amount(tally.most)} points: "
+            f"{seeds_named(tally.seeds)}{known}. Of {amount(tally.most)} points: "
             f"<strong>median {amount(median(tally.scores))}</strong>, mean "
             f"{amount(mean(tally.scores))}, from {amount(min(tally.scores))} to "
             f"{amount(max(tally.scores))}.</p>\n"

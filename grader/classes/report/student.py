@@ -103,6 +103,7 @@ def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
         facts |= {
             "Graded": text(moment(entry.when)) + where,
             "Seed": str(entry.seed),
+            **({"Course": text(report.whole_name)} if report and report.version else {}),
             "Engine": f"<code>{text(entry.version.engine)}</code>",
         }
         if entry.record.content:

@@ -70,6 +70,7 @@ class Tally:
     students: int = 0
     most: float = 0.0
     seeds: set[int] = field(default_factory=set)
+    versions: set[str] = field(default_factory=set)
     scores: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     longest: float = 0.0
@@ -125,6 +126,7 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
         points = person.counted
         tally.scores.append(points.earned)
         tally.seeds.add(entry.seed)
+        tally.versions.update(filter(None, [report.version]))
         tally.most = max(tally.most, points.most)
         if person.late is not None:
             tally.late.add(person, [person.late.words])

@@ -36,7 +36,9 @@ def history(
     for before, entry in zip((None, *entries), entries, strict=False):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
         points = "points by hand" if entry.is_lost else f"{points_of(entry)} points"
-        line = f"{entry.when}: {points}, seed {entry.seed}, {engine}"
+        version = entry.report.version if entry.report is not None else ""
+        course = f"version {version}, " if version else ""
+        line = f"{entry.when}: {points}, seed {entry.seed}, {course}{engine}"
         yield from page.wrap(Text(page.word(line)), MARGIN + 2)
         lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         for note in (*lines, *entry.record.notes):

@@ -34,15 +34,15 @@ def notebook(
     """The notebook, format 4.5. `finale` is the command to run when everything passes, if any.
 
     `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
-    stub's code. The ids of a stage's cells depend only on its slug.
+    stub's code. The ids of a stage's cells depend only on its first slug.
     """
     cells = [_markdown("title", _opening(course)), _code("start", _START)]
     for stage in course.stages:
         stub = stubs[stage.slug]
         cells += _introduction(stage, stub, predictions, figures)
         code = cell_code((answers or {}).get(stage.slug, stub), course, stub)
-        cells.append(_code(f"{stage.slug}-code", f"%%grade {stage.slug}\n{code}", stage))
-        cells.append(_code(f"{stage.slug}-try", "", stage))
+        cells.append(_code(f"{stage.cell_name}-code", f"%%grade {stage.slug}\n{code}", stage))
+        cells.append(_code(f"{stage.cell_name}-try", "", stage))
     cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
     cells.append(_code("total", "grade_here()"))
     if finale:
@@ -63,9 +63,9 @@ def assignment_notebook(
     attachments, and on its feedback page the headings take the places of the stages' anchors.
 
     `solutions` are the stages' sources by slug. Each stage has a cell to write in, with the
-    grade_id `solution_id`, and a graded cell, with the slug as grade_id; the cells stay the same
-    even if the checks change. All other cells are locked, texts too, so every unlocked cell is the
-    student's own.
+    grade_id `solution_id`, and a graded cell, with the stage's `cell_name` as grade_id; the cells
+    stay the same even if the checks change, or the stage is renamed. All other cells are locked,
+    texts too, so every unlocked cell is the student's own.
     """
     cells = [_markdown("title", _assignment_opening(course, assignment)), _code("start", _START)]
     cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
@@ -73,16 +73,16 @@ def assignment_notebook(
         source = solutions[stage.slug]
         texts = _introduction(stage, source, predictions, None)
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
-        code = _code(f"{stage.slug}-code", cell_code(source, course), stage)
+        code = _code(solution_id(stage), cell_code(source, course), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
-        check = _code(f"{stage.slug}-check", _check(stage), stage)
-        cells.append(_nbgrader(check, stage.slug, locked=True, points=stage.points))
+        check = _code(f"{stage.cell_name}-check", _check(stage), stage)
+        cells.append(_nbgrader(check, stage.cell_name, locked=True, points=stage.points))
     return notebook_file(cells)
 
 
 def solution_id(stage: Stage) -> str:
     """The grade_id of the cell with a stage's answer."""
-    return f"{stage.slug}-code"
+    return f"{stage.cell_name}-code"
 
 
 def _introduction(
@@ -93,7 +93,7 @@ def _introduction(
 ) -> list[dict[str, Any]]:
     """A stage's text and its questions; with `figures`, its formula, docstrings and figure too."""
     details = figures is not None
-    text = _markdown(f"{stage.slug}-text", _teaching(stage, stub, details=details), stage)
+    text = _markdown(f"{stage.cell_name}-text", _teaching(stage, stub, details=details), stage)
     if figures is not None and stage.slug in figures:
         alt = f"A small example of {stage.slug}: the first and the last step as tables of numbers"
         text["source"] += ["\n", "\n", f"![{alt}](attachment:{_FIGURE})"]
@@ -102,7 +102,7 @@ def _introduction(
     cells = [text]
     if stage.slug in predictions:
         questions = _questions(predictions[stage.slug])
-        cells.append(_markdown(f"{stage.slug}-predict", questions, stage))
+        cells.append(_markdown(f"{stage.cell_name}-predict", questions, stage))
     return cells
 
 

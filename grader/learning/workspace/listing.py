@@ -43,10 +43,25 @@ def listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
         yield Text()
         known = progress.stage(stage.slug)
         yield from _listed(page, number, stage, width, known, course.is_partial)
+    yield from _removed(page, course, progress)
     yield Text()
     yield from page.offer("Check one: ", "grade STAGE")
     yield from page.offer("For a hint:", "grade hint STAGE")
     yield Text()
+
+
+def _removed(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
+    """What the learner has earned in stages that the course no longer has."""
+    known = {slug for stage in course.stages for slug in (stage.slug, *stage.formerly)}
+    earned = {slug: each for slug, each in progress.stages.items() if slug not in known}
+    for slug, each in earned.items():
+        if each.best or each.passed:
+            facts = [f"best {amount(each.best)}"] if each.best else []
+            facts += [f"first passed on {each.passed[:10]}"] if each.passed else []
+            yield Text()
+            yield from page.sentence(
+                Text(page.word(f"No longer in the course: {slug}, {', '.join(facts)}"), "dim")
+            )
 
 
 def _listed(

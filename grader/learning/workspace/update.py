@@ -1,13 +1,15 @@
 """Brings the stubs of a newer course into a workspace. Killed at any moment, it loses no work.
 
-For each stage it writes a copy of the learner's file, then the file, then the kept stub. After an
-interruption, the next run repeats the unfinished steps.
+First it renames what belongs to stages that were renamed. Then, for each stage, it writes a copy of
+the learner's file, then the file, then the kept stub. After an interruption, the next run repeats
+the unfinished steps.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -23,10 +25,11 @@ from grader.learning.workspace.exercises import (
 )
 from grader.learning.workspace.merge import merge
 from grader.read.files import write_whole
-from grader.read.progress import make_memory_folder, memory_folder
-from grader.read.stubs import read_stub, same_but_for_words
+from grader.read.progress import make_memory_folder, memory_folder, recall, update_progress
+from grader.read.stubs import keep_copy, read_stub, same_but_for_words
 from grader.types.course import Stage
 from grader.types.errors import KitError, unwritable
+from grader.types.progress import Progress
 from grader.types.workspace import Workspace
 
 
@@ -58,6 +61,72 @@ def update_workspace(workspace: Workspace) -> list[Updated]:
     """Update every stage. Raises CourseError before writing anything, or KitError."""
     stubs = {stage: read_stub(stage) for stage in workspace.course.stages}
     return [_update(workspace, stage, stub) for stage, stub in stubs.items()]
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A stage whose file was called `old`; without `is_done` the learner has begun both files."""
+
+    stage: Stage
+    old: str
+    is_done: bool
+
+
+def rename_stages(workspace: Workspace) -> list[Renamed]:
+    """Rename the learner's files of stages that were renamed, and their progress.
+
+    Raises CourseError, KitError or ProgressError.
+    """
+    found = []
+    for stage in workspace.course.stages:
+        for old in stage.formerly:
+            file = workspace.exercises / f"{old}.py"
+            stub = kept_stubs(workspace) / file.name
+            if stub.is_file() and os.path.lexists(file):
+                try:
+                    found.append(Renamed(stage, old, _moved(workspace, stage, file, stub)))
+                except OSError as error:
+                    raise unwritable(error, file) from None
+
+    def with_present_slugs(progress: Progress) -> Progress:
+        for old, slug in workspace.course.renamed.items():
+            progress = progress.renamed(old, slug)
+        return progress
+
+    known = recall(workspace.root).progress
+    if with_present_slugs(known) != known:
+        update_progress(workspace.root, with_present_slugs)
+    return found
+
+
+def still_importing(workspace: Workspace, old: str) -> list[Path]:
+    """The learner's files with a line that imports a module of this name."""
+    imports = re.compile(rf"^\s*(from|import)\s+{old}\b", re.MULTILINE)
+    files = (file for file in sorted(workspace.exercises.glob("*.py")) if file.is_file())
+    return [file for file in files if imports.search(text_of(file.read_bytes()) or "")]
+
+
+def _moved(workspace: Workspace, stage: Stage, file: Path, stub: Path) -> bool:
+    """Give a file and its kept stub the stage's present name, unless the learner uses that too.
+
+    Raises OSError, CourseError.
+    """
+    here = workspace.file(stage)
+    if os.path.lexists(here):
+        given = kept_stub(workspace, stage) or read_stub(stage)
+        try:
+            text = text_of(read_work(here) or b"")
+        except KitError:
+            text = None
+        if text is None or not same_but_for_words(text, given):
+            return False
+        keep_copy(here, workspace.root)
+        here.unlink()
+    # The stub comes first, so that the update can merge into the file if we are stopped here.
+    keep_stub(workspace, stage, text_of(stub.read_bytes()) or "")
+    file.rename(here)
+    stub.unlink()
+    return True
 
 
 def gone_stages(workspace: Workspace) -> list[Path]:

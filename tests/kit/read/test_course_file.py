@@ -99,6 +99,17 @@ def test_what_a_package_says_has_defaults() -> None:
     assert (course.package, course.requirements) == ("b", ())
 
 
+def test_a_stage_is_found_by_every_slug_that_it_had() -> None:
+    data = copy.deepcopy(BIRDS)
+    data["stages"][0]["formerly"] = "crease"
+    data["stages"][1]["formerly"] = ["wing", "flight"]
+    course = parse_course(data, ROOT)
+    assert [find_stage(course, word).slug for word in ("crease", "wing", "flight", "bird")] == [
+        *("fold", "bird", "bird", "bird"),
+    ]
+    assert [stage.cell_name for stage in course.stages] == ["crease", "wing"]
+
+
 def test_a_stage_may_ask_for_tests() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][1]["entry_points"] = {"make_bird": "tests"}
@@ -210,6 +221,13 @@ def test_what_is_released_to_a_class() -> None:
         ),
         (fold(slug="../fold"), "course.toml: stage '../fold': the slug is not a lower-case"),
         (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
+        (fold(slug="changes"), "stage 'changes': the slug is the name of hints/CHANGES.md"),
+        (fold(formerly="Fold"), "stage 'fold': formerly: 'Fold' is not a slug"),
+        (fold(formerly=3), "stage 'fold': 'formerly' must be list"),
+        (fold(formerly="fold"), "stage 'fold': formerly: 'fold' is the slug of a stage already"),
+        (bird(formerly=["wing", "fold"]), "formerly: 'fold' is the slug of a stage already"),
+        (bird(formerly=["wing", "wing"]), "formerly: 'wing' is the slug of a stage already"),
+        (fold(formerly="bird"), "stage 'bird': the slug is one that an earlier stage had"),
         (no_fold("points"), "course.toml: stage 'fold': 'points' is missing"),
         (fold(points=0), "course.toml: stage 'fold': 'points' must be more than 0, not 0"),
         (fold(points=math.inf), "course.toml: stage 'fold': 'points' must be more than 0"),

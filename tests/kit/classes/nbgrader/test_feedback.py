@@ -82,7 +82,9 @@ def test_the_reason_stands_beside_the_points() -> None:
 
 
 def test_a_stage_becomes_a_cell() -> None:
-    (found,) = notebook_verdict(report(FAILED), {"fold": "fold-code"}, ["It was odd."]).cells
+    (found,) = notebook_verdict(
+        report(FAILED), {"fold": ("fold", "fold-code")}, ["It was odd."]
+    ).cells
     assert (found.grade_id, found.answer_id) == ("fold", "fold-code")
     assert (found.points, found.max_points) == (1.5, 4.0)
     for word in ("It folds", "-2 points", "You turn it.", "grade hint fold", "hint 3"):
@@ -91,14 +93,14 @@ def test_a_stage_becomes_a_cell() -> None:
 
 def test_a_stage_that_the_grader_could_not_judge_has_no_points() -> None:
     broken = report(stage(Status.ERROR, check(Outcome.ERROR)))
-    (found,) = notebook_verdict(broken, {"fold": "fold-code"}).cells
+    (found,) = notebook_verdict(broken, {"fold": ("fold", "fold-code")}).cells
     assert found.points is None
     assert "not your mistake" in found.comment
 
 
 def test_nothing_that_a_student_wrote_is_markup() -> None:
     printed = stage(Status.FAILED, WRONG, printed=EVIL)
-    verdict = notebook_verdict(report(printed), {"fold": "fold-code"}, [EVIL])
+    verdict = notebook_verdict(report(printed), {"fold": ("fold", "fold-code")}, [EVIL])
     for text in (verdict.summary, verdict.cells[0].reason):
         assert "<script" not in text and "\x1b" not in text
     assert "\x1b" not in verdict.cells[0].comment
@@ -118,7 +120,7 @@ def test_a_comment_is_a_list_in_markdown_too() -> None:
 
 def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
     odd = ["A cell was missing."]
-    summary = notebook_verdict(report(FAILED), {"fold": "fold-code"}, odd).summary
+    summary = notebook_verdict(report(FAILED), {"fold": ("fold", "fold-code")}, odd).summary
     assert "\n\n" not in summary  # markdown would begin there
     assert "<li>A cell was missing.</li>" in summary and "<small>seed 7</small>" in summary
 
@@ -158,7 +160,7 @@ def test_a_file_that_is_no_notebook_has_no_points_and_a_reason() -> None:
 def test_the_verdict_is_put_where_it_belongs() -> None:
     other = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [], "id": "b"}
     cells: list[Any] = [dict(cell()), other]
-    put_verdict(cells, notebook_verdict(report(FAILED), {"fold": "fold-code"}))
+    put_verdict(cells, notebook_verdict(report(FAILED), {"fold": ("fold", "fold-code")}))
     assert [c["cell_type"] for c in cells] == ["markdown", "code", "code"]
     assert "Total: 1.5 of 4 points" in cells[0]["source"]
     assert cells[1]["outputs"][0]["data"]["text/plain"] == "1.5"
