@@ -7,7 +7,7 @@ from contextlib import suppress
 from grader.read.dependencies import proof_digest
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder, memory_folder
-from grader.read.workspace import is_installed
+from grader.read.workspace import is_installed, is_packaged
 from grader.types.course import Course
 
 _FILE = "proven"
@@ -15,6 +15,8 @@ _FILE = "proven"
 
 def remember_proven(course: Course) -> None:
     """Note that the whole course is proven. An installed course keeps no note."""
+    if is_packaged(course):
+        return
     with suppress(OSError):
         write_whole(make_memory_folder(course.root) / _FILE, proof_digest(course))
 

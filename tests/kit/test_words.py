@@ -40,7 +40,7 @@ BETTER = {
     r"\bso wished\b": "a sentence that says when",
 }
 KINDS = (".py", ".md", ".txt", ".html", ".css", ".js", ".sh", ".yml", ".toml")
-FOLDERS = ("grader", "docs", "hints")
+FOLDERS = ("examples", "grader", "docs", "hints")
 # The words are those of a list of what not to write.
 LIST = "| not |"
 
