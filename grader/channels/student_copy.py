@@ -36,14 +36,7 @@ def student_files(course: Course) -> dict[str, bytes]:
 
     Raises CourseError for a faulty course, and if a file gives away a secret line.
     """
-    toml = course.root / FILE_NAME
-    text = partial_toml(course_text(course, toml))
-    if any(each.extensions for each in course_of_text(text, toml).assignments):
-        raise CourseError(
-            f"{FILE_NAME}: students' copies must not hold extensions by name: write each as a line "
-            "of a table [assignments.extensions]"
-        )
-    files = {FILE_NAME: text.encode()}
+    files = {FILE_NAME: partial_toml(nameless_toml(course)).encode()}
     files |= _project(course)
     if course.changes_file.is_file():
         text = course_text(course, course.changes_file)
@@ -79,10 +72,21 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
     return files
 
 
+def nameless_toml(course: Course) -> str:
+    """The text of course.toml without the students who have more time. Raises CourseError."""
+    toml = course.root / FILE_NAME
+    text = _EXTENSIONS.sub("", course_text(course, toml))
+    if any(each.extensions for each in course_of_text(text, toml).assignments):
+        raise CourseError(
+            f"{FILE_NAME}: what others get must not hold extensions by name: write each as a line "
+            "of a table [assignments.extensions]"
+        )
+    return text
+
+
 def partial_toml(text: str) -> str:
-    """The course.toml of a student's copy: with all comments, without extensions by name."""
+    """The course.toml of a student's copy, with all comments."""
     text = re.sub(r"^partial\s*=.*\n", "", text, flags=re.MULTILINE)
-    text = _EXTENSIONS.sub("", text)
     note = "# A student's copy: the checks that are `visible`, and no solutions.\n"
     return f"{note}partial = true\n\n{text}"
 

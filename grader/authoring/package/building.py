@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.authoring.verify.author_files import files_of
 from grader.channels.project import course_project, kit_project, license_files
+from grader.channels.student_copy import nameless_toml
 from grader.classes.folder.course_files import read_constraints, read_engine_files
 from grader.read.course_file import FILE_NAME
 from grader.read.stubs import read_stub
@@ -52,12 +53,14 @@ def course_files(course: Course) -> dict[str, bytes]:
     """
     if not course.version:
         raise CourseError(f'{FILE_NAME}: a package needs a version: add version = "0.1"')
-    files = {FILE_NAME: (course.root / FILE_NAME).read_bytes()}
+    files = {FILE_NAME: nameless_toml(course).encode()}
     for stage in course.stages:
         files |= {stage.place(file): file.read_bytes() for file in files_of(stage)}
         files[stage.place(stage.exercise_file)] = read_stub(stage).encode()
     own = [file.name for file in license_files(course)]
     own += [_README] if (course.root / _README).is_file() else []
+    changes = course.changes_file.relative_to(course.root).as_posix()
+    own += [changes] if course.changes_file.is_file() else []
     files |= {name: (course.root / name).read_bytes() for name in own}
     inside = [name for name in _FOLDERS if any(path.startswith(f"{name}/") for path in files)]
     if (course.root / _CONSTRAINTS).is_file():

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.channels.leaks import Leak, leaks, secret_lines
-from grader.channels.student_copy import partial_toml, student_files, zipped
+from grader.channels.student_copy import nameless_toml, partial_toml, student_files, zipped
 from grader.channels.visible_checks import visible_checks
 from grader.read.course_file import parse_course, read_course
 from grader.read.stubs import read_stub
@@ -433,15 +433,18 @@ def test_a_copy_does_not_tell_who_has_an_extension(tmp_path: Path, written: str)
 
 def test_a_table_of_extensions_is_left_out_whole(tmp_path: Path) -> None:
     table = "[assignments.extensions]\nada = 2026-11-02T23:59:00Z\n# ill\n\nbob = 2026-11-02\n"
-    assert partial_toml(f"a = 1\n{table}[limits]\nb = 2\n").endswith("a = 1\n[limits]\nb = 2\n")
+    course = exam_course(tmp_path, "")
+    toml = course.root / "course.toml"
+    text = toml.read_text("utf-8")
+    toml.write_text(text.replace("[limits]", f"{table}[limits]"), "utf-8")
+    assert nameless_toml(course) == text
+    toml.write_text(text, "utf-8")
     text = """[[assignments]]
 name = "a"
 stages = ["moving_average"]
 [assignments . extensions]
 ada = 2026-11-02T23:59:00Z
 """
-    course = exam_course(tmp_path, "")
-    toml = course.root / "course.toml"
     toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{text}[limits]"), "utf-8")
     with pytest.raises(CourseError, match="must not hold extensions by name"):
         student_files(course)

@@ -102,6 +102,19 @@ def test_the_packages_hold_the_course_and_the_kit_and_say_who_wrote_it(
     assert tops == {"grader"}
 
 
+def test_what_is_new_goes_with_the_course_and_no_student_by_name(tiny: Path) -> None:
+    terms = """[[assignments]]
+name = "averages"
+stages = ["moving_average"]
+extensions = { ann = 2026-11-02T23:59:00Z }
+[limits]"""
+    change(tiny, "[limits]", terms)
+    (tiny / "hints" / "CHANGES.md").write_text("## 1.2\n\n- New.\n", encoding="utf-8")
+    files = course_files(read_course(tiny / "course.toml"))
+    assert files["hints/CHANGES.md"] == b"## 1.2\n\n- New.\n"
+    assert b"averages" in files["course.toml"] and b"ann" not in files["course.toml"]
+
+
 def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny: Path) -> None:
     course = read_course(tiny / "course.toml")
     assert "constraints.txt" not in course_files(course)
