@@ -42,6 +42,7 @@ _COMMANDS = {
     "update": ("learning.workspace.update_command", "update your files to a newer course"),
     "new": ("authoring.new.command", "start a stage or a course (for authors)"),
     "verify": ("authoring.verify.command", "prove that the course is sound (for authors)"),
+    "preview": ("authoring.preview.command", "show what learners will see (for authors)"),
     "suggest": ("authoring.suggest.command", "suggest wrong answers and inputs (for authors)"),
     "stubs": ("authoring.new.stubs_command", "write exercises/ from solutions/ (for authors)"),
     "package": ("authoring.package.command", "make packages that pip installs (for authors)"),

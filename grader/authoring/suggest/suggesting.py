@@ -20,6 +20,7 @@ from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
 from grader.misconceptions import Misconception
+from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
 from grader.run.local_answers import LocalAnswers
@@ -59,7 +60,11 @@ def suggest(
     from grader.run.session import with_checks
 
     def body(checks: Checks) -> Suggestions:
-        return _Suggesting(course, stage, checks, progress).all()
+        try:
+            return _Suggesting(course, stage, checks, progress).all()
+        except (ImportError, SyntaxError, NameError, AttributeError) as error:
+            fault = fault_of(error, {stage.file_name: place})
+            raise KitError(f"{fault}: fix the solution first") from None
 
     return with_checks(course, [stage], body, seconds=course.limits.load_seconds)
 

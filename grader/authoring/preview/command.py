@@ -1,0 +1,49 @@
+"""`grade preview STAGE`: shows an author what learners and instructors will see of a stage."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import groupby
+from pathlib import Path
+
+from grader.command.output import console, short_path, stage_bar, write_file
+from grader.read.course_file import find_stage
+from grader.read.workspace import locate_whole_course
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the options of `grade preview`."""
+    parser.description = (
+        "Show what others will see of a stage: the stub, the first screen, the failure screen of "
+        "each misconception, the hints, its section of the notebook and its part of a class "
+        "report."
+    )
+    parser.add_argument("stage", metavar="STAGE", help="the stage's slug or number")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.html", help="write one page of HTML instead"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the parts, or write the page. Raises KitError."""
+    from rich.text import Text
+
+    from grader.authoring.preview.parts import preview
+
+    course = locate_whole_course(args.course)
+    stage = find_stage(course, args.stage)
+    with stage_bar(args) as progress:
+        parts = list(preview(course, stage, progress))
+    if args.out is not None:
+        from grader.authoring.preview.page import preview_page
+
+        write_file(args.out, preview_page(stage, parts))
+        print(f"written: {short_path(args.out)}")
+        return 0
+    terminal = console(args)
+    for group, own in groupby(parts, key=lambda part: part.group):
+        for part in own:
+            terminal.print(Text(f"{group}: {part.title}", "bold reverse"))
+            terminal.print(part.screen)
+    return 0

@@ -1,0 +1,255 @@
+"""What a learner, a notebook and a class will see of a stage, part by part, while it is written."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
+from grader.classes.report.page import class_report
+from grader.judge.verdict import judge, judge_stage, judge_untouched
+from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.screen import ladder
+from grader.learning.hints.types import Hints
+from grader.learning.notebook.builder import notebook
+from grader.learning.notebook.figures import read_figures
+from grader.learning.predict.questions import read_predictions
+from grader.misconceptions import Misconception
+from grader.read.faults import fault_of
+from grader.read.misconceptions import read_known
+from grader.read.stubs import read_stub
+from grader.show.html import markdown_html
+from grader.show.scoreboard import footnotes, scoreboard
+from grader.show.screen import MARGIN, Page, Screen, screen
+from grader.show.terminal import explanation
+from grader.types.course import Assignment, Course, Stage
+from grader.types.errors import KitError
+from grader.types.report import Report
+
+if TYPE_CHECKING:
+    from grader.run.session import Checks
+
+Progress = Callable[[str, int, int], None]
+
+_SEED = 1
+_LINES = 10_000  # of a text that is shown whole
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that somebody will see: for a terminal, and for a page if it looks otherwise there.
+
+    Parts of one `group` belong together.
+    """
+
+    group: str
+    title: str
+    screen: Screen
+    html: str = ""
+
+
+def preview(
+    course: Course, stage: Stage, progress: Progress = lambda slug, done, total: None
+) -> Iterator[Part]:
+    """The parts of a stage, in the order in which people meet them.
+
+    A part that cannot be made yet says why. `progress` is called with the slug, the number of
+    misconceptions that have run, and of all.
+    """
+    reports: list[tuple[Misconception, Report]] = []
+    made: dict[str, Callable[[], Iterator[Part]]] = {
+        "Stub": lambda: _stub(stage),
+        "First screen": lambda: _first_screen(course, stage),
+        "Failure screens": lambda: _failures(course, stage, reports, progress),
+        "Hints": lambda: _hints(stage),
+        "Notebook": lambda: _notebook(course, stage),
+        "Class report": lambda: _class(course, stage, reports),
+    }
+    places = {each.file_name: each.place(each.solution_file) for each in course.stages}
+    for group, make in made.items():
+        try:
+            yield from make()
+        except Exception as error:  # noqa: BLE001 - an author's file may raise anything
+            words = str(error) if isinstance(error, KitError) else fault_of(error, places)
+            yield Part(group, "not yet", _sentence(words))
+
+
+@screen
+def _sentence(page: Page, words: str) -> Iterator[Text]:
+    yield from page.sentence(Text(page.clean(words)))
+
+
+@screen
+def _verbatim(page: Page, text: str) -> Iterator[Text]:
+    yield from page.verbatim(text, MARGIN, limit=_LINES)[0]
+
+
+def _stub(stage: Stage) -> Iterator[Part]:
+    yield Part("Stub", stage.place(stage.exercise_file), _verbatim(read_stub(stage)))
+
+
+def _first_screen(course: Course, stage: Stage) -> Iterator[Part]:
+    report = judge(course, "exercises", "cpu", [judge_untouched(stage)])
+    yield Part("First screen", f"grade {stage.slug}", _report_screen(stage, report))
+
+
+def _report_screen(stage: Stage, report: Report) -> Screen:
+    """What `grade STAGE` prints."""
+    file = stage.place(stage.exercise_file)
+    traced = [stage.slug] if stage.trace_file.is_file() else []
+    parts = (
+        scoreboard(report),
+        explanation(report, next_file=file, traced=traced),
+        footnotes(report),
+    )
+
+    def draw(page: Page) -> Iterator[Text]:
+        for part in parts:
+            yield from part.draw(page)
+
+    return Screen(draw)
+
+
+# --- the screens of misconceptions -----------------------------------------------------------
+
+
+def _failures(
+    course: Course,
+    stage: Stage,
+    reports: list[tuple[Misconception, Report]],
+    progress: Progress,
+) -> Iterator[Part]:
+    """The failure screen of each misconception; adds their reports."""
+    reports += _judged(course, stage, progress)
+    for mistake, report in reports:
+        yield Part("Failure screens", mistake.id, _report_screen(stage, report))
+
+
+def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misconception, Report]]:
+    """The verdict on each misconception, run in this process."""
+    known = read_known(stage)
+    for name in course.preload:
+        importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    from grader.authoring.verify.runs import silence
+    from grader.diagnosis.diagnose import diagnose
+    from grader.run.local_answers import LocalAnswers
+    from grader.run.session import with_checks
+    from grader.run.solutions import local_solutions
+    from grader.run.under_check import StageUnderCheck
+
+    def body(checks: Checks) -> list[tuple[Misconception, Report]]:
+        found = []
+        for mistake in known.misconceptions:
+            right = local_solutions(course, stage)
+
+            def find(name: str, mistake: Misconception = mistake, right: Any = right) -> Any:
+                return mistake.implementation if name == mistake.replaces else right(name)
+
+            answers = LocalAnswers(find, course.limits)
+            with silence():
+                facts = checks.run(stage, StageUnderCheck(stage, answers), _SEED, "cpu")
+                reasons = diagnose(facts, known, right)
+            result = judge_stage(stage, facts, diagnoses=reasons)
+            notes = [f"seed {_SEED}"]
+            found.append((mistake, judge(course, "exercises", "cpu", [result], notes)))
+            progress(stage.slug, len(found), len(known.misconceptions))
+        return found
+
+    return with_checks(course, [stage], body, seconds=course.limits.load_seconds)
+
+
+# --- hints, notebook and class ---------------------------------------------------------------
+
+
+def _hints(stage: Stage) -> Iterator[Part]:
+    yield Part("Hints", f"grade hint {stage.slug}", ladder(read_hints(stage)))
+
+
+def _notebook(course: Course, stage: Stage) -> Iterator[Part]:
+    predictions = read_predictions(stage)
+    there = [each for each in course.stages if each == stage or each.solution_file.is_file()]
+    data = notebook(
+        replace(course, stages=tuple(there)),
+        {each.slug: read_stub(each) for each in there},
+        {stage.slug: predictions} if predictions else {},
+        read_figures([stage]),
+    )
+    cells = [cell for cell in data["cells"] if cell["metadata"].get("grader")]
+    own = [cell for cell in cells if cell["metadata"]["grader"]["stage"] == stage.slug]
+    cells = [cell for cell in own if cell["source"]]  # the last one is for the learner to fill
+    html = "".join(map(_cell_html, cells))
+    yield Part("Notebook", "its section of the notebook", _cells_screen(cells), html)
+
+
+@screen
+def _cells_screen(page: Page, cells: Sequence[dict[str, Any]]) -> Iterator[Text]:
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield from page.markdown(text, MARGIN)
+        else:
+            yield from page.verbatim(text, MARGIN, "cyan", gutter=True, limit=_LINES)[0]
+        yield Text()
+
+
+def _cell_html(cell: dict[str, Any]) -> str:
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "markdown":
+        return f'<pre class="cell">{escape(text)}</pre>'
+    pictures = [each["image/png"] for each in cell.get("attachments", {}).values()]
+    text = re.sub(r"!\[[^\]]*\]\(attachment:[^)]*\)", "", text)
+    shown = "".join(f'<img alt="" src="data:image/png;base64,{each}">' for each in pictures)
+    return markdown_html(text) + shown
+
+
+def _class(
+    course: Course, stage: Stage, reports: Sequence[tuple[Misconception, Report]]
+) -> Iterator[Part]:
+    """The report on a class in which each misconception is one student's."""
+    if not reports:
+        raise KitError("there is no misconception yet")
+    try:
+        hints: Hints | None = read_hints(stage)
+    except KitError:
+        hints = None
+    headings = [rung.heading for rung in hints.rungs] if hints else []
+    entries = [
+        LedgerEntry(
+            SubmissionRecord(mistake.id, ""), Version("", {}), _SEED, "cpu", report, when=""
+        )
+        for mistake, report in reports
+    ]
+    assignment = Assignment(course.name, (stage,))
+    page = "".join(
+        class_report(course.title, assignment, lambda: entries, hints={stage.slug: headings})
+    )
+    frame = f'<iframe title="The class report" srcdoc="{escape(page, quote=True)}"></iframe>'
+    mistakes = [mistake for mistake, _ in reports]
+    yield Part(
+        "Class report",
+        "each known mistake is one student's",
+        _class_screen(mistakes, headings),
+        frame,
+    )
+
+
+@screen
+def _class_screen(
+    page: Page, mistakes: Sequence[Misconception], headings: Sequence[str]
+) -> Iterator[Text]:
+    """Each sentence with the hint that an instructor is told to give."""
+    for mistake in mistakes:
+        yield from page.sentence(page.inline(mistake.says))
+        if mistake.hint is not None and 0 < mistake.hint <= len(headings):
+            words = f"{mistake.hint}. {headings[mistake.hint - 1]}"
+            yield from page.wrap(page.inline(words), MARGIN + 2, Text("Hint: ", "dim"))
+        yield Text()
