@@ -7,7 +7,7 @@ import hashlib
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -35,6 +35,7 @@ from grader.types.seed import fresh_seed
 if TYPE_CHECKING:
     from grader.classes.folder.grading import Grader
     from grader.classes.folder.ledger import Ledger
+    from grader.classes.folder.students import Found
     from grader.classes.folder.types import LedgerEntry
     from grader.classes.late import Late
     from grader.classes.report.types import Similar
@@ -96,6 +97,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--junit", action="store_true", help="also write JUnit XML for each student"
+    )
+    parser.add_argument(
+        "--for-author",
+        action="store_true",
+        help="also write for-author.md and .json, without names: the failures that nothing "
+        "explains, each with the shortest code that shows it, and the hints that did not help",
     )
     parser.add_argument(
         "--similar", action="store_true", help="list similar answers in report.html"
@@ -193,6 +200,8 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
                 lambda engine: look_for_examples(engine, ledger, course, version),
             )
         files = _write_results(args, ledger, course, assignment)
+        if args.for_author:
+            files += _write_lessons(args, ledger, course, students)
         older = sum(1 for _ in work.affected())
         latest = ledger.latest()
         summary = class_summary(assignment, latest, new, older, odd, files, course.limits)
@@ -340,6 +349,33 @@ def _write_results(
             "fix that and rerun the command"
         ) from None
     return [short_path(out / name) for name in pieces]
+
+
+def _write_lessons(
+    args: argparse.Namespace, ledger: Ledger, course: Course, students: Sequence[Found]
+) -> list[str]:
+    """Write what the class teaches the course's author; returns the names of the files."""
+    from grader.classes.for_author.failures import unexplained_failures
+    from grader.classes.for_author.hints import hint_use, read_progresses
+    from grader.classes.for_author.types import Lessons
+    from grader.classes.for_author.writing import markdown, to_json
+
+    progresses = read_progresses(students)
+    headings = {stage.slug: _headings(stage) for stage in course.stages}
+    lessons = Lessons(
+        len(ledger.students()),
+        unexplained_failures(ledger, course),
+        hint_use(course, ledger.latest(), progresses, lambda slug: headings.get(slug, ())),
+        len(progresses),
+    )
+    out: Path = args.out
+    files = {
+        out / "for-author.md": "".join(markdown(course.title, lessons)),
+        out / "for-author.json": json.dumps(to_json(lessons), indent=1) + "\n",
+    }
+    for file, text in files.items():
+        write_file(file, text)
+    return [short_path(file) for file in files]
 
 
 def _headings(stage: Stage) -> list[str]:

@@ -47,6 +47,11 @@ def memory_folder(root: Path) -> Path:
     return root / ".grade"
 
 
+def progress_file(root: Path) -> Path:
+    """The file with the progress of the learner who works in `root`."""
+    return memory_folder(root) / _FILE
+
+
 def read_progress(root: Path) -> Remembered:
     """The progress in the folder `root`; empty if there is none yet.
 

@@ -74,14 +74,14 @@ def _commonest(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], _Group] = {}
     for entry in ledger.latest():
         for stage in entry.report.stages if entry.report is not None else ():
-            says = _says(stage)
+            says = says_of(stage)
             if says:
                 group = groups.setdefault((stage.slug, says), _Group(stage.slug, says, entry))
                 group.students.append(entry.student)
     return sorted(groups.values(), key=lambda group: -len(group.students))
 
 
-def _says(stage: StageResult) -> str:
+def says_of(stage: StageResult) -> str:
     """What the feedback says of the first cause if that is no known mistake, else ""."""
     if stage.status is not Status.FAILED or stage.caused_by is not None or not stage.causes:
         return ""

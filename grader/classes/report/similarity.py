@@ -127,7 +127,7 @@ class _Answers:
         """The lines of an answer with rare code."""
         if submission is None:
             return ""
-        source = _source(submission, self.given.stage, self.entries)
+        source = source_of(submission, self.given.stage, self.entries)
         tokens = self._own(source)
         covered = _covered(self._letters(tokens), self._usual(rare))
         wanted = sorted({t.line for t, usual in zip(tokens, covered, strict=True) if not usual})
@@ -149,7 +149,7 @@ class _Answers:
         return usual
 
     def _tokens(self, submission: Submission) -> list[_Token]:
-        return self._own(_source(submission, self.given.stage, self.entries))
+        return self._own(source_of(submission, self.given.stage, self.entries))
 
     def _own(self, source: str) -> list[_Token]:
         """The tokens that the stub does not have; empty if the source cannot be parsed."""
@@ -342,8 +342,11 @@ def _given_attributes(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def _source(submission: Submission, stage: Stage, entries: set[str]) -> str:
-    """The source of one stage; "" if there is none or if it is too long."""
+def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
+    """The source of one stage; "" if there is none or if it is too long.
+
+    `entries` are the names of all entry points of the course.
+    """
     if submission.cells is not None:
         return _definitions(map(_without_magic, submission.cells), stage, entries)
     data = submission.files.get(submission.script or stage.file_name, b"")

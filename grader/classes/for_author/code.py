@@ -1,0 +1,68 @@
+"""The code of a wrong answer as a misconception's: what it needs, without words. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from grader.classes.report.student import without
+from grader.types.text import is_quick_to_parse, safe
+
+_LONGEST = 8000  # characters
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def wrong_code(source: str, entry: str, name: str, student: str) -> str:
+    """The definition of an entry point under another `name`, below what it uses.
+
+    It has no comment, no docstring and not the student's name; "" if there is no such definition,
+    or if it is too long or no Python.
+    """
+    if not is_quick_to_parse(source):
+        return ""
+    try:
+        tree = ast.parse(source)
+        needed = ast.Module(_needed(tree, entry), [])
+        for node in ast.walk(needed):
+            _bare(node, entry, name)
+        text = without(student, "student", safe(ast.unparse(needed)))
+    except _UNREADABLE:
+        return ""
+    return text if len(text) <= _LONGEST else ""
+
+
+def _needed(tree: ast.Module, entry: str) -> list[ast.stmt]:
+    """The statements that define the entry point and, directly or not, what it uses."""
+    defined = {name: node for node in tree.body for name in _bound(node)}
+    if not isinstance(defined.get(entry), _NAMED):
+        return []
+    wanted = [entry]
+    for name in wanted:  # the loop itself appends to it
+        for inner in ast.walk(defined[name]):
+            used = inner.id if isinstance(inner, ast.Name) else ""
+            if used in defined and used not in wanted:
+                wanted.append(used)
+    nodes = {id(defined[name]): defined[name] for name in wanted}
+    return [node for node in tree.body if id(node) in nodes]
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement at the top level defines."""
+    if isinstance(node, _NAMED):
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (each.asname or each.name.partition(".")[0] for each in node.names)
+    elif isinstance(node, ast.Assign):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _bare(node: ast.AST, entry: str, name: str) -> None:
+    """Remove a docstring, and rename the entry point."""
+    if isinstance(node, _NAMED):
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        if node.name == entry:
+            node.name = name
+    elif isinstance(node, ast.Name) and node.id == entry:
+        node.id = name

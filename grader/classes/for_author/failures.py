@@ -1,0 +1,106 @@
+"""Gathers from the ledger the failures that no known mistake explains, with code for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grader.classes.folder.ledger import Ledger
+from grader.classes.folder.types import LedgerEntry
+from grader.classes.folder.unexplained import says_of
+from grader.classes.for_author.code import wrong_code
+from grader.classes.for_author.types import Seen
+from grader.classes.report.similarity import source_of
+from grader.classes.report.student import without
+from grader.types.course import Course, Stage
+from grader.types.report import Outcome, StageResult
+
+_LISTED = 60
+_CALL = re.compile(r"^\s*call\s+(\w+)", re.MULTILINE)
+_ERROR = re.compile(r"\w+(Error|Exception)\b")
+_MESSAGE = 2000  # characters
+
+
+@dataclass
+class _Group:
+    """The verdicts on answers to a stage that fail the same checks with the same words."""
+
+    stage: Stage
+    says: str
+    result: StageResult
+    entries: list[LedgerEntry] = field(default_factory=list)
+
+
+def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
+    """The failures of a class, without names.
+
+    First come wrong values that nothing explains, then those with a symptom, then errors, which
+    say something themselves; in each the most common first.
+    """
+    groups: dict[tuple[str, ...], _Group] = {}
+    known = {stage.slug: stage for stage in course.stages}
+    for entry in ledger.latest():
+        for result in entry.report.stages if entry.report is not None else ():
+            says = says_of(result)
+            if says and result.slug in known:
+                key = (result.slug, says, *_ids(result, failing=True))
+                group = groups.setdefault(key, _Group(known[result.slug], says, result))
+                group.entries.append(entry)
+    ordered = sorted(groups.values(), key=lambda one: (*_told(one), -len(one.entries)))
+    entries = {each.name for stage in course.stages for each in stage.entry_points}
+    return tuple(
+        _seen(number, group, ledger, entries)
+        for number, group in enumerate(ordered[:_LISTED], start=1)
+    )
+
+
+def _seen(number: int, group: _Group, ledger: Ledger, entries: set[str]) -> Seen:
+    stage, show = group.stage, group.result.causes[0].show
+    entry = _entry(stage, show.message)
+    name = f"{stage.slug}_{number}"
+    codes = _codes(group, ledger, entries, entry, name)
+    first = group.entries[0].student
+    return Seen(
+        stage.slug,
+        without(first, "a student", group.says),
+        show.diagnosis is not None,
+        len(group.entries),
+        _ids(group.result, failing=True),
+        _ids(group.result, failing=False),
+        without(first, "a student", show.message)[:_MESSAGE],
+        entry,
+        name,
+        min(filter(None, codes), key=len, default=""),
+    )
+
+
+def _codes(
+    group: _Group, ledger: Ledger, entries: set[str], entry: str, name: str
+) -> Iterator[str]:
+    """The code of each different answer of a group."""
+    contents = {each.record.content: each for each in group.entries}
+    for content, each in contents.items():
+        submission = ledger.submission(content, each.student)
+        if submission is not None:
+            source = source_of(submission, group.stage, entries)
+            yield wrong_code(source, entry, name, each.student)
+
+
+def _entry(stage: Stage, message: str) -> str:
+    """The entry point that a failing check has called, or the first of the stage."""
+    names = [entry.name for entry in stage.entry_points]
+    called = [name for name in _CALL.findall(message) if name in names]
+    return (called or names)[0]
+
+
+def _told(group: _Group) -> tuple[bool, bool]:
+    """Whether Python's own error, or else a symptom, says something of the failure."""
+    show = group.result.causes[0].show
+    return bool(_ERROR.match(show.message)), show.diagnosis is not None
+
+
+def _ids(result: StageResult, *, failing: bool) -> tuple[str, ...]:
+    bad = (Outcome.FAILED, Outcome.TIMEOUT)
+    wanted = bad if failing else (Outcome.PASSED,)
+    return tuple(check.id for check in result.checks if check.outcome in wanted)

@@ -1,0 +1,63 @@
+"""A wrong answer's code as a misconception's: what it needs, and no word of the student's."""
+
+from __future__ import annotations
+
+from grader.classes.for_author.code import wrong_code
+
+SOURCE = '''
+import math, torch as t
+from other import helper, unused
+SIZE = math.tau
+"ann was here"
+
+
+class Fold:  # by ann
+    """Ann's."""
+
+    def forward(self, x):
+        return Fold.size(x) + helper(x) * SIZE
+
+    @staticmethod
+    def size(x):
+        """Only words."""
+
+
+def fold(x):
+    return Fold()(x)
+'''
+
+
+def test_only_what_the_entry_point_needs_without_words() -> None:
+    assert wrong_code(SOURCE, "Fold", "fold_1", "ann").split("\n") == [
+        "import math, torch as t",
+        "from other import helper, unused",
+        "SIZE = math.tau",
+        "",
+        "class fold_1:",
+        "",
+        "    def forward(self, x):",
+        "        return fold_1.size(x) + helper(x) * SIZE",
+        "",
+        "    @staticmethod",
+        "    def size(x):",
+        "        pass",
+    ]
+
+
+def test_a_name_in_the_code_is_replaced() -> None:
+    source = "def fold(ann):\n    return ann['ann'] + annotated"
+    assert wrong_code(source, "fold", "f", "ann") == (
+        "def f(student):\n    return student['student'] + annotated"
+    )
+
+
+def test_what_cannot_be_quoted_is_nothing() -> None:
+    for source in (
+        "",
+        "def fold(:",
+        "fold = 3",
+        "x = 1\0",
+        f"def fold(x):\n    return {'(' * 300}",
+        f"def fold(x):\n    return '{'a' * 9000}'",
+    ):
+        assert wrong_code(source, "fold", "f", "ann") == ""
