@@ -13,7 +13,18 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from grader.classes.folder.course_files import KIT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[2]
+# What the kit needs when it is installed without a course: no torch.
+KITS_NEEDS: list[str] = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]["dependencies"]
 
 
 def environment(root: Path, needs: Iterable[str]) -> Path:
@@ -24,11 +35,15 @@ def environment(root: Path, needs: Iterable[str]) -> Path:
     venv.create(root, symlinks=os.name != "nt")
     (site,) = root.rglob("site-packages")
     for name in _closure(needs):
-        for file in metadata.distribution(name).files or ():
+        found = metadata.distribution(name)
+        for file in found.files or ():
             source, target = Path(str(file.locate())), site / file
             if file.parts[0] != ".." and source.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 _link(source, target)
+        for command in found.entry_points:
+            if command.group == "console_scripts" and os.name != "nt":
+                _write_command(python(site), command)
     return site
 
 
@@ -44,24 +59,30 @@ def install(site: Path, *projects: Path) -> None:
 
 
 def grade(site: Path, folder: Path, *words: str, code: int = 0) -> str:
-    """What `grade ...` prints in `folder`, with nothing around that leads to the checkout."""
+    """What `grade ...` prints in `folder`."""
+    return run(site, folder, "grade", *words, code=code)
+
+
+def run(site: Path, folder: Path, name: str, *words: str, code: int = 0) -> str:
+    """What a command of an environment prints, with nothing around that leads to the checkout."""
     unwanted = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONSTARTUP")
     surroundings = {key: value for key, value in os.environ.items() if key not in unwanted}
-    command = python(site).with_name("grade.exe" if os.name == "nt" else "grade")
-    run = subprocess.run(
+    command = python(site).with_name(f"{name}.exe" if os.name == "nt" else name)
+    path = os.pathsep.join([str(command.parent), surroundings.get("PATH", "")])
+    done = subprocess.run(
         [command, *words],
         cwd=folder,
-        env={**surroundings, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**surroundings, "PATH": path, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         encoding="utf-8",
         check=False,
     )
-    assert run.returncode == code, run.stdout + run.stderr
-    assert "Traceback" not in run.stderr
-    assert str(ROOT) not in run.stdout + run.stderr
-    return run.stdout if code != 2 else run.stderr
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert str(ROOT) not in done.stdout + done.stderr
+    return done.stdout if code != 2 else done.stderr
 
 
 def wheel_of(project: Path, folder: Path) -> Path:
@@ -90,6 +111,14 @@ def _closure(needs: Iterable[str]) -> Iterator[str]:
         lines = [Requirement(line) for line in metadata.requires(wanted.name) or ()]
         waiting += [(line, each) for line in lines for each in (*wanted.extras, "")]
         yield wanted.name
+
+
+def _write_command(python: Path, command: metadata.EntryPoint) -> None:
+    module, _, name = command.value.partition("[")[0].strip().partition(":")
+    file = python.with_name(command.name)
+    lines = [f"#!{python}", f"import sys, {module}", f"sys.exit({module}.{name}())", ""]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    file.chmod(0o755)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -11,23 +11,15 @@ from pathlib import Path
 import pytest
 
 from grader.channels.project import package_folder
-from grader.classes.folder.course_files import KIT
 from grader.read.course_file import read_course
 from grader.types.course import Course
-from tests.kit.environment import ROOT, environment, grade, install, python, wheel_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.kit.environment import KITS_NEEDS, ROOT, environment, grade, install, python, wheel_of
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
 OWN = read_course(ROOT / "course.toml")
 TOKENS = read_course(ROOT / "examples" / "byte_pair_encoding" / "course.toml")
 BLOCK = read_course(ROOT / "examples" / "transformer_block" / "course.toml")
-
-KITS_NEEDS = tomllib.loads((KIT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
 
 
 def files_of(course: Course, dist: Path, kind: str) -> list[Path]:

@@ -11,6 +11,7 @@ from grader.channels.project import course_project, kit_project, license_files
 from grader.channels.student_copy import nameless_toml
 from grader.classes.folder.course_files import read_constraints, read_engine_files
 from grader.read.course_file import FILE_NAME
+from grader.read.faults import course_place
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.errors import CourseError, KitError, unwritable
@@ -57,11 +58,8 @@ def course_files(course: Course) -> dict[str, bytes]:
     for stage in course.stages:
         files |= {stage.place(file): file.read_bytes() for file in files_of(stage)}
         files[stage.place(stage.exercise_file)] = read_stub(stage).encode()
-    own = [file.name for file in license_files(course)]
-    own += [_README] if (course.root / _README).is_file() else []
-    changes = course.changes_file.relative_to(course.root).as_posix()
-    own += [changes] if course.changes_file.is_file() else []
-    files |= {name: (course.root / name).read_bytes() for name in own}
+    others = (*license_files(course), course.root / _README, course.changes_file)
+    files |= {course_place(course, each): each.read_bytes() for each in others if each.is_file()}
     inside = [name for name in _FOLDERS if any(path.startswith(f"{name}/") for path in files)]
     if (course.root / _CONSTRAINTS).is_file():
         files[_CONSTRAINTS] = read_constraints(course)

@@ -37,6 +37,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
     (folder / "LICENSE").write_text("Do what you like", encoding="utf-8")
     (folder / "README.md").write_text("# About curves", encoding="utf-8")
+    (folder / "hints" / "CHANGES.md").write_text("## 1.2", encoding="utf-8")
     change(folder, "preload", SAYS)
     monkeypatch.chdir(tmp_path)
     return folder
@@ -85,7 +86,8 @@ def test_the_packages_hold_the_course_and_the_kit_and_say_who_wrote_it(
         stub = archive.read(f"{inside}exercises/moving_average.py").decode()
     files = {name for name in course_files(course) if name not in ("pyproject.toml", "README.md")}
     assert names == {f"{inside}{name}" for name in files}
-    assert {"LICENSE", "course.toml", "tests/mutants/moving_average.toml"} < files
+    kept = {"LICENSE", "course.toml", "hints/CHANGES.md", "tests/mutants/moving_average.toml"}
+    assert kept < files
     assert stub == read_stub(course.stages[0])
     with tarfile.open(sdist) as tar:
         held = {name.partition("/")[2] for name in tar.getnames()}
