@@ -53,6 +53,7 @@ _COMMANDS = {
     "class": ("classes.command", "grade the submissions of a class"),
     "serve": ("learning.notebook.serve_command", None),  # only kernels call it
 }
+_FOR_AUTHORS = {"watch": "authoring.watch.command"}  # instead, with --author
 _INTERRUPTED = 130
 
 
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `grade` with these arguments (those of the process by default); the exit code."""
     words = with_command(sys.argv[1:] if arguments is None else arguments)
     try:
-        args, unknown = parser_of(words[0]).parse_known_args(words)
+        args, unknown = parser_of(words).parse_known_args(words)
         if unknown:
             raise KitError(_no_such(unknown[0], words[0], args.usage()))
         code: int = args.run(args)
@@ -90,8 +91,8 @@ def with_command(words: Sequence[str]) -> list[str]:
     return list(words) if words and words[0] in known else ["grade", *words]
 
 
-def parser_of(word: str) -> argparse.ArgumentParser:
-    """The parser for a command line that starts with this word.
+def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for a command line, which starts with a command.
 
     Raises KitError for a command of a wing that is not installed.
     """
@@ -108,13 +109,16 @@ def parser_of(word: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="command", prog="grade")
     for name, (module, about) in _COMMANDS.items():
         if not _is_installed(module):
-            if name == word:
+            if name == words[0]:
                 raise KitError(f"a student's copy of the course has no `grade {name}`")
             continue
+        authors = _FOR_AUTHORS.get(name, "")
+        if "--author" in words and authors and _is_installed(authors):
+            module = authors
         shown: dict[str, Any] = {} if about is None else {"help": about}
         prog = "grade" if name == "grade" else f"grade {name}"
         command = commands.add_parser(name, prog=prog, **shown)
-        if name == word:
+        if name == words[0]:
             importlib.import_module(f"grader.{module}").add_options(command)
             command.set_defaults(usage=command.format_usage)
             if name != "release":  # its own commands add them

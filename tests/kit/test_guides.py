@@ -77,13 +77,13 @@ def test_every_command_of_the_guides_is_looked_at() -> None:
 @pytest.mark.parametrize("words", of(BLOCKS, "grade"))
 def test_a_command_of_ours_is_one(words: list[str]) -> None:
     said = with_command(words[1:])
-    parser_of(said[0]).parse_args(said)
+    parser_of(said).parse_args(said)
 
 
 def sub_command(words: list[str]) -> argparse.ArgumentParser:
     """The parser of the command that the words name."""
     words = with_command(words)
-    parser = parser_of(words[0])
+    parser = parser_of(words)
     for word in words:
         kinds = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
         if not kinds or word not in kinds[0].choices:

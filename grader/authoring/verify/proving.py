@@ -7,7 +7,7 @@ only a worker can show runs in a worker, like a learner's code.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from grader.authoring.verify.author_files import (
     missing_files,
 )
 from grader.authoring.verify.examples import Examples
+from grader.authoring.verify.memory import Memory, sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs
 from grader.authoring.verify.solution_runs import (
     FINE,
@@ -47,7 +48,9 @@ from grader.types.submission import Submission
 from grader.types.text import listed
 
 if TYPE_CHECKING:
+    from grader.authoring.verify.constants import Constant
     from grader.authoring.verify.tolerances import Shares
+    from grader.diagnosis.names import Tally
     from grader.run.session import Checks
 
 _FEW = 3  # seeds for the complete runs of the solution, here and in the worker
@@ -130,13 +133,15 @@ class StageProving:
         seeds: Sequence[int],
         per_answer: int,
         progress: Progress,
+        memory: Memory,
     ) -> None:
         from grader.diagnosis.replay import Replays
 
         self._course = course
         self._draft = draft
         self._stage = draft.stage
-        self._runs = CheckRuns(course, draft.stage, interpreter, checks)
+        self._memory = memory
+        self._runs = CheckRuns(course, draft.stage, interpreter, checks, memory)
         self._solution = SolutionRuns(self._runs)
         self._examples = Examples(draft.stage, course.limits.load_seconds)
         self._checks = checks
@@ -330,7 +335,12 @@ class StageProving:
             with at_hand(files, stage) as find:
                 lost |= dict.fromkeys(self._examples.of_answer(), 1)
                 for seed in self._answer_seeds:
-                    facts = self._runs.local(find, seed, only_random=seed != self._seeds[0])
+                    facts = self._runs.known(
+                        ("accepted", submission.digest(stage.file_name)),
+                        find,
+                        seed,
+                        only_random=seed != self._seeds[0],
+                    )
                     self._draft.right.append(shares(facts, passed=True))
                     for fact in facts.cases:
                         if (
@@ -364,7 +374,10 @@ class StageProving:
     ) -> None:
         """Run the checks against each misconception, in this process."""
         found: dict[Misconception, StageFacts] = {}
-        place = self._stage.place(self._stage.misconceptions_file)
+        file = self._stage.misconceptions_file
+        place = self._stage.place(file)
+        text = file.read_text("utf-8-sig") if known else ""
+        digests = sources_of_mistakes(text)
         for mistake in known:
             name = f"{place}: the misconception {mistake.id}"
 
@@ -377,19 +390,20 @@ class StageProving:
                 self._step()
                 continue
             try:
-                found[mistake] = self._runs.local(find, self._seeds[0])
-                self._expect_one_verdict(name, find, found[mistake])
+                who = ("misconception", digests.get(mistake.id))
+                found[mistake] = self._runs.known(who, find, self._seeds[0])
+                self._expect_one_verdict(name, who, find, found[mistake])
             except Hangs as error:
                 self._draft.problems.append(f"{name} {error}")
             self._step()
         for mistake, facts in found.items():
-            self._misconception(mistake, tuple(found), solution, facts)
+            self._misconception(mistake, tuple(found), solution, facts, text)
 
-    def _expect_one_verdict(self, name: str, find: Find, first: StageFacts) -> None:
+    def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:
         """Report a wrong answer whose checks fail with one seed and pass with another."""
         lost = {self._seeds[0]: _lost(first.cases)}
         for seed in self._answer_seeds[1:]:
-            drawn = self._runs.local(find, seed, only_random=True).cases
+            drawn = self._runs.known(who, find, seed, only_random=True).cases
             again = {fact.case for fact in drawn}
             lost[seed] = _lost([*drawn, *(f for f in first.cases if f.case not in again)])
         ever = set[str]().union(*lost.values())
@@ -411,7 +425,7 @@ class StageProving:
         pays = [
             (check, constant.name)
             for constant in constants(stage, solution)
-            for check in earned(stage, constant, self._runs.local(constant.find, self._seeds[0]))
+            for check in earned(stage, constant, self._constant(constant))
         ]
         for planned in self._checks.planned[stage.slug]:
             found = dict.fromkeys(name for check, name in pays if check == planned.id)
@@ -431,14 +445,22 @@ class StageProving:
                 self._draft.problems.append(f"{place} {what}")
         self._step()
 
+    def _constant(self, constant: Constant) -> StageFacts:
+        who = ("constant", constant.name, constant.is_built)
+        return self._runs.known(who, constant.find, self._seeds[0])
+
     def _misconception(
         self,
         mistake: Misconception,
         known: Sequence[Misconception],
         solution: Callable[[str], Any],
         facts: StageFacts,
+        text: str,
     ) -> None:
-        """Record which checks catch a misconception, and whether the diagnosis names it."""
+        """Record which checks catch a misconception, and whether the diagnosis names it.
+
+        `text` is that of the file of misconceptions.
+        """
         from grader.authoring.verify.tolerances import is_clear, shares
         from grader.diagnosis.names import explanations, named
         from grader.diagnosis.replay import Record
@@ -452,10 +474,14 @@ class StageProving:
             if fact.faulty_line:
                 what = f"{faulty_place(self._stage, fact)}: {error_of(fact)} (for {mistake.id})"
                 self._unsaid.setdefault(fact.case.check, what)
-        record = Record(facts, solution, self._replays)
-        explained = explanations(record, known)
-        names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
-        found = {id: explained.everywhere(id) for id in explained.found}
+
+        def explain() -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
+            record = Record(facts, solution, self._replays)
+            explained = explanations(record, known)
+            names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
+            return names, {id: explained.everywhere(id) for id in explained.found}
+
+        names, found = self._memory.of(("names", mistake.id, text), explain)
         own = found.get(mistake.id)
         same = tuple(id for id, by in found.items() if id != mistake.id and by and by == own)
         others = sorted(names - {mistake.id})

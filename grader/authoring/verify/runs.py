@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
+from grader.authoring.verify.memory import Memory
 from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -29,12 +30,26 @@ class CheckRuns:
     """The runs of one stage's checks, on the CPU."""
 
     def __init__(
-        self, course: Course, stage: Stage, interpreter: Interpreter, checks: Checks
+        self,
+        course: Course,
+        stage: Stage,
+        interpreter: Interpreter,
+        checks: Checks,
+        memory: Memory | None = None,
     ) -> None:
         self.course = course
         self.stage = stage
         self.checks = checks
         self._interpreter = interpreter
+        self._memory = memory or Memory()
+
+    def known(
+        self, who: Hashable, find: Find, seed: int, *, only_random: bool = False
+    ) -> StageFacts:
+        """As `local`, but an implementation that is remembered as `who` does not run again."""
+        return self._memory.of(
+            (who, seed, only_random), lambda: self.local(find, seed, only_random=only_random)
+        )
 
     def local(self, find: Find, seed: int, *, only_random: bool = False) -> StageFacts:
         """The facts of a run in this process. Raises Hangs, and Stopped if a check hangs."""
@@ -52,10 +67,13 @@ class CheckRuns:
         return facts
 
     def graded(self, submission: Submission, seed: int) -> StageResult:
-        """The verdict on a submission that a worker runs."""
+        """The verdict on a submission that a worker runs, remembered by its name."""
         from grader.judge.verdict import judge_stage
 
-        return judge_stage(self.stage, self.remote(submission, seed))
+        def judged() -> StageResult:
+            return judge_stage(self.stage, self.remote(submission, seed))
+
+        return self._memory.of((submission.name, "in a worker", seed), judged)
 
     def remote(self, submission: Submission, seed: int) -> StageFacts:
         """The facts of a run in a worker."""

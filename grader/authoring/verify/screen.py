@@ -33,6 +33,20 @@ def proof_screen(page: Page, proof: CourseProof) -> Iterator[Text]:
         yield from _sum(page, stage)
     yield from _slowest(page, proof)
     yield Text()
+    yield from _verdict(page, proof)
+    yield Text()
+
+
+def summary(page: Page, proof: CourseProof) -> Iterator[Text]:
+    """What to fix, to write and to look at, and the verdict."""
+    yield from _wrong(page, proof)
+    for stage in proof.stages:
+        yield from _sum(page, stage)
+    yield Text()
+    yield from _verdict(page, proof)
+
+
+def _verdict(page: Page, proof: CourseProof) -> Iterator[Text]:
     if proof.is_sound:
         some = "This stage is" if len(proof.stages) == 1 else "These stages are"
         what = "The course is" if proof.is_whole else some
@@ -43,7 +57,6 @@ def proof_screen(page: Page, proof: CourseProof) -> Iterator[Text]:
         words = f"fix {unsound} of {count(len(proof.stages), 'stage')}"
         strays = f", {count(len(proof.strays), 'stray file')}" if proof.strays else ""
         yield from page.sentence(Text(f"Not proven: {words}{strays}.", _BAD))
-    yield Text()
 
 
 def _unproven(proof: CourseProof) -> str:

@@ -39,7 +39,7 @@ class SolutionRuns:
         """Run the checks with each of the seeds; the facts of each run."""
         for seed in seeds:
             self._runs.checks.forget()
-            facts = self._runs.local(solution, seed, only_random=only_random)
+            facts = self._runs.known("the solution", solution, seed, only_random=only_random)
             self._expect_same_inputs(facts)
             for fact in facts.cases:
                 self.seconds[fact.case.check] += 0 if only_random else fact.seconds

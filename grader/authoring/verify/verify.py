@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.author_files import (
     given_away,
@@ -18,6 +19,7 @@ from grader.authoring.verify.author_files import (
     strays,
     unreadable,
 )
+from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Draft, Progress, StageProving
 from grader.read.faults import fault_of, undefined
 from grader.run.workers import Interpreter
@@ -44,7 +46,37 @@ def verify(
     Solutions run with all `seeds`, accepted answers and misconceptions with the first `per_answer`
     of them. Faults of an author's files are part of the proofs. Raises KeyboardInterrupt.
     """
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with Prover(course, keeps=False) as prover:
+        return prover.prove(course, stages, progress, seeds, per_answer)
+
+
+class Prover:
+    """Proves stages of a course again and again.
+
+    If it `keeps` what runs have found, what cannot have changed does not run again.
+    """
+
+    def __init__(self, course: Course, *, keeps: bool = True) -> None:
+        self._keeps = keeps
+        self._interpreter = Interpreter(course.preload, course.limits, gpu=False)
+        self._memories: dict[Stage, tuple[str, Memory | None]] = {}
+
+    def __enter__(self) -> Prover:
+        self._interpreter.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._interpreter.__exit__(*error)
+
+    def prove(
+        self,
+        course: Course,
+        stages: Sequence[Stage],
+        progress: Progress = lambda slug, done, total: None,
+        seeds: Sequence[int] = SEEDS,
+        per_answer: int = PER_ANSWER,
+    ) -> CourseProof:
+        """As `verify`, of the course with which this was made, as its files are now."""
         for name in course.preload:
             importlib.import_module(name)
         if "torch" in sys.modules:
@@ -60,21 +92,37 @@ def verify(
         def body(checks: Checks) -> None:
             for draft in drafts:
                 if draft.can_run:
-                    StageProving(
-                        course, draft, interpreter, checks, files, seeds, per_answer, progress
-                    ).prove()
+                    with self._remembering(course, draft.stage, files) as memory:
+                        StageProving(
+                            *(course, draft, self._interpreter, checks, files),
+                            *(seeds, per_answer, progress, memory),
+                        ).prove()
 
         _with_checks(course, drafts, body)
         for draft in drafts:
             if not draft.can_run:
                 draft.problems += unreadable(draft.stage)
-    whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
-    return CourseProof(
-        course.name,
-        tuple(draft.proof() for draft in drafts),
-        tuple(strays(course)) if whole else (),
-        whole,
-    )
+        whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
+        return CourseProof(
+            course.name,
+            tuple(draft.proof() for draft in drafts),
+            tuple(strays(course)) if whole else (),
+            whole,
+        )
+
+    @contextmanager
+    def _remembering(
+        self, course: Course, stage: Stage, files: Mapping[str, bytes]
+    ) -> Iterator[Memory]:
+        """What is known of a stage, unless something has changed that every run depends on."""
+        base = base_of(course, stage, files)
+        known, memory = self._memories.get(stage, ("", None))
+        if memory is None or known != base:
+            memory = Memory(keeps=self._keeps)
+        self._memories[stage] = base, memory
+        memory.begin()
+        yield memory
+        memory.end()
 
 
 def _is_there(stage: Stage) -> bool:

@@ -1,0 +1,32 @@
+"""The screen of `grade watch --author`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from grader.authoring.verify.screen import summary
+from grader.authoring.watch.loop import Proved
+from grader.show.screen import Page, screen
+from grader.types.text import listed
+
+
+@screen
+def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
+    """What is wrong and what is left to do, and how long the proof took."""
+    yield Text()
+    for stub in proved.stubs:
+        yield from page.sentence(Text(f"{stub}: rewritten", "dim"))
+    if proved.proof is None:
+        yield from page.sentence(Text(proved.fault, "red"))
+    else:
+        yield from summary(page, proved.proof)
+        if proved.users:
+            verb = "uses" if len(proved.users) == 1 else "use"
+            words = f"{listed(proved.users)} {verb} this stage: `grade verify` proves all."
+            yield from page.sentence(Text(words, "dim"))
+        yield from page.sentence(
+            Text(f"Proven again at the next save ({proved.seconds:.1f} s).", "dim")
+        )
+    yield Text()
