@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata as metadata
+import json
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.channels.project import package_folder
+from grader.channels.student_copy import student_files
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from tests.kit.environment import KITS_NEEDS, ROOT, environment, grade, install, python, wheel_of
@@ -19,6 +21,7 @@ pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
 OWN = read_course(ROOT / "course.toml")
 TOKENS = read_course(ROOT / "examples" / "byte_pair_encoding" / "course.toml")
+TINY = read_course(ROOT / "tests" / "kit" / "courses" / "tiny" / "course.toml")
 BLOCK = read_course(ROOT / "examples" / "transformer_block" / "course.toml")
 
 
@@ -85,6 +88,25 @@ def test_a_course_of_plain_python_is_learnt_and_proven_where_there_is_no_torch(
 
 
 @pytest.mark.slow
+def test_an_installed_course_is_released_and_a_class_graded_with_it(
+    plain: Path, tmp_path: Path
+) -> None:
+    for channel in ("nbgrader", "student", "gradescope", "github"):
+        assert "not proven" not in grade(plain, tmp_path, "release", channel)
+    workflow = (tmp_path / "byte-pair-encoding-github" / ".github" / "workflows").glob("*.yml")
+    assert "torch" not in next(workflow).read_text(encoding="utf-8")
+    for student in ("ada", "bob"):
+        shutil.copytree(TOKENS.root / "solutions", tmp_path / "class" / student)
+    wrong = tmp_path / "class" / "bob" / "decode.py"
+    wrong.write_text(wrong.read_text("utf-8").replace("left] + ", "right] + "), "utf-8")
+    said = words(grade(plain, tmp_path, "class", "class", "--out", "results"))
+    assert "2 submissions graded" in said
+    lines = (tmp_path / "results" / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    scores = {one["student"]: one["report"]["score"] for one in map(json.loads, lines)}
+    assert scores["ada"] == 100 and 80 <= scores["bob"] < 100
+
+
+@pytest.mark.slow
 def test_the_course_that_builds_on_attention_is_proven(several: Path, tmp_path: Path) -> None:
     said = grade(several, tmp_path, "verify", "--course", BLOCK.name)
     assert "The course is proven." in said
@@ -124,6 +146,25 @@ def test_a_course_that_is_gone_is_named_and_the_others_stay(several: Path, tmp_p
         assert BLOCK.title in grade(several, block, "list")
     finally:
         (tmp_path / "elsewhere").rename(kept)
+
+
+@pytest.mark.slow
+def test_the_students_copies_of_two_courses_are_installed_side_by_side(tmp_path: Path) -> None:
+    site = environment(tmp_path / "environment", [*KITS_NEEDS, "hatchling"])
+    for course in (TOKENS, TINY):
+        for name, data in student_files(course).items():
+            file = tmp_path / f"unzipped {course.name}" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        install(site, *(tmp_path / f"unzipped {course.name}" / name for name in ("kit", ".")))
+    for course in (TOKENS, TINY):
+        shutil.rmtree(tmp_path / f"unzipped {course.name}")
+        mine = workspace(site, tmp_path, course)
+        assert course.title in grade(site, mine, "list")
+        assert f"All {len(course.stages)} files are up to date." in grade(site, mine, "update")
+        assert "has no solutions" in grade(site, mine, "solution", course.stages[0].slug, code=2)
+        said = grade(site, mine, "verify", code=2)
+        assert "a student's copy of the course has no `grade verify`" in said
 
 
 PROBE = """

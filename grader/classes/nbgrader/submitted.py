@@ -24,7 +24,7 @@ from grader.read.submission import (
     notebook_cells,
     regular_bytes,
 )
-from grader.types.errors import SubmissionFileError
+from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK
 from grader.types.text import safe
 
@@ -176,14 +176,19 @@ def companions(folder: Path) -> dict[str, bytes]:
 def time_of(folder: Path) -> datetime | None:
     """The time of submission in UTC, from a time and a zone name or offset, as the exchange writes.
 
-    None for anything else that a student put there.
+    None for anything else that a student put there. Raises KitError without nbgrader's libraries.
     """
-    from dateutil import parser, tz  # type: ignore[import-untyped]
-
     if is_linked(folder):
         return None
     try:
         text = regular_bytes(folder / _STAMP, 200).decode("utf-8", "replace").strip()
+        try:
+            from dateutil import parser, tz  # type: ignore[import-untyped]
+        except ImportError:
+            raise KitError(
+                "nbgrader's times need its libraries: type `pip install "
+                "'course-grader[instructor]'`"
+            ) from None
         date, _, zone = text.rpartition(" ")
         known = tz.gettz(zone) if _ZONE.fullmatch(zone) else None
         with warnings.catch_warnings():
