@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grader.authoring.new.course import (
     LIBRARIES,
+    name_of,
     new_course,
     refuse_folder,
     refuse_name,
@@ -123,7 +124,7 @@ def _new_course(args: argparse.Namespace) -> int:
 def _ask(args: argparse.Namespace) -> None:
     """Ask on the terminal for what the options leave open."""
     if args.name is None:
-        args.name = _answer("The course's name", args.course.resolve().name, refuse_name)
+        args.name = _answer("The course's name", name_of(args.course), refuse_name)
     if args.title is None:
         args.title = _answer("Its title", title_of(args.name), refuse_title)
     if args.library is None:

@@ -37,14 +37,14 @@ def new_course(
 ) -> tuple[Course, tuple[Path, ...]]:
     """Start a course in `root`, an empty or new folder; returns it and its files.
 
-    Its name is the folder's by default. `library` is a key of LIBRARIES. `first` is the slug of its
+    Its name is made of the folder's by default. `library` is a key of LIBRARIES. `first` is the slug of its
     first stage, which may have `functions` and `classes` as in `new_stage`; without it, the course
     has no stage yet. Raises KitError; then nothing was written.
     """
     refuse_folder(root)
     refuse_title(title)
     root = root.resolve()
-    name = name or root.name
+    name = name or name_of(root)
     refuse_name(name)
     text = filled(
         __package__,
@@ -91,6 +91,11 @@ def refuse_name(name: str) -> None:
     """Raise KitError if no course may have this name."""
     if not _NAME.fullmatch(name):
         raise KitError(f"'{name}': name the course with letters, digits, '.', '_' and '-'")
+
+
+def name_of(root: Path) -> str:
+    """A name for the course in a folder: "my course" gives "my-course"."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-._")
 
 
 def title_of(name: str) -> str:

@@ -188,12 +188,13 @@ def test_a_folder_that_is_taken_stays_as_it_is(
 
 def test_what_cannot_be_a_course_leaves_nothing(here: Path) -> None:
     with pytest.raises(KitError, match="'my birds': name the course with letters"):
-        new_course(here / "my birds", "Fold")
+        new_course(here / "birds", "Fold", name="my birds")
     with pytest.raises(KitError, match="'random' is a module of Python's standard library"):
         new_course(here / "birds", "Fold", first="random")
     assert tree(here) == {}
     (here / "birds").mkdir()
     assert new_course(here / "birds", "Fold")[0].name == "birds", "an empty folder will do"
+    assert new_course(here / "my (paper) birds", "Fold")[0].name == "my-paper-birds"
 
 
 def test_a_title_is_made_of_a_name() -> None:
