@@ -37,9 +37,9 @@ def new_course(
 ) -> tuple[Course, tuple[Path, ...]]:
     """Start a course in `root`, an empty or new folder; returns it and its files.
 
-    Its name is made of the folder's by default. `library` is a key of LIBRARIES. `first` is the slug of its
-    first stage, which may have `functions` and `classes` as in `new_stage`; without it, the course
-    has no stage yet. Raises KitError; then nothing was written.
+    Its name is made of the folder's by default. `library` is a key of LIBRARIES. `first` is the
+    slug of its first stage, which may have `functions` and `classes` as in `new_stage`; without it,
+    the course has no stage yet. Raises KitError; then nothing was written.
     """
     refuse_folder(root)
     refuse_title(title)
