@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grader.classes.folder.students import Found
     from grader.classes.folder.types import LedgerEntry
     from grader.classes.late import Late
+    from grader.classes.report.moved import Moved
     from grader.classes.report.types import Similar
     from grader.classes.why.answer import Answer
     from grader.engine import Engine
@@ -97,6 +98,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--junit", action="store_true", help="also write JUnit XML for each student"
+    )
+    parser.add_argument(
+        "--since",
+        type=Path,
+        metavar="DIR",
+        help="the folder with the results of an earlier assignment of this class: the report shows "
+        "how the class moved since then",
     )
     parser.add_argument(
         "--for-author",
@@ -175,6 +183,9 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         raise KitError("grade class: name the folder with the submissions")
     assignment = find_assignment(course, args.assignment)
     times = None if args.times is None else read_times(args.times, course.zone)
+    if args.since is not None:
+        with open_ledger(args.since, create=False):  # a wrong folder is told before the work
+            pass
     students, odd = read_students(Path(args.what), assignment, times)
     with open_ledger(args.out, create=True, course=course) as ledger, alone(args.out):
         _expect_assignment(course, ledger, assignment, args.out)
@@ -317,7 +328,8 @@ def _write_results(
     alike = _similar(args, ledger, assignment) if args.similar else None
     headings = {stage.slug: _headings(stage) for stage in assignment.stages}
     others = unexplained(ledger)
-    found = list(findings(ledger.latest(), others))
+    moved = None if args.since is None else _moved(args.since, ledger, course)
+    found = list(findings(ledger.latest(), others, headings, moved))
     cells = [["" if v is None else csv_cell(str(v)) for v in row.values()] for row in found]
     pieces = {
         "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
@@ -331,6 +343,7 @@ def _write_results(
             others,
             alike,
             hints=headings,
+            moved=moved,
             anonymous=args.anonymous,
         ),
     }
@@ -349,6 +362,19 @@ def _write_results(
             "fix that and rerun the command"
         ) from None
     return [short_path(out / name) for name in pieces]
+
+
+def _moved(folder: Path, ledger: Ledger, course: Course) -> Moved | None:
+    """How the class moved since the results in another folder; None if no student is in both."""
+    from grader.classes.folder.ledger import open_ledger
+    from grader.classes.report.moved import moved
+
+    with open_ledger(folder, create=False, course=course) as earlier:
+        name = earlier.fact(_ASSIGNMENT) or folder.name
+        found = moved(name, earlier.latest(), ledger.latest())
+    if found is None:
+        complain(f"--since {folder}: no student is in both, so the report does not compare them")
+    return found
 
 
 def _write_lessons(

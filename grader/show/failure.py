@@ -107,7 +107,7 @@ def _explained(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
         if found.place:
             yield from page.verbatim(found.place, _BODY, limit=4)[0]
     if check.message.strip():
-        text = _essence(check)
+        text = essence(check)
         style = "dim" if check.outcome is Outcome.ERROR else ""
         lines, left = page.verbatim(text, _BODY, style, limit=limit)
         yield from lines[:-1] if left and len(lines) > 1 else lines
@@ -144,7 +144,7 @@ _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
 
 
-def _essence(check: CheckResult) -> str:
+def essence(check: CheckResult) -> str:
     """A message without unnecessary code: only the last two frames stay.
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the

@@ -324,7 +324,12 @@ def to_json(report: Report) -> dict[str, Any]:
                         "max_score": check.max_score,
                         "message": check.message,
                         "diagnosis": check.diagnosis
-                        and {"id": check.diagnosis.id, "text": check.diagnosis.text},
+                        and {
+                            "id": check.diagnosis.id,
+                            "text": check.diagnosis.text,
+                            **_hint(check.diagnosis.hint),
+                        },
+                        **_hint(check.hint),
                         "seconds": round(check.seconds, 4),
                     }
                     for check in stage.checks
@@ -339,6 +344,10 @@ def to_json(report: Report) -> dict[str, Any]:
         data["version"] = report.version
     hides_nothing: dict[str, Any] = safe_data(data)
     return hides_nothing
+
+
+def _hint(number: int | None) -> dict[str, int]:
+    return {} if number is None else {"hint": number}
 
 
 def from_json(data: Mapping[str, Any]) -> Report:
@@ -383,9 +392,16 @@ def _check(data: Mapping[str, Any]) -> CheckResult:
         message=_of(data, "message", str),
         diagnosis=None
         if named is None
-        else Diagnosis(_of(named, "id", str), _of(named, "text", str)),
+        else Diagnosis(_of(named, "id", str), _of(named, "text", str), _rung(named)),
         seconds=_number(data, "seconds"),
+        hint=_rung(data),
     )
+
+
+def _rung(data: Mapping[str, Any]) -> int | None:
+    """The number of a hint, if there is one."""
+    number: int | None = _of({"hint": None, **data}, "hint", (int, type(None)))
+    return number
 
 
 def _of(data: Mapping[str, Any], key: str, kind: Any) -> Any:

@@ -5,15 +5,21 @@ KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/test_class_page.py    ke
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.classes.folder.types import SubmissionRecord
+from grader.classes.report.moved import moved
 from grader.classes.report.page import class_report
 from grader.classes.report.types import Alike, Similar, Unexplained
+from grader.types.course import Assignment, Stage
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from tests.kit.browser import IN_A_BROWSER, chromium, contrasts, look, opened, picture, webdriver
 from tests.kit.classes.report.test_page import CLASS, EVIL, FLIGHT, LOST, UNREAD
 
@@ -75,6 +81,52 @@ def column(browser: Any, number: int) -> list[str]:
 def shown(browser: Any, css: str) -> int:
     script = "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility())"
     return len(browser.execute_script(script, css))
+
+
+# --- on paper ----------------------------------------------------------------------------------
+
+
+def test_the_class_takes_one_printed_page_however_much_is_wrong(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stages = tuple(
+        Stage(f"stage_{n}", f"A stage with a long title, number {n}", 10, n > 5, (), (), Path())
+        for n in range(20)
+    )
+    said = "The output is wrong (120 of 120 values)\n" + "  call  f([B=2, T=5, D=12])\n" * 30
+
+    def verdict(student: int, of: Stage) -> StageResult:
+        why = Diagnosis(f"mistake-{student % 4}", "You do it in a long and winding way. " * 5, 1)
+        checks = tuple(
+            CheckResult(f"{of.slug}.{n}", f"Check {n}: {'long ' * 12}", Outcome.FAILED, 0, 1, said)
+            for n in range(student % 3)
+        )
+        last = CheckResult(f"{of.slug}.x", "It holds", Outcome.FAILED, 0, 1, said, why)
+        return StageResult(of.slug, of.title, Status.FAILED, student, 10, of.bonus, (*checks, last))
+
+    entries = []
+    for n in range(30):
+        results = tuple(verdict(n, stage) for stage in stages)
+        report = Report("Birds", f"s{n}", "cpu", 6 * n / 30, 60, 0, results, ("seed 7",))
+        entries.append(replace(CLASS[0], record=SubmissionRecord(f"s{n}", "c"), report=report))
+    hints = {stage.slug: ["What is a hint with a long heading about?"] for stage in stages}
+    change = moved("the assignment before", entries, entries)
+    assignment = Assignment("many", stages)
+    pieces = class_report("Birds", assignment, lambda: entries, hints=hints, moved=change)
+    file = tmp_path_factory.mktemp("printed") / "report.html"
+    file.write_text("".join(pieces), encoding="utf-8")
+    browser.get(file.as_uri())
+    assert pages(browser, 8.27, 11.69) == 1  # A4
+    assert pages(browser, 8.5, 11) == 1  # Letter
+    browser.get(f"{file.as_uri()}#s1")
+    assert pages(browser, 8.27, 11.69) > 1  # a student's page is printed whole
+
+
+def pages(browser: Any, width: float, height: float) -> int:
+    """How many pages of this size in inches the page takes."""
+    sizes = {"paperWidth": width, "paperHeight": height}
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", sizes)["data"])
+    return len(re.findall(rb"/Type\s*/Page[^s]", printed))
 
 
 # --- what can be done --------------------------------------------------------------------------
@@ -210,7 +262,7 @@ def test_a_screen_reader_finds_its_way(browser: Any, address: str) -> None:
     known = {role for role, _ in roles}
     assert {"main", "navigation", "banner", "table", "rowheader", "columnheader"} <= known
     headings = [name for role, name in roles if role == "heading"]
-    assert headings[:3] == ["Birds", "Summary", "Misconceptions"]
+    assert headings[:3] == ["Birds", "Summary", "What to teach next"]
     assert all(name for role, name in roles if role in ("table", "region", "image", "button"))
     cells = [name for role, name in roles if role in ("cell", "gridcell")]
     assert "failed because of an earlier stage, 0" in cells and "passed, 10" in cells

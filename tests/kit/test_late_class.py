@@ -1,4 +1,4 @@
-"""Deadlines in course.toml: who came late in a folder, and what the instructor sees of it."""
+"""What an instructor sees of deadlines, of other assignments, and of those before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-from tests.kit.test_folder_class import NO_ERROR, RIGHT, TINY, hand_in
+from tests.kit.test_folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, TINY, hand_in
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]
@@ -100,3 +100,35 @@ def test_two_assignments_do_not_share_results(
     assert main([*words, str(submissions), "--assignment", "averages"]) == 2
     said = capsys.readouterr().err
     assert "has the results of 'first': choose another --out for 'averages'" in said
+
+
+def test_a_report_compares_with_an_assignment_before(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, out = tmp_path / "before", tmp_path / "out"
+    for student, then, now in (
+        ("ann", ONE_TOO_FEW, RIGHT),
+        ("bob", RIGHT, ONE_TOO_FEW),
+        ("cas", ONE_TOO_FEW, ONE_TOO_FEW),
+    ):
+        hand_in(tmp_path / "week-1", student, then)
+        hand_in(tmp_path / "week-2", student, now)
+    words = ["class", "--course", str(course)]
+    assert main([*words, str(tmp_path / "week-1"), "--out", str(before)]) == 0
+    again = [*words, str(tmp_path / "week-2"), "--out", str(out), "--since"]
+    assert main([*again, str(tmp_path / "elsewhere")]) == 2  # before any work
+    assert "has no results yet" in capsys.readouterr().err and not (out / "scores.csv").exists()
+    assert main([*again, str(before)]) == 0
+    page = (out / "report.html").read_text("utf-8")
+    assert "3 students in both: median 10% of the points then, 10% now." in page
+    assert "1 rose by a tenth of the points or more, 1 fell" in page
+    with open(out / "findings.csv", encoding="utf-8", newline="") as file:
+        found = {row["kind"]: row for row in csv.DictReader(file)}
+    mistake = found["misconception since averages"]
+    assert (mistake["before"], mistake["now"], mistake["of"]) == ("2", "2", "3")
+    known = found["misconception"]
+    assert known["hint_heading"] and "expected" in known["example"]
+    hand_in(tmp_path / "week-3", "zoe", RIGHT)
+    third = [*words, str(tmp_path / "week-3"), "--out", str(tmp_path / "third")]
+    assert main([*third, "--since", str(before)]) == 0
+    assert "no student is in both" in capsys.readouterr().err

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.types import LedgerEntry, Version
 from grader.classes.grading import LaneWork
+from grader.classes.report.reasons import Reason, first_reason
 from grader.classes.report.types import Unexplained
 from grader.engine import Engine, Request
 from grader.run.lanes import can_fork, in_lanes
 from grader.types.course import Course
-from grader.types.report import Kind, Outcome, Report, StageResult, Status
+from grader.types.report import Kind, Outcome, Report, StageResult
 
 _LOOKED_AT = 3  # of a class's failures
 _FEWEST = 2  # students who share one of those
@@ -28,9 +29,11 @@ def unexplained(ledger: Ledger) -> list[Unexplained]:
     return [
         Unexplained(
             group.slug,
-            group.says,
+            group.reason.says,
             tuple(group.students),
             ledger.fact(_key(group)) or "",
+            group.reason.example,
+            group.reason.hint,
         )
         for group in _commonest(ledger)[:_LISTED]
     ]
@@ -62,10 +65,10 @@ def look_for_examples(engine: Engine, ledger: Ledger, course: Course, version: V
 
 @dataclass
 class _Group:
-    """Students whose answers to a stage fail alike, and the first one's verdict."""
+    """Students whose answers to a stage fail alike, and the first one's verdict and reason."""
 
     slug: str
-    says: str
+    reason: Reason
     first: LedgerEntry
     students: list[str] = field(default_factory=list)
 
@@ -74,22 +77,19 @@ def _commonest(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], _Group] = {}
     for entry in ledger.latest():
         for stage in entry.report.stages if entry.report is not None else ():
-            says = says_of(stage)
-            if says:
-                group = groups.setdefault((stage.slug, says), _Group(stage.slug, says, entry))
-                group.students.append(entry.student)
+            reason = unexplained_reason(stage)
+            if reason is not None:
+                new = _Group(stage.slug, reason, entry)
+                groups.setdefault((stage.slug, reason.key), new).students.append(entry.student)
     return sorted(groups.values(), key=lambda group: -len(group.students))
 
 
-def says_of(stage: StageResult) -> str:
-    """What the feedback says of the first cause if that is no known mistake, else ""."""
-    if stage.status is not Status.FAILED or stage.caused_by is not None or not stage.causes:
-        return ""
-    cause = stage.causes[0]
-    if cause.is_named or cause.show.outcome is not Outcome.FAILED:
-        return ""
-    found = cause.show.diagnosis
-    return found.text if found is not None else cause.show.title
+def unexplained_reason(stage: StageResult) -> Reason | None:
+    """Why a stage fails if that is no known mistake, and the code answered in time."""
+    reason = first_reason(stage)
+    if reason is None or reason.is_named or reason.check.outcome is not Outcome.FAILED:
+        return None
+    return reason
 
 
 def _example(report: Report) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.types import LedgerEntry
-from grader.classes.folder.unexplained import says_of
+from grader.classes.folder.unexplained import unexplained_reason
 from grader.classes.for_author.code import wrong_code
 from grader.classes.for_author.types import Seen
+from grader.classes.report.reasons import Reason
 from grader.classes.report.similarity import source_of
 from grader.classes.report.student import without
 from grader.types.course import Course, Stage
@@ -27,7 +28,7 @@ class _Group:
     """The verdicts on answers to a stage that fail the same checks with the same words."""
 
     stage: Stage
-    says: str
+    reason: Reason
     result: StageResult
     entries: list[LedgerEntry] = field(default_factory=list)
 
@@ -42,10 +43,10 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
     known = {stage.slug: stage for stage in course.stages}
     for entry in ledger.latest():
         for result in entry.report.stages if entry.report is not None else ():
-            says = says_of(result)
-            if says and result.slug in known:
-                key = (result.slug, says, *_ids(result, failing=True))
-                group = groups.setdefault(key, _Group(known[result.slug], says, result))
+            reason = unexplained_reason(result)
+            if reason is not None and result.slug in known:
+                key = (result.slug, reason.key, *_ids(result, failing=True))
+                group = groups.setdefault(key, _Group(known[result.slug], reason, result))
                 group.entries.append(entry)
     ordered = sorted(groups.values(), key=lambda one: (*_told(one), -len(one.entries)))
     entries = {each.name for stage in course.stages for each in stage.entry_points}
@@ -56,14 +57,14 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
 
 
 def _seen(number: int, group: _Group, ledger: Ledger, entries: set[str]) -> Seen:
-    stage, show = group.stage, group.result.causes[0].show
+    stage, show = group.stage, group.reason.check
     entry = _entry(stage, show.message)
     name = f"{stage.slug}_{number}"
     codes = _codes(group, ledger, entries, entry, name)
     first = group.entries[0].student
     return Seen(
         stage.slug,
-        without(first, "a student", group.says),
+        without(first, "a student", group.reason.says),
         show.diagnosis is not None,
         len(group.entries),
         _ids(group.result, failing=True),
@@ -96,7 +97,7 @@ def _entry(stage: Stage, message: str) -> str:
 
 def _told(group: _Group) -> tuple[bool, bool]:
     """Whether Python's own error, or else a symptom, says something of the failure."""
-    show = group.result.causes[0].show
+    show = group.reason.check
     return bool(_ERROR.match(show.message)), show.diagnosis is not None
 
 

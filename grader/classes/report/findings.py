@@ -3,43 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from grader.classes.folder.types import LedgerEntry
-from grader.classes.report.student import Person
+from grader.classes.report.moved import Moved
+from grader.classes.report.student import Person, without
 from grader.classes.report.tally import Held, Tally, tally_of
+from grader.classes.report.teach import Hints, heading
 from grader.classes.report.types import Unexplained
 
 COLUMNS = (
-    *("kind", "stage", "id", "says", "students", "of"),
-    *("weakest_third", "strongest_third", "hint"),
+    *("kind", "stage", "id", "says", "students", "of", "weakest_third", "strongest_third"),
+    *("hint", "hint_heading", "example", "before", "now"),
 )
 
 
 def findings(
-    entries: Iterable[LedgerEntry], unexplained: Sequence[Unexplained]
+    entries: Iterable[LedgerEntry],
+    unexplained: Sequence[Unexplained],
+    hints: Hints = MappingProxyType({}),
+    moved: Moved | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each misconception, other failure and failing check, the most students first.
+    """A row for each misconception, other failure and check, the most students first.
 
     `of` counts the submissions that the stage's own checks have decided; the shares of the weakest
-    and the strongest third of the class are None where they say nothing.
+    and the strongest third of the class are None where they say nothing. Then rows about what
+    `moved` have a number `before` and `now`. `hints` are the headings of each stage's hints.
     """
     tally = tally_of(Person(number, entry, True) for number, entry in enumerate(entries, start=1))
-    yield from _rows(tally, "misconception", tally.misconceptions)
+    yield from _rows(tally, "misconception", tally.misconceptions, hints)
     for one in unexplained:
-        of = tally.stages[one.stage].known if one.stage in tally.stages else 0
-        yield _row("other failure", one.stage, "", one.says, len(one.students), of)
-    yield from _rows(tally, "check", tally.checks)
+        yield _row(
+            kind="other failure",
+            stage=one.stage,
+            says=one.says,
+            students=len(one.students),
+            of=tally.stages[one.stage].known if one.stage in tally.stages else 0,
+            hint=one.hint,
+            hint_heading=heading(hints, one.stage, one.hint),
+            example=without(one.students[0], "a student", one.example),
+        )
+    yield from _rows(tally, "check", tally.checks, hints)
+    for (slug, name), title in tally.passed.items():
+        if (slug, name) not in tally.checks:
+            yield _row(
+                kind="check that nobody fails",
+                stage=slug,
+                id=name,
+                says=title,
+                students=0,
+                of=tally.stages[slug].known,
+            )
+    if moved is not None:
+        yield from _moved(moved)
 
 
-def _rows(tally: Tally, kind: str, found: dict[tuple[str, str], Held]) -> Iterator[dict[str, Any]]:
+def _rows(
+    tally: Tally, kind: str, found: dict[tuple[str, str], Held], hints: Hints
+) -> Iterator[dict[str, Any]]:
     for (slug, name), held in sorted(found.items(), key=lambda item: -item[1].students):
-        of = tally.stages[slug].known
-        shares = tally.thirds(held)
-        yield _row(kind, slug, name, held.words, held.students, of, *shares, held.hint)
+        weakest, strongest = tally.thirds(held)
+        yield _row(
+            kind=kind,
+            stage=slug,
+            id=name,
+            says=held.words,
+            students=held.students,
+            of=tally.stages[slug].known,
+            weakest_third=weakest,
+            strongest_third=strongest,
+            hint=held.hint,
+            hint_heading=heading(hints, slug, held.hint),
+            example=held.example,
+        )
 
 
-def _row(*values: Any) -> dict[str, Any]:
-    """The values by column; those that are missing at the end are None."""
-    rounded = [round(value, 3) if isinstance(value, float) else value for value in values]
-    return dict.fromkeys(COLUMNS) | dict(zip(COLUMNS, rounded, strict=False))
+def _moved(moved: Moved) -> Iterator[dict[str, Any]]:
+    since, of = f"since {moved.name}", moved.students
+    yield _row(
+        kind=f"points {since}",
+        says="the median share of all points",
+        students=of,
+        of=of,
+        before=moved.before,
+        now=moved.now,
+    )
+    for each in moved.stages:
+        yield _row(
+            kind=f"passed {since}",
+            stage=each.stage,
+            says=each.title,
+            students=each.now,
+            of=of,
+            before=each.before,
+            now=each.now,
+        )
+    for one in moved.mistakes:
+        now = one.still + one.new
+        yield _row(
+            kind=f"misconception {since}",
+            stage=one.stage,
+            says=one.says,
+            students=now,
+            of=of,
+            before=one.before,
+            now=now,
+        )
+
+
+def _row(**values: Any) -> dict[str, Any]:
+    """The values by column; those that are missing are None, and an empty text is too."""
+    known = {key: value for key, value in values.items() if value != ""}
+    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in known.items()}
+    return dict.fromkeys(COLUMNS) | rounded

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from grader.classes.folder.counted import late_of
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.report.look import bar, cell, histogram, page, table, text, verbatim
+from grader.classes.report.moved import Moved
 from grader.classes.report.similar import similar_section
 from grader.classes.report.student import (
     LONG_NAME,
@@ -25,6 +26,7 @@ from grader.classes.report.student import (
     without,
 )
 from grader.classes.report.tally import NAMED, Held, StageTally, Tally, tally_of
+from grader.classes.report.teach import Hints, numbered, teach_section
 from grader.classes.report.types import Similar, Unexplained
 from grader.show.html import inline_html
 from grader.show.screen import amount, count
@@ -35,9 +37,8 @@ from grader.types.text import listed as in_words
 from grader.types.text import safe
 
 Entries = Callable[[], Iterable[LedgerEntry]]
-Hints = Mapping[str, Sequence[str]]  # the headings of each stage's hints, by slug
-
 _EXAMPLE = 8  # lines
+_FALLEN = 20  # students
 _CHECKS = 15  # that fail most; the others can be opened
 
 _NOTHING = "–"
@@ -57,15 +58,17 @@ def class_report(
     similar: Similar | None = None,
     *,
     hints: Hints = MappingProxyType({}),
+    moved: Moved | None = None,
     anonymous: bool = False,
 ) -> Iterator[str]:
     """The page, piece by piece: the class, then a section for each student.
 
     `entries` returns the verdicts, in the same order at every call. With `anonymous` the page shows
     numbers in that order instead of names, and leaves `similar` answers out.
-    `hints` are the headings of each stage's hints.
+    `hints` are the headings of each stage's hints, `moved` is what changed since an assignment
+    before. On paper, the class takes one page: the summary and what to teach next.
     """
-    body = _body(title, assignment, entries, unexplained, similar, hints, anonymous)
+    body = _body(title, assignment, entries, unexplained, similar, hints, moved, anonymous)
     return page(f"{assignment.name}: {title}", body)
 
 
@@ -76,6 +79,7 @@ def _body(
     unexplained: Sequence[Unexplained],
     similar: Similar | None,
     hints: Hints,
+    moved: Moved | None,
     anonymous: bool,
 ) -> Iterator[str]:
     def people() -> Iterator[Person]:
@@ -84,11 +88,13 @@ def _body(
 
     named = {name for one in similar.alike for name in one.students} if similar else set()
     named.update(name for one in unexplained for name in one.students[:NAMED])
+    named.update(name for name, _, _ in moved.fallen) if moved else None
     tally = tally_of(people(), named)
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
         f"{count(tally.students, 'student')}</p></header>\n"
         '<main><div class="class" id="class">\n<nav aria-label="On this page"><ul>'
+        '<li><a href="#teach">What to teach next</a></li>'
         '<li><a href="#misconceptions">Misconceptions</a></li>'
         '<li><a href="#unexplained">Other failures</a></li>'
         '<li><a href="#checks">Checks that fail most</a></li>'
@@ -97,9 +103,12 @@ def _body(
         '<li><a href="#notes">Notes</a></li></ul></nav>\n'
     )
     yield from _summary(tally, assignment)
+    yield from teach_section(tally, assignment, hints, moved)
+    if moved is not None and moved.fallen:
+        yield from _fallen(moved, tally)
     titles = {stage.slug: stage.title for stage in assignment.stages}
     yield from _misconceptions(tally, hints)
-    yield from _unexplained(unexplained, titles, tally, anonymous)
+    yield from _unexplained(unexplained, titles, tally, hints, anonymous)
     yield from _checks(tally)
     yield from _heatmap(people(), assignment, anonymous)
     if not anonymous:
@@ -115,7 +124,7 @@ def _body(
 
 
 def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
-    yield '<section aria-labelledby="summary"><h2 id="summary">Summary</h2>\n'
+    yield '<section class="first" aria-labelledby="summary"><h2 id="summary">Summary</h2>\n'
     if tally.scores:
         known = f", version {text(in_words(sorted(tally.versions)))}" if tally.versions else ""
         yield (
@@ -273,7 +282,7 @@ def _misconceptions(tally: Tally, hints: Hints) -> Iterator[str]:
                 f'<tr><th scope="row">{inline_html(one.words)}</th>'
                 f"<td>{text(one.stage.title)}</td>{shared}"
                 f"<td>{_opened(one.example)}</td>"
-                f"<td>{_hint(one, hints)}</td></tr>\n"
+                f"<td>{numbered(hints, one.stage.slug, one.hint) or _NOTHING}</td></tr>\n"
             )
 
     columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer", "Hint"]
@@ -287,12 +296,20 @@ def _opened(example: str) -> str:
     return f"<details><summary>show</summary>{verbatim(example, _EXAMPLE)}</details>"
 
 
-def _hint(one: Held, hints: Hints) -> str:
-    """The hint that speaks to a misconception, to say in class."""
-    headings = hints.get(one.stage.slug, ())
-    if one.hint is None or not 0 < one.hint <= len(headings):
-        return _NOTHING
-    return f"{one.hint}. {inline_html(headings[one.hint - 1])}"
+def _fallen(moved: Moved, tally: Tally) -> Iterator[str]:
+    """Who fell most since the assignment before."""
+    yield (
+        f'<section aria-labelledby="fallen"><h2 id="fallen">Fell since {text(moved.name)}</h2>\n'
+        "<p>By a tenth of the points or more, the most first. Ask them what is different now.</p>"
+    )
+    rows = (
+        f'<tr><th scope="row">{tally.links[name]}</th>'
+        f"{cell(f'{was:.0%}', was)}{cell(f'{now:.0%}', now)}</tr>\n"
+        for name, was, now in moved.fallen[:_FALLEN]
+        if name in tally.links
+    )
+    yield from table("fell", "Share of all points", ["Student", "Then", "Now"], rows)
+    yield "</section>\n"
 
 
 def _shared(tally: Tally, first: Sequence[str], students: int) -> str:
@@ -304,31 +321,36 @@ def _shared(tally: Tally, first: Sequence[str], students: int) -> str:
 
 
 def _unexplained(
-    failures: Sequence[Unexplained], titles: Mapping[str, str], tally: Tally, anonymous: bool
+    failures: Sequence[Unexplained],
+    titles: Mapping[str, str],
+    tally: Tally,
+    hints: Hints,
+    anonymous: bool,
 ) -> Iterator[str]:
     yield '<section aria-labelledby="unexplained"><h2 id="unexplained">Other failures</h2>\n'
     if not failures:
         yield "<p>No other failure.</p></section>\n"
         return
     yield (
-        "<p>No known mistake explains them. For the most common ones, the last column shows where "
-        "one answer goes wrong.</p>\n"
+        "<p>No known mistake explains them. The most common ones say where one answer goes wrong."
+        "</p>\n"
     )
 
     def rows() -> Iterator[str]:
         for one in failures:
             names = [name for name in one.students[:NAMED] if name in tally.links]
             shared = _shared(tally, [tally.links[name] for name in names], len(one.students))
-            example = one.example
+            place, example = one.place, without(one.students[0], "a student", one.example)
             if anonymous:
-                example = without(one.students[0], "a student", example)
+                place = without(one.students[0], "a student", place)
             yield (
                 f'<tr><th scope="row">{inline_html(one.says)}</th>'
                 f"<td>{text(titles.get(one.stage, one.stage))}</td>{shared}"
-                f"<td>{place_html(example) if example else _NOTHING}</td></tr>\n"
+                f"<td>{place_html(place) if place else ''}{_opened(example)}</td>"
+                f"<td>{numbered(hints, one.stage, one.hint) or _NOTHING}</td></tr>\n"
             )
 
-    columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer"]
+    columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer", "Hint"]
     yield from table("unnamed", "Most common first", columns, rows())
     yield "</section>\n"
 

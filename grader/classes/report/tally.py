@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from grader.classes.report.look import text
+from grader.classes.report.reasons import first_reason
 from grader.classes.report.student import LONG_NAME, Person, without
 from grader.types.report import Kind, Outcome, StageResult, Status
 
@@ -33,7 +34,7 @@ class StageTally:
 
 @dataclass
 class Held:
-    """A misconception or a failing check: how many students have it, and the first of them.
+    """A misconception, a first cause or a failing check: how many have it, and the first of them.
 
     `totals` are the points that these students have in all, `example` is what the first one's
     feedback says, and `hint` the number of the hint about it.
@@ -80,6 +81,7 @@ class Tally:
     checks: dict[tuple[str, str], Held] = field(default_factory=dict)
     passed: dict[tuple[str, str], str] = field(default_factory=dict)
     misconceptions: dict[tuple[str, str], Held] = field(default_factory=dict)
+    causes: dict[tuple[str, str], Held] = field(default_factory=dict)
     unlocked: set[str] = field(default_factory=set)
     unread: Listed = field(default_factory=Listed)
     by_hand: Listed = field(default_factory=Listed)
@@ -163,11 +165,20 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
         counts.not_started += 1
     elif stage.status is Status.FAILED:
         counts.failed += 1
+        reason = first_reason(stage)
+        if reason is not None:
+            example = without(person.entry.student, "a student", reason.example)
+            named = reason.check.diagnosis is not None or reason.key.startswith("timeout")
+            words = reason.says if named else f"This check fails: {reason.says}"
+            new = Held(stage, words, example=example, hint=reason.hint)
+            held = tally.causes.setdefault((stage.slug, reason.key), new)
+            held.students += 1
+            held.totals.append(total)
         found: dict[tuple[str, str], Held] = {}
         for check in stage.checks:
             if check.outcome in (Outcome.FAILED, Outcome.TIMEOUT):
                 key = (stage.slug, check.id)
-                held = tally.checks.setdefault(key, Held(stage, check.title))
+                held = tally.checks.setdefault(key, Held(stage, check.title, hint=check.hint))
                 held.students += 1
                 held.totals.append(total)
             diagnosis = check.diagnosis if check.outcome is Outcome.FAILED else None

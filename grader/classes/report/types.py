@@ -36,11 +36,14 @@ class Similar:
 class Unexplained:
     """Students who fail a stage in one way that no known mistake explains.
 
-    `says` is what the feedback says of it: a symptom, or the title of a check. `example` is where
-    the first student's answer goes wrong, "" if that is not known.
+    `says` is what the feedback says of it: a symptom, or the title of a check. `place` is where the
+    first student's answer goes wrong, "" if that is not known, and `example` the message on it.
+    `hint` is the number of the hint about it.
     """
 
     stage: str
     says: str
     students: tuple[str, ...]
+    place: str = ""
     example: str = ""
+    hint: int | None = None

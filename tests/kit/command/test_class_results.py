@@ -35,7 +35,7 @@ REPORT = Report("Tiny", "x", "cpu", 0, 10, 0, (), ("seed 7",))
 
 def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> str:
     args = argparse.Namespace(
-        out=folder, junit=False, anonymous=anonymous, similar=similar, plain=True
+        out=folder, junit=False, anonymous=anonymous, similar=similar, since=None, plain=True
     )
     with open_ledger(folder, create=True) as ledger:
         for place, name in enumerate(NAMES):
@@ -54,7 +54,9 @@ def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> 
 
 def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     names = ["n" * 255, "n" * 254, "\u00e9" * 127, "n;=1+1"]
-    args = argparse.Namespace(out=tmp_path, junit=True, anonymous=False, similar=False, plain=True)
+    args = argparse.Namespace(
+        out=tmp_path, junit=True, anonymous=False, similar=False, since=None, plain=True
+    )
     with open_ledger(tmp_path, create=True) as ledger:
         for name in names:
             entry = LedgerEntry(

@@ -16,6 +16,7 @@ import pytest
 
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.report.look import histogram
+from grader.classes.report.moved import moved
 from grader.classes.report.page import class_report
 from grader.classes.report.types import Unexplained
 from grader.types.course import Assignment, Stage
@@ -136,6 +137,40 @@ def part(page: Reader, name: str) -> str:
 
 
 # --- the class ---------------------------------------------------------------------------------
+
+
+def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint() -> None:
+    slow = stage(FLY, Status.FAILED, check("glide", Outcome.TIMEOUT, "it took too long"))
+    more = [entry("dan", TORN, slow), entry("eve", FOLDED, slow)]
+    hints = {"fold": ["Which side?", "How often?", "Which way is up?"]}
+    page = read(*CLASS, *more, hints=hints)
+    said = part(page, "teach")
+    fold, fly = said.index("Fold a sheet: 3 of 5 fail"), said.index("Let it fly: 2 of 3 fail")
+    assert fold < fly
+    assert "3 students : You fold it upside down. it tears Hint 3. Which way is up?" in said
+    assert "2 students : It runs out of time: It can glide" in said
+    assert "What everybody passes It can bend; It can fly." in said
+    assert re.search(r"\b(ann|bob|cas|dan|eve)\b", said) is None
+    assert "3. Which way is up?" in part(page, "misconceptions")
+    assert "Nobody fails a stage" in part(read(CLASS[0]), "teach")
+
+
+def test_what_separates_strong_from_weak_takes_a_class() -> None:
+    many = [entry(f"s{n}", TORN if n < 3 else FOLDED) for n in range(9)]
+    assert "It can hold: 100% and 0%" in part(read(*many), "teach")
+    assert "separates" not in part(read(*many[:8]), "teach")
+
+
+def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own() -> None:
+    before = [entry(name, TORN, FLOWN) for name in ("bob", "cas")]
+    change = moved("week-1", [CLASS[0], *before], CLASS)
+    pieces = class_report("Birds", FLIGHT, lambda: CLASS, moved=change)
+    page = Reader("".join(pieces))
+    said = part(page, "teach")
+    assert "Since week-1 3 students in both: median 67% of the points then, 33% now." in said
+    assert "Let it fly: 3 passed, now 1" in said
+    assert "You fold it upside down. 2 held it, 2 still." in said
+    assert "bob" not in said and "bob 67% 33%" in part(page, "fallen")
 
 
 def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
