@@ -254,7 +254,15 @@ def course_of(root: Path) -> Course:
         found = _course_at(Path(course))
         refuse_other_course(root, found)
         return found
-    return own_course() if name is None else installed_course(name)
+    if name is None:
+        return own_course()
+    installed = _installed_courses()
+    if name not in installed:
+        raise KitError(
+            f"{root} is a workspace of the course '{name}', which is not installed: activate its "
+            "Python environment, or install it"
+        )
+    return installed[name]
 
 
 def _read_mark(root: Path) -> dict[str, object]:

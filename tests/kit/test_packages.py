@@ -142,7 +142,7 @@ def test_a_course_that_is_gone_is_named_and_the_others_stay(several: Path, tmp_p
     kept.rename(tmp_path / "elsewhere")
     try:
         said = grade(several, tokens, "list", code=2)
-        assert f"{TOKENS.name}: is neither a course's folder nor an installed course" in said
+        assert f"of the course '{TOKENS.name}', which is not installed: activate" in said
         assert BLOCK.title in grade(several, block, "list")
     finally:
         (tmp_path / "elsewhere").rename(kept)

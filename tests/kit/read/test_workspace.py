@@ -170,8 +170,10 @@ def test_each_workspace_has_its_own_of_several_courses(
         monkeypatch.chdir(tmp_path / name)
         assert locate_course(None).name == locate_workspace(None).course.name == name
     shutil.rmtree(site / "grader_courses" / "boats")
-    with pytest.raises(KitError, match=r"boats: is neither .* installed course \(installed: birds"):
+    with pytest.raises(KitError, match="is a workspace of the course 'boats', which is not insta"):
         locate_workspace(None)
+    with pytest.raises(KitError, match=r"boats: is neither .* installed course \(installed: birds"):
+        locate_course(Path("boats"))
 
 
 def test_outside_a_workspace_one_of_several_courses_must_be_named(
