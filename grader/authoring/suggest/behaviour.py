@@ -28,7 +28,7 @@ class How(Enum):
 
     SAME = "same"
     OTHER = "other"
-    BROKEN = "broken"  # most of its answers are errors or of another type, or only these differ
+    BROKEN = "broken"  # most of its other answers are errors, nothing or of another type
 
 
 class Answers:
@@ -71,17 +71,17 @@ class Answers:
         """How these answers compare with the solution's."""
         if self.are_same(answers, self._right):
             return How.SAME
-        pairs = list(zip(answers, self._right, strict=True))
-        empty = [
-            _is_empty(one) or type(one.value) is not type(right.value)
-            for one, right in pairs
-            if not _is_empty(right)
-        ]
-        values = any(
-            not _is_empty(one) and not self._is_same(at, one, right)
+        pairs = zip(answers, self._right, strict=True)
+        differing = [
+            (one, right)
             for at, (one, right) in enumerate(pairs)
+            if not self._is_same(at, one, right)
+        ]
+        values = sum(
+            not _is_empty(one) and (_is_empty(right) or type(one.value) is type(right.value))
+            for one, right in differing
         )
-        return How.OTHER if values and 2 * sum(empty) <= len(empty) else How.BROKEN
+        return How.OTHER if 2 * values >= len(differing) else How.BROKEN
 
     def are_same(self, one: Sequence[Read], other: Sequence[Read]) -> bool:
         """Whether two implementations answer alike, in each case up to where a check stops."""

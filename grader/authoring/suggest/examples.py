@@ -24,14 +24,15 @@ def examples(calls: Sequence[Call], right: Find) -> Iterator[Example]:
         found.setdefault(call.entry, []).extend(each for each in made if each is not None)
     for own in found.values():
         if own:
-            yield min(own, key=lambda each: (not _is_telling(each), sum(map(len, each.lines))))
+            yield min(own, key=lambda each: (-_telling(each), sum(map(len, each.lines))))
 
 
-def _is_telling(example: Example) -> bool:
-    """Whether the result has several numbers, words or entries."""
+def _telling(example: Example) -> int:
+    """How much the result tells: 2 with several numbers, 1 with one, 0 if one need not compute."""
     (at,) = (n for n, line in enumerate(example.lines) if f" {example.entry}(" in line)
     given, got = (_numbers(lines) for lines in (example.lines[:at], example.lines[at + 1 :]))
-    return got != given and bool(set(got) - _PLAIN) and (len(got) == 1 or len(set(got)) > 1)
+    several = len(set(got)) > 1
+    return (1 + several) * (bool(set(got) - _PLAIN - set(given)) and several >= (len(got) > 1))
 
 
 def _numbers(lines: Sequence[str]) -> list[float]:

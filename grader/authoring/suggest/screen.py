@@ -9,6 +9,7 @@ from rich.text import Text
 from grader.authoring.suggest.inputs import shapes, written
 from grader.authoring.suggest.types import Mistake, Parting, Suggestions
 from grader.show.screen import MARGIN, Page, count, screen
+from grader.types.text import listed
 
 _HEAD = "bold"
 _PAIRS = 2  # that are named for an input
@@ -25,6 +26,10 @@ def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
     for number, mistake in enumerate(found.mistakes, start=1):
         yield from _mistake(page, number, mistake)
     yield Text()
+    if found.failing:
+        words = f"Your solution does not pass {listed(found.failing)}: "
+        yield from page.sentence(Text(f"{words}`grade verify {found.slug}` says why.", "yellow"))
+        yield Text()
     if found.partings:
         words = "No check makes these calls. A check with one of them would"
         yield from page.sentence(Text(words, _HEAD))

@@ -17,6 +17,7 @@ from grader.authoring.suggest.examples import examples
 from grader.authoring.suggest.inputs import partings
 from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
+from grader.authoring.verify.solution_runs import FINE
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
 from grader.misconceptions import Misconception
@@ -101,7 +102,8 @@ class _Suggesting:
         stage = self._stage
         with at_hand(self._files, stage) as right:
             under_check = StageUnderCheck(stage, LocalAnswers(right, self._course.limits))
-            answers = Answers(self._checks.run(stage, under_check, _SEED, "cpu"), right)
+            facts = self._checks.run(stage, under_check, _SEED, "cpu")
+            answers = Answers(facts, right)
             if not answers.count:
                 place = stage.place(stage.check_file)
                 raise KitError(f"{place}: no check calls the solution yet: write its inputs")
@@ -115,6 +117,7 @@ class _Suggesting:
             tuple(partings(calls, right, self._same)),
             tuple(examples(calls, right)),
             self._tried,
+            tuple(dict.fromkeys(f.case.check for f in facts.cases if f.ending not in FINE)),
         )
 
     def _known(self, answers: Answers, right: Find) -> Iterator[_Known]:

@@ -67,10 +67,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """Everything for one stage; `tried` is how many changes of the solution were tried."""
+    """Everything for one stage; `tried` is how many changes of the solution were tried.
+
+    `failing` are the checks that the solution itself does not pass.
+    """
 
     slug: str
     mistakes: tuple[Mistake, ...]
     partings: tuple[Parting, ...]
     examples: tuple[Example, ...]
     tried: int
+    failing: tuple[str, ...] = ()

@@ -168,6 +168,16 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: C
     assert [each.call.given["values"] for each in found.partings] == [[], [1.0, 2.0, 4.0] * 2]
 
 
+def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(
+    course: Course, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(course, "solutions/roughness.py", "return max", "return min")
+    assert main(["suggest", "roughness", "--course", str(course.root)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    said = "Your solution does not pass roughness.values: `grade verify roughness` says why."
+    assert said in shown
+
+
 # --- where it cannot -----------------------------------------------------------------------------
 
 
