@@ -107,7 +107,7 @@ def test_a_stage_goes_from_nothing_to_a_graded_class(copy: Path, tmp_path: Path)
     stages = {one["student"]: one["report"]["stages"] for one in map(json.loads, lines)}
     assert {name: [s["score"] for s in each] for name, each in stages.items()} == {
         "ada": [10],
-        "bob": [0],
+        "bob": [2],
     }
     wrong = json.dumps(stages["bob"])
     assert "The result is wrong at B=0, Tq=0, Tk=0" in wrong and "mean_sum" in wrong
