@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -14,22 +15,41 @@ _LEAST = 0.01  # seconds: too short for any answer
 _SHORTEST_PATIENCE = 0.5  # seconds; timeouts never shrink a call's limit below this
 _BUSY_FACTOR = 4  # a call may take this many times its limit on a busy machine
 _SHORT = 0.05  # seconds; a shorter call is not worth a look at how long it waited
+_RECENT = 0.05  # seconds
 _REPLIES_CAP = 256 << 20  # bytes of all replies of one stage; only an attacker sends more
+
+
+class Waited:
+    """How long a worker was ready to run while other processes had the CPU, as `look` finds it."""
+
+    def __init__(self, look: Callable[[], float]) -> None:
+        self._look = look
+        self._found = 0.0
+        self._stale = -math.inf
+
+    def __call__(self) -> float:
+        """The seconds so far."""
+        self._found, self._stale = self._look(), time.monotonic() + _RECENT
+        return self._found
+
+    @property
+    def recently(self) -> float:
+        """The seconds as they were a moment ago: a look costs more than a short call."""
+        return self._found if time.monotonic() < self._stale else self()
 
 
 class Due:
     """The moment by which an answer must arrive; later if the worker had to wait for a CPU core.
 
-    The worker has `seconds`. `waited` returns how long it was ready to run while other processes
-    had the CPU; that time does not count. Time asleep does count. The moment never moves beyond
-    `most` seconds from now.
+    The worker has `seconds`. The time that it has `waited` does not count; time asleep does count.
+    The moment never moves beyond `most` seconds from now.
     """
 
-    def __init__(self, seconds: float, most: float, waited: Callable[[], float]) -> None:
+    def __init__(self, seconds: float, most: float, waited: Waited) -> None:
         self._seconds = seconds
         self._most = min(most, _BUSY_FACTOR * seconds)
         self._all_waited = waited
-        self._before = waited()
+        self._before = waited.recently
         self._waited = 0.0
         self._began = time.monotonic()
         self._moment = self._began + min(seconds, self._most)
@@ -83,16 +103,18 @@ class Allowance:
         """The seconds that the stage has left."""
         return self._limits.stage_seconds - self._spent
 
-    def expect_some(self) -> None:
-        """Raise Timeout if the stage or the submission has no time left."""
+    def expect_some(self) -> float:
+        """The seconds that the submission has left. Raises Timeout if it or the stage has none."""
         if self.stage_left < _LEAST:
             seconds = self._limits.stage_seconds
             raise Timeout(
                 f"This stage has used up its {seconds:g} seconds: a busy machine (try again) or an "
                 "endless loop?"
             )
-        if self.budget.is_spent:
+        left = self.budget.left
+        if left <= 0:
             raise Timeout(self.budget.over)
+        return left
 
     def spend(self, seconds: float) -> None:
         """Count the seconds that a request took."""

@@ -239,8 +239,7 @@ class WorkerAnswers:
     ) -> Frame:
         """The reply to a check's request, the first of its case or a later one."""
         if conversation.begins:
-            first = {"begin": True, "forbidden": list(self._import.stage.forbidden)}
-            request = Frame({**request.header, **first}, request.data)
+            request = request.beside({"begin": True, "forbidden": self._import.stage.forbidden})
         reply = conversation.ask(request, patience, known)
         conversation.begins = False
         self._heard.listen(reply)

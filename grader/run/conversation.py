@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from grader.run.allowance import Allowance, Due, Patience
+from grader.run.allowance import Allowance, Due, Patience, Waited
 from grader.run.failures import Crash, Timeout, Unsent
 from grader.run.solutions import References
 from grader.run.worker.wire import Closed, Deadline, DeadlineError, Frame, WireError
@@ -22,6 +22,7 @@ class Conversation:
     ) -> None:
         self.worker: Worker | None = worker
         self.begins = True  # whether the next request is the first of its case
+        self._waited = Waited(worker.waited_seconds)
         self._allowance = allowance
         self._references = references
         self._interrupted = False
@@ -34,10 +35,9 @@ class Conversation:
         if self.worker is None:
             raise Crash(GONE)
         allowance, budget, seconds = self._allowance, self._allowance.budget, patience.seconds
-        allowance.expect_some()
-        left = budget.left
+        left = allowance.expect_some()
         self.worker.allow(left)
-        due = Due(seconds, left, self.worker.waited_seconds)
+        due = Due(seconds, left, self._waited)
         try:
             return self.exchange(request, due, known)
         except DeadlineError:

@@ -104,7 +104,7 @@ class References:
         header["target"] = {"function": name}  # drops the parts that only a check may send
         if header.get("op") != "backward" and not (header.get("op") == "call" and known):
             raise WireError("a worker may only ask for the functions of earlier stages")
-        reply = self._exchange(Frame({**header, "begin": self._begins}, question.data))
+        reply = self._exchange(Frame(header, question.data, {"begin": self._begins}))
         self._begins = False
         error = reply.header.get("error")
         if error is not None:

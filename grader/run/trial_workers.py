@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from grader.run.allowance import Allowance, Due
+from grader.run.allowance import Allowance, Due, Waited
 from grader.run.conversation import Conversation
 from grader.run.failures import Cancelled, Crash, Timeout
 from grader.run.importing import Import
@@ -45,14 +45,13 @@ class TrialWorkers:
         """The reply to a request. Raises AnswerError, and Cancelled after `interrupt`."""
         if self._interrupted:
             raise Cancelled
-        allowance, budget = self._allowance, self._allowance.budget
-        allowance.expect_some()
-        left = min(allowance.stage_left, budget.left)
+        allowance = self._allowance
+        left = min(allowance.expect_some(), allowance.stage_left)
         worker = self._interpreter.start(tests=True)
         worker.allow(left)
         conversation = Conversation(worker, allowance)
         self._conversations.add(conversation)
-        due = Due(min(left, allowance.for_tests.seconds), left, worker.waited_seconds)
+        due = Due(min(left, allowance.for_tests.seconds), left, Waited(worker.waited_seconds))
         try:
             for frame in (self._imports.request(), request):
                 reply = conversation.exchange(frame, due)

@@ -69,6 +69,7 @@ class Worker:
         self.channel = channel
         self._pid = pid
         self.scratch = scratch
+        self._allowed = math.inf  # seconds, when its CPU time was last limited
         self.is_used = False  # a submission may have left something in the process
         self._interpreter = interpreter
 
@@ -93,8 +94,12 @@ class Worker:
             return 0.0
 
     def allow(self, seconds: float) -> None:
-        """Stop the process after it has used this much more CPU time, on Linux."""
-        if sys.platform == "linux" and _CAN_FORK and seconds != math.inf:
+        """Stop the process after it has used this much more CPU time, or a second more, on Linux.
+
+        What it may use only shrinks, so a limit that was set less than a second ago still holds.
+        """
+        if sys.platform == "linux" and _CAN_FORK and seconds < self._allowed - 1:
+            self._allowed = seconds
             most = int(self.processor_seconds() + seconds) + 1
             with suppress(OSError):  # it has ended
                 _, hard = resource.prlimit(self._pid, resource.RLIMIT_CPU)

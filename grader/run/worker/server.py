@@ -127,9 +127,9 @@ class StageServer:
             return self._load(request.header)
         if op == "look":
             return Frame({"found": look(request.header)})
-        if request.header.get("begin"):
+        if request.aside.get("begin"):
             self._bench.reset()
-            self._watch.begin(request.header.get("forbidden", ()))
+            self._watch.begin(request.aside.get("forbidden", ()))
         with self._watch.noticing():
             reply = self._bench.answer(request)
         forbidden = self._watch.drain()

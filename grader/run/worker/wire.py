@@ -104,6 +104,10 @@ class Frame:
         digest = _digest(self.encoded, self.data)
         return Frame(self.header, self.data, size=self.size, digest=digest, encoded=self.encoded)
 
+    def beside(self, aside: Mapping[str, Any]) -> Frame:
+        """The same message with this beside it."""
+        return Frame(self._header, self.data, aside, encoded=self._encoded)
+
     def __eq__(self, other: object) -> bool:
         """Whether it is the same message."""
         if not isinstance(other, Frame):

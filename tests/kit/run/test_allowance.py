@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from grader.read.course_file import read_course
-from grader.run.allowance import Allowance, Due, Patience
+from grader.run.allowance import Allowance, Due, Patience, Waited
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.failures import Timeout
@@ -35,7 +35,7 @@ class Clock:
         monkeypatch.setattr("grader.run.allowance.time.monotonic", lambda: self.now)
 
     def due(self, most: float = 60) -> Due:
-        return Due(3, most, lambda: self.waited)
+        return Due(3, most, Waited(lambda: self.waited))
 
     def set(self, passed: float, waited: float) -> None:
         self.now, self.waited = 100 + passed, 7 + waited
