@@ -273,6 +273,16 @@ class Engine:
                 solutions = local_solutions(self.course, stage)
                 self._known[stage.slug] = read_known(stage), solutions
 
+    def look_ahead(self, stages: Sequence[Stage], seed: int) -> None:
+        """Learn what can be asked of all later submissions before its turn, with this seed.
+
+        The solutions must have passed in this process.
+        """
+        self.read_misconceptions(stages)
+        for stage in stages:
+            if self.interpreter.forks and not stage.fixture:
+                self.checks.scout(stage, self._known[stage.slug][1], seed, self.device)
+
     def _diagnosed(
         self, stage: Stage, facts: StageFacts, go_on: Callable[[], None]
     ) -> dict[str, Diagnosis]:

@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from grader.run.ahead import Script
 from grader.run.allowance import Allowance, Patience
 from grader.run.budget import Budget
 from grader.run.conversation import GONE, Conversation
 from grader.run.facts import ForbiddenCall
-from grader.run.failures import AnswerError, Cancelled, Crash, Timeout, Unsent
+from grader.run.failures import AnswerError, Cancelled, Crash, Diverged, Timeout, Unsent
 from grader.run.heard import Heard
 from grader.run.importing import Import
 from grader.run.solutions import References
@@ -36,7 +37,10 @@ class Answers(Protocol):
     def over(self) -> str:
         """Why no other case may start, "" if one may."""
 
-    def begin(self) -> None:
+    def expect(self, script: Script) -> None:
+        """Learn what the cases will ask."""
+
+    def begin(self, case: str = "") -> None:
         """Start a case; forget the previous one."""
 
     def need(self, name: str) -> None:
@@ -128,6 +132,8 @@ class WorkerAnswers:
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
         self._aborted = False
+        self._script = Script()
+        self._case = ""
         self._first = worker
         self.loaded = loaded
 
@@ -167,15 +173,20 @@ class WorkerAnswers:
             block.conversation.interrupt()
         self._tests.interrupt()
 
-    def begin(self) -> None:
+    def expect(self, script: Script) -> None:
+        """Send what the cases will ask ahead of its turn, if that cannot change an answer."""
+        self._script = script
+
+    def begin(self, case: str = "") -> None:
         """Start a case, in a new worker if the previous one has died. Raises Cancelled."""
         if self._aborted:
             raise Cancelled
         if self._references is not None:
             self._references.begin()
         self._end_block()
+        self._case = case
         if self._conversation is not None:
-            self._conversation.begins = True
+            self._conversation.begin(case, self._allowance.for_call)
         with suppress(AnswerError):  # `need` raises it in the check
             self._ensure_worker()
 
@@ -183,14 +194,14 @@ class WorkerAnswers:
         """End or keep the worker; returns what the learner's code printed."""
         self._end_block()
         conversation, self._conversation = self._conversation, None
-        worker = None if conversation is None else conversation.worker
-        if worker is not None:
+        if conversation is not None and conversation.worker is not None:
             imported = self._imported
-            is_whole = imported is not None and imported.worker is worker
-            if self._import.for_every_stage and is_whole and not self._aborted:
-                self.loaded = imported
+            is_whole = imported is not None and imported.worker is conversation.worker
+            if not self._import.for_every_stage or not is_whole or self._aborted:
+                conversation.worker.release()
             else:
-                worker.release()
+                conversation.give_up(self._allowance.for_call)
+                self.loaded = imported if conversation.worker is not None else None
         return self._heard.told
 
     def need(self, name: str) -> None:
@@ -209,6 +220,9 @@ class WorkerAnswers:
         patience = self._allowance.for_call
         try:
             return self._ask(self._conversation, request, patience, known)
+        except Diverged:
+            self._conversation.give_up(patience)
+            raise
         except Unsent:
             if not self._conversation.begins:
                 raise
@@ -238,8 +252,6 @@ class WorkerAnswers:
         known: Container[bytes] = (),
     ) -> Frame:
         """The reply to a check's request, the first of its case or a later one."""
-        if conversation.begins:
-            request = request.beside({"begin": True, "forbidden": self._import.stage.forbidden})
         reply = conversation.ask(request, patience, known)
         conversation.begins = False
         self._heard.listen(reply)
@@ -261,19 +273,21 @@ class WorkerAnswers:
         request = self._import.request()
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
-            self._conversation = self._talk(loaded.worker)
+            self._conversation = self._talk(loaded.worker, self._script)
             self._heard.printed = loaded.printed
         else:
             worker, self._first = self._first or self._interpreter.start(), None
-            self._conversation = self._talk(worker)
+            self._conversation = self._talk(worker, self._script)
             reply = self._ask_to_import(self._conversation, request)
             self._heard.listen(reply)
             loaded = Loaded(worker, reply.header, self._heard.printed)
         self._absent = self._import.absent(loaded.reply)
         self._imported = loaded
+        self._conversation.begin(self._case, self._allowance.for_call)
 
-    def _talk(self, worker: Worker) -> Conversation:
-        return Conversation(worker, self._allowance, self._references)
+    def _talk(self, worker: Worker, script: Script | None = None) -> Conversation:
+        first = {"begin": True, "forbidden": self._import.stage.forbidden}
+        return Conversation(worker, self._allowance, self._references, first, script)
 
     def _ask_to_import(self, conversation: Conversation, request: Frame) -> Frame:
         try:

@@ -34,6 +34,10 @@ class Cancelled(Exception):
     """`WorkerAnswers.abort` was called: nobody needs the verdict any more."""
 
 
+class Diverged(BaseException):
+    """A check sends another request than it was expected to: run its case again."""
+
+
 class AnswerError(Exception):
     """The learner's code gave no answer for a check to examine.
 

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
 
+from grader.run.ahead import Script
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
-from grader.run.failures import AnswerError, Crash, Timeout
+from grader.run.failures import AnswerError, Crash, Diverged, Timeout
 from grader.run.remote import RemoteSubmission
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.transcripts import Key, Transcripts
-from grader.run.under_check import Diverged, StageUnderCheck
+from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
@@ -50,6 +51,7 @@ MARKERS = (
     "random: the case draws other inputs for each seed of a run",
     "pays(*constants, because): the constant answers that it accepts, and the reason",
 )
+_NOTHING = Script()
 _FIXTURES = ("submission", "seed", "device", "rand")
 
 
@@ -69,6 +71,7 @@ class Checks:
         self._seed = 0
         self._device = "cpu"
         self._transcripts = Transcripts()
+        self._scripts: dict[tuple[str, int, str], Script] = {}
         self._call: pytest.CallInfo[None] | None = None
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
@@ -105,6 +108,7 @@ class Checks:
         facts: list[CaseFact] = []
         given_up: set[str] = set()
         self._use(remote, device)
+        remote.expect(self._scripts.get((stage.slug, seed, device), _NOTHING))
         try:
             for case, item in self._items[stage.slug].items():
                 if only_random and not _is_random(item):
@@ -138,6 +142,26 @@ class Checks:
         for case in cases:
             yield self._run_case(case, items[case], remote, seed)
 
+    def scout(
+        self, stage: Stage, find: Callable[[str], Any], seed: int, device: str
+    ) -> None:
+        """Learn which requests of a stage can be sent ahead of their turn, with this seed.
+
+        `find` returns the solution's functions, which have passed in this process.
+        """
+        from grader.run.scouting import NoisyAnswers
+
+        noisy = NoisyAnswers(find)
+        remote = StageUnderCheck(stage, noisy)
+        self._use(remote, device)
+        expected = []
+        for case, item in self._items[stage.slug].items():
+            self._seed = _seed_of(case, item, seed)
+            remote.begin(self._seed, case.id)
+            self._error(item)
+            expected.append(self._transcripts.expected(Key(case.id, self._seed, device), noisy.asked))
+        self._scripts[stage.slug, seed, device] = Script(expected)
+
     def _use(self, remote: StageUnderCheck, device: str) -> None:
         from grader.checking import is_watched
 
@@ -147,6 +171,7 @@ class Checks:
     def forget(self) -> None:
         """Forget all earlier requests and replies, because the next run is unrelated to them."""
         self._transcripts = Transcripts()
+        self._scripts = {}
 
     def _run_case(
         self,
@@ -155,17 +180,20 @@ class Checks:
         remote: StageUnderCheck,
         seed: int,
     ) -> CaseFact:
-        words = f"{seed}:{case.id}" if _is_random(item) else case.id
-        self._seed = zlib.crc32(words.encode())
+        self._seed = _seed_of(case, item, seed)
         key = Key(case.id, self._seed, self._device)
-        remote.begin(self._seed)
         start = time.perf_counter()
-        known = remote.follow(self._transcripts, key)
+        remote.begin(self._seed, case.id)
+        try:
+            known = remote.follow(self._transcripts, key)
+        except Diverged:
+            remote.begin(self._seed, case.id)
+            known = None
         if known is not None:
             return replace(known, seconds=time.perf_counter() - start)
         error, compared = self._error(item)
         if isinstance(error, Diverged):
-            remote.begin(self._seed)
+            remote.begin(self._seed, case.id)
             error, compared = self._error(item)
         seconds = time.perf_counter() - start
         ending, message = _ending(error, remote)
@@ -398,6 +426,12 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
 def _is_random(item: pytest.Item) -> bool:
     """Whether a case draws by the run's seed; all others draw the same inputs in every run."""
     return item.get_closest_marker("random") is not None
+
+
+def _seed_of(case: Case, item: pytest.Item, seed: int) -> int:
+    """The seed of a case in a run with this seed."""
+    words = f"{seed}:{case.id}" if _is_random(item) else case.id
+    return zlib.crc32(words.encode())
 
 
 def _fault(item: Any) -> str:

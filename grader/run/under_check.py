@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.run.ahead import Script
 from grader.run.answers import Answers
 from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.failures import (
     AnswerError,
     Crash,
+    Diverged,
     SubmissionError,
     Timeout,
     WrongReturn,
@@ -29,10 +31,6 @@ from grader.types.course import Stage
 
 _SEEDS = 1 << 31  # number of possible first seeds for a case's calls
 _RECORD_CAP = 32 << 20  # bytes that one stage's record may take
-
-
-class Diverged(BaseException):
-    """The check sends another request than before, for the same seed and the same replies."""
 
 
 @dataclass
@@ -91,17 +89,22 @@ class StageUnderCheck:
         # Which arguments to change here when a call changed them there; all if no check compares.
         self.is_watched: Callable[[Any], bool] = lambda array: True
 
-    def begin(self, seed: int) -> None:
+    def expect(self, script: Script) -> None:
+        """Learn what the cases will ask."""
+        self._answers.expect(script)
+
+    def begin(self, seed: int, case: str = "") -> None:
         """Start a case: forget the previous one, and derive every call's seed from `seed`."""
         # The worker gets this seed, and must not learn the one that the check's inputs come from.
         drawn = hashlib.sha256(f"call:{seed}".encode()).digest()
         self.case = CaseRecord(int.from_bytes(drawn, "big") % _SEEDS)
-        self._answers.begin()
+        self._answers.begin(case)
 
     def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
         """The fact on the current case, if it is known for the answers that come; None otherwise.
 
-        If it is not, the check that runs next first gets these answers.
+        If it is not, the check that runs next first gets these answers. Raises Diverged if the case
+        must be started again.
         """
         try:
             fact = transcripts.follow(key, self._put)

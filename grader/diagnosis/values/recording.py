@@ -38,10 +38,10 @@ class RecordingAnswers(WorkerAnswers):
 
     made: list[Any]
 
-    def begin(self) -> None:
+    def begin(self, case: str = "") -> None:
         """Start a case."""
         self.made = []
-        super().begin()
+        super().begin(case)
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""

@@ -155,6 +155,14 @@ class Channel:
 
         Raises DeadlineError when the other side does not read, Closed when it is gone.
         """
+        self._send(*self._packed(frame), deadline)
+
+    def send_all(self, frames: Iterable[Frame], deadline: Deadline | None = None) -> None:
+        """Send frames one after the other; raises what `send` does."""
+        self._send(b"".join(part for frame in frames for part in self._packed(frame)), b"", deadline)
+
+    def _packed(self, frame: Frame) -> tuple[bytes, bytes]:
+        """A frame without its arrays' bytes, and these. Raises WireError if it is too large."""
         header = frame.encoded
         aside = _JSON.encode(frame.aside).encode() if frame.aside else b""
         if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
@@ -162,12 +170,15 @@ class Channel:
         if _pieces(header) > _pieces_cap(self._sends):
             raise WireError("the values are too many to send")
         parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
+        return parts, frame.data
+
+    def _send(self, head: bytes, data: bytes, deadline: Deadline | None) -> None:
         try:
-            if len(frame.data) < 1 << 16:
-                self._send_all(parts + frame.data, deadline)
+            if len(data) < 1 << 16:
+                self._write(head + data, deadline)
             else:
-                self._send_all(parts, deadline)
-                self._send_all(frame.data, deadline)
+                self._write(head, deadline)
+                self._write(data, deadline)
         except TimeoutError:
             raise DeadlineError from None
         except OSError as error:
@@ -209,7 +220,7 @@ class Channel:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _send_all(self, data: bytes, deadline: Deadline | None) -> None:
+    def _write(self, data: bytes, deadline: Deadline | None) -> None:
         view = memoryview(data)
         while view:
             try:
