@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable
 
 
+_RECENT = 0.005  # seconds: asking for the CPU time of all processes takes longer than a call
+
+
 class Spent(Exception):
     """The submission has used up its time."""
 
@@ -28,6 +31,7 @@ class Budget:
         self._processor = processor
         self._began = time.monotonic()
         self._before = processor()
+        self._looked = 0.0, self._began  # the CPU time used so far, and when that was looked up
 
     def counted_by(self, processor: Callable[[], float]) -> Budget:
         """The same budget in another process, where `processor` counts."""
@@ -37,8 +41,13 @@ class Budget:
 
     @property
     def used(self) -> float:
-        """The seconds used so far."""
-        return max(time.monotonic() - self._began, self._processor() - self._before)
+        """The seconds used so far; CPU time as it was a moment ago."""
+        now = time.monotonic()
+        used, looked = self._looked
+        if now > looked + _RECENT:
+            used = self._processor() - self._before
+            self._looked = used, now
+        return max(now - self._began, used)
 
     @property
     def left(self) -> float:

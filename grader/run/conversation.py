@@ -53,7 +53,7 @@ class Conversation:
     def _throw_away(self, replies: Iterator[None], patience: Patience) -> None:
         with suppress(AnswerError):  # the worker is ended then
             for _ in replies:
-                self._received(patience)
+                self._received(patience, is_kept=False)
 
     def ask(self, request: Frame, patience: Patience, known: Container[bytes] = ()) -> Frame:
         """The reply to a request; if its digest is in `known`, its header stays unparsed.
@@ -74,6 +74,7 @@ class Conversation:
         known: Container[bytes] = (),
         *,
         was_early: bool = True,
+        is_kept: bool = True,
     ) -> Frame:
         """The next reply, after `frames` were sent; raises what `ask` does."""
         if self.worker is None:
@@ -83,7 +84,7 @@ class Conversation:
         self.worker.allow(left)
         due = Due(seconds, left, self._waited)
         try:
-            return self.exchange(frames, due, known, was_early=was_early)
+            return self.exchange(frames, due, known, was_early=was_early, is_kept=is_kept)
         except DeadlineError:
             self.end()
             late = patience.end("No answer")
@@ -98,6 +99,7 @@ class Conversation:
         known: Container[bytes] = (),
         *,
         was_early: bool = False,
+        is_kept: bool = True,
     ) -> Frame:
         """The next reply, after `frames` were sent. Raises DeadlineError, Crash and Unsent.
 
@@ -112,7 +114,8 @@ class Conversation:
                 is_sent = is_sent or not was_early
             while True:
                 reply = channel.receive(deadline, known)
-                self._allowance.count(reply)
+                if is_kept:
+                    self._allowance.count(reply)
                 if not reply.aside.get("ask"):
                     return reply
                 if self._references is None:
