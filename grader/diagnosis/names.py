@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from grader.diagnosis.replay import Record, Step, is_ordinary, same
+from grader.diagnosis.replay import Record, same
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -180,8 +180,8 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
         if any(by_case[case].explained for by_case in found.values()):
             continue
         deviating = [step for step in record.steps(case) if step.deviates]
-        telling = [step for step in deviating if not step.fresh and not _is_hidden(step)]
-        ordinary = {step.entry for step in telling if is_ordinary(step)}
+        telling = [step for step in deviating if not step.fresh and not step.is_hidden]
+        ordinary = {step.entry for step in telling if step.is_ordinary}
         wrong = {step.entry for step in deviating} - (unknown & ordinary)
         for suspect in misconceptions:
             if suspect.id in settled or suspect.replaces not in wrong or tries == _TRIES:
@@ -226,7 +226,7 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
 def _wrong(record: Record, case: str, entry: str) -> Tally:
     """How many wrong answers an entry point gave in a case."""
     wrong = [step for step in record.steps(case) if step.deviates and step.entry == entry]
-    return Tally(len(wrong), sum(map(is_ordinary, wrong)))
+    return Tally(len(wrong), sum(step.is_ordinary for step in wrong))
 
 
 def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
@@ -244,29 +244,22 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     explained = ordinary = returned = 0
     differs = ordinarily = hidden = False
-    answers = record.replays.of(suspect.id, case, [step.exchange for step in steps], find)
+    answers = record.replays.of_misconception(suspect.id, case, steps, find)
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
             continue
-        if same(step.learner, suspected, step.fresh, step.solution.error is not None):
+        if suspected is None:  # it gives the solution's answer
+            hidden |= step.is_hidden
+        elif same(step.learner, suspected, step.fresh, step.solution.error is not None):
             explained += step.deviates
-            ordinary += step.deviates and is_ordinary(step)
-            returned += step.deviates and is_ordinary(step) and step.learner.error is None
-        elif _is_hidden(step) and suspected.error is None:
+            ordinary += step.deviates and step.is_ordinary
+            returned += step.deviates and step.is_ordinary and step.learner.error is None
+        elif step.is_hidden and suspected.error is None:
             hidden = True
-        elif not same(step.solution, suspected, step.fresh, False):
-            if not is_ordinary(step):
-                differs = True
-            elif not step.deviates or _is_hidden(step):
-                return None
-            else:
-                differs = ordinarily = True
+        elif not step.is_ordinary:
+            differs = True
+        elif not step.deviates or step.is_hidden:
+            return None
+        else:
+            differs = ordinarily = True
     return Tally(explained, ordinary, returned, differs, ordinarily, hidden)
-
-
-def _is_hidden(step: Step) -> bool:
-    """Whether an exception stands where the learner's answer would tell one mistake from another.
-
-    It is a mistake of its own, and speaks neither for nor against any other.
-    """
-    return step.learner.error is not None and step.solution.error is None

@@ -10,7 +10,8 @@ import cmath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from grader.diagnosis.starts import is_named_tensor, start_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
@@ -25,8 +26,12 @@ _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
 PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
 _MODERATE = 100  # numbers up to this size are ordinary
-_REPLAYS = 1000  # replays to keep
-_LARGE = 1 << 16  # bytes of arrays; a larger replay is not kept
+_REPLAYS_CAP = 16 << 20  # bytes of the replays that are kept, roughly
+_STEPS_CAP = 4 << 20  # and of the steps
+_OVERHEAD = 1000  # bytes of an answer beside its arrays
+Mark = tuple[object, ...]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 # What an exception's message says beside the mistake: whose method it is, what was read of None.
 _BESIDE = re.compile(r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*")
 _LONGEST = 600  # characters of a message to look at
@@ -44,14 +49,65 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """One recorded request, with the learner's answer and the solution's."""
+    """One recorded request, with the learner's answer and the solution's.
+
+    `mark` is all that a replay uses of it.
+    """
 
     exchange: Exchange
+    mark: Mark
     entry: str | None  # the entry point that answers, itself or through an object that it made
     learner: Read
     solution: Read
     fresh: bool  # the answer holds freshly drawn parameters: compare only names and spread
     deviates: bool  # the learner's answer differs from the solution's
+
+    @cached_property
+    def is_ordinary(self) -> bool:
+        """Whether the request is no edge case: moderate numbers, no error expected, no bare row.
+
+        All numbers must be finite. A row is bare if the solution returns the same number throughout
+        the last axis.
+        """
+        header = self.exchange.request.header
+        if self.solution.error is not None or "args" not in header:  # a backward pass has no target
+            return False
+        unpacker = Unpacker(self.exchange.request)
+        given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
+        return all(map(_is_moderate, given)) and not any(
+            map(_has_bare_row, arrays(self.solution.value))
+        )
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether an exception stands where the learner's answer would tell mistakes apart.
+
+        It is a mistake of its own, and speaks neither for nor against any other.
+        """
+        return self.learner.error is not None and self.solution.error is None
+
+
+class _Recent(Generic[Key, Value]):
+    """The values that were used last: of so many bytes in all, roughly, as `cap` says."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._left = cap
+        self._values: dict[Key, tuple[Value, int]] = {}
+
+    def take(self, key: Key) -> Value | None:
+        """The value of a key, which is no longer kept, or None."""
+        value, size = self._values.pop(key, (None, 0))
+        self._left += size
+        return value
+
+    def keep(self, key: Key, value: Value, size: int) -> None:
+        """Keep a value in front of all others."""
+        self.take(key)
+        self._values[key] = value, size
+        self._left -= size
+        while self._left < 0:
+            self.take(next(iter(self._values)))
 
 
 class Replays:
@@ -63,71 +119,103 @@ class Replays:
 
     def __init__(self) -> None:
         self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
-        self._known: dict[tuple[str, str, int], _Replay] = {}
+        self._known: _Recent[tuple[str, str, int], _Replay] = _Recent(_REPLAYS_CAP)
+        self._steps: _Recent[int, list[Step]] = _Recent(_STEPS_CAP)  # by the fact's number
         self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
-    def of(
+    def of_solution(
         self,
-        who: str,
         case: str,
         exchanges: Sequence[Exchange],
+        marks: Sequence[Mark],
         find: Callable[[str], Any],
         seed_shift: int = 0,
     ) -> Iterator[Read]:
-        """The answers of the implementation `who` to a case's requests; `find` returns its code."""
-        key = (who, case, seed_shift)
-        marks = [_mark(exchange) for exchange in exchanges]
-        known = self._known.pop(key, None)
+        """The solution's answers to a case's requests; `find` returns its functions."""
+        for answer in self._of(("", case, seed_shift), exchanges, marks, find, None):
+            assert answer is not None
+            yield answer
+
+    def of_misconception(
+        self, id: str, case: str, steps: Sequence[Step], find: Callable[[str], Any]
+    ) -> Iterator[Read | None]:
+        """The answers of a misconception to a case's requests; None if it gives the solution's."""
+        exchanges = [step.exchange for step in steps]
+        return self._of((id, case, 0), exchanges, [step.mark for step in steps], find, steps)
+
+    def _of(
+        self,
+        key: tuple[str, str, int],
+        exchanges: Sequence[Exchange],
+        marks: Sequence[Mark],
+        find: Callable[[str], Any],
+        steps: Sequence[Step] | None,
+    ) -> Iterator[Read | None]:
+        known = self._known.take(key)
         if known is None or known.marks[: len(marks)] != marks:
-            tried = self._tried.setdefault(who, {})
-            known = _Replay(marks, exchanges, _replay(exchanges, find, seed_shift, tried))
-        while len(self._known) >= _REPLAYS:
-            del self._known[next(iter(self._known))]  # the least recently used
-        self._known[key] = known
-        return known.first(len(marks), self.go_on)
+            tried = self._tried.setdefault(key[0], {})
+            known = _Replay(marks, exchanges, _replay(exchanges, find, key[2], tried))
+        try:
+            yield from known.first(len(marks), self.go_on, steps)
+        finally:
+            self._known.keep(key, known, known.size)
+
+    def steps(self, fact: CaseFact, solution: Callable[[str], Any]) -> list[Step]:
+        """The requests of a case, each with the learner's answer and the solution's."""
+        number = fact.number
+        steps = None if number is None else self._steps.take(number)
+        steps = steps or list(against_solution(fact, solution, self))
+        if number is not None:
+            size = sum(_OVERHEAD + len(each.reply.data) for each in fact.exchanges)
+            self._steps.keep(number, steps, size)
+        return steps
 
 
 class _Replay:
     """Answers, computed as far as they were needed; they depend only on the `marks`."""
 
     def __init__(
-        self, marks: list[object], exchanges: Sequence[Exchange], answers: Iterator[Frame]
+        self, marks: Sequence[Mark], exchanges: Sequence[Exchange], answers: Iterator[Frame]
     ) -> None:
-        self.marks = marks
-        # Kept alive, so that no other request gets the same id.
+        self.marks = list(marks)
         self._requests = [exchange.request for exchange in exchanges]
-        self._size = sum(len(request.data) for request in self._requests)
         self._answers = answers
-        self._read: list[Read] = []
+        self._read: list[Read | None] = []
+        self.size = _OVERHEAD
 
-    def first(self, count: int, go_on: Callable[[], None]) -> Iterator[Read]:
-        try:
-            for number in range(count):
+    def first(
+        self, count: int, go_on: Callable[[], None], steps: Sequence[Step] | None
+    ) -> Iterator[Read | None]:
+        for number in range(count):
+            if number == len(self._read):
                 go_on()
-                if number == len(self._read):
-                    answer = next(self._answers)
-                    self._size += len(answer.data)
-                    self._read.append(_answer(self._requests[number], answer))
-                yield self._read[number]
-        finally:
-            if self._size > _LARGE:
-                self._forget()
+                self._read.append(self._next(number, steps))
+                if len(self._read) == len(self._requests):
+                    self._answers = iter(())  # frees what the implementation holds
+            yield self._read[number]
 
-    def _forget(self) -> None:
-        self.marks, self._requests, self._read, self._answers = [], [], [], iter(())
+    def _next(self, number: int, steps: Sequence[Step] | None) -> Read | None:
+        frame = next(self._answers)
+        answer = _answer(self._requests[number], frame)
+        if steps is not None and same(steps[number].solution, answer, steps[number].fresh, False):
+            return None
+        self.size += _OVERHEAD + len(frame.data)
+        return answer
 
 
-def _mark(exchange: Exchange) -> object:
-    """All that a replay uses of an exchange: the request, and a few parts of the reply."""
-    reply = exchange.reply.header
-    target = exchange.request.header.get("target") or {}
-    copied = target.get("method") == "named_parameters"
-    return (
-        id(exchange.request),
-        reply.get("call"),
-        _handle(reply),
-        (exchange.reply.digest or id(exchange.reply)) if copied else None,
-    )
+def _marks(exchanges: Sequence[Exchange]) -> Iterator[Mark]:
+    """All that the answer to each request depends on: itself, and a few parts of earlier replies."""
+    earlier: Mark = ()
+    for exchange in exchanges:
+        yield exchange.request.sealed().digest, earlier
+        reply = exchange.reply.header
+        target = exchange.request.header.get("target") or {}
+        copied = target.get("method") == "named_parameters"
+        earlier = (
+            reply.get("call"),
+            _handle(reply),
+            (exchange.reply.digest or id(exchange.reply)) if copied else None,
+        )
 
 
 def against_solution(
@@ -135,34 +223,22 @@ def against_solution(
 ) -> Iterator[Step]:
     """The recorded requests of a case, each with the learner's answer and the solution's."""
     case, exchanges = fact.case.id, fact.exchanges
-    answers = replays.of("", case, exchanges, solution)
+    marks = list(_marks(exchanges))
+    answers = replays.of_solution(case, exchanges, marks, solution)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
-    wanted = exchanges[: drawn[-1] + 1] if drawn else ()  # later ones need no second seed
-    others = iter(list(replays.of("", case, wanted, solution, seed_shift=1)))
-    entries = _entries(exchanges)
-    for exchange, entry, answer, method in zip(exchanges, entries, answers, methods, strict=True):
+    wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
+    others = iter(
+        list(replays.of_solution(case, exchanges[:wanted], marks[:wanted], solution, seed_shift=1))
+    )
+    for exchange, mark, entry, answer, method in zip(
+        exchanges, marks, _entries(exchanges), answers, methods, strict=True
+    ):
         learner = _answer(exchange.request, exchange.reply)
         other = next(others, answer)
         random = method in PARAMETERS and not same(answer, other, False, False)
         deviates = not same(learner, answer, random, answer.error is not None)
-        yield Step(exchange, entry, learner, answer, random, deviates)
-
-
-def is_ordinary(step: Step) -> bool:
-    """Whether a request is no edge case: moderate numbers, no error expected, no bare row out.
-
-    All numbers must be finite. A row is bare if the solution returns the same number throughout the
-    last axis.
-    """
-    header = step.exchange.request.header
-    if step.solution.error is not None or "args" not in header:  # a backward pass has no target
-        return False
-    unpacker = Unpacker(step.exchange.request)
-    given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
-    return all(map(_is_moderate, given)) and not any(
-        map(_has_bare_row, arrays(step.solution.value))
-    )
+        yield Step(exchange, mark, entry, learner, answer, random, deviates)
 
 
 def arrays(value: Any) -> list[Any]:
@@ -224,8 +300,7 @@ class Record:
     def steps(self, case: str) -> list[Step]:
         """The requests of a case, each with the learner's answer and the solution's."""
         if case not in self._steps:
-            fact = self.cases[case]
-            self._steps[case] = list(against_solution(fact, self.solution, self.replays))
+            self._steps[case] = self.replays.steps(self.cases[case], self.solution)
         return self._steps[case]
 
 

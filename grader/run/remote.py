@@ -189,7 +189,8 @@ class RemoteModule(RemoteObject):
         torch = sys.modules.get("torch")
         if torch is None or not torch.is_grad_enabled():
             return {}
-        return {name: p for name, p in self.named_parameters() if p.requires_grad}
+        trained = {name: p for name, p in self.named_parameters() if p.requires_grad}
+        return dict(sorted(trained.items()))  # the same request, however the code orders them
 
     def _mode(self, method: str, *args: bool) -> None:
         target = {"object": self.handle.id, "method": method}

@@ -68,7 +68,11 @@ def _noise(random: numpy.random.Generator, dtype: str, shape: list[int]) -> byte
     if dtype.startswith(("int", "uint")):
         return random.integers(0, 100, count, dtype).tobytes()
     if dtype == "bfloat16":
-        return (random.standard_normal(count, "float32").view("uint32") >> 16).astype("uint16").tobytes()
+        return (
+            (random.standard_normal(count, "float32").view("uint32") >> 16)
+            .astype("uint16")
+            .tobytes()
+        )
     if dtype.startswith("complex"):
         count *= 2
         dtype = "float32" if dtype == "complex64" else "float64"

@@ -142,9 +142,7 @@ class Checks:
         for case in cases:
             yield self._run_case(case, items[case], remote, seed)
 
-    def scout(
-        self, stage: Stage, find: Callable[[str], Any], seed: int, device: str
-    ) -> None:
+    def scout(self, stage: Stage, find: Callable[[str], Any], seed: int, device: str) -> None:
         """Learn which requests of a stage can be sent ahead of their turn, with this seed.
 
         `find` returns the solution's functions, which have passed in this process.
@@ -159,7 +157,9 @@ class Checks:
             self._seed = _seed_of(case, item, seed)
             remote.begin(self._seed, case.id)
             self._error(item)
-            expected.append(self._transcripts.expected(Key(case.id, self._seed, device), noisy.asked))
+            expected.append(
+                self._transcripts.expected(Key(case.id, self._seed, device), noisy.asked)
+            )
         self._scripts[stage.slug, seed, device] = Script(expected)
 
     def _use(self, remote: StageUnderCheck, device: str) -> None:
@@ -170,7 +170,7 @@ class Checks:
 
     def forget(self) -> None:
         """Forget all earlier requests and replies, because the next run is unrelated to them."""
-        self._transcripts = Transcripts()
+        self._transcripts.forget()
         self._scripts = {}
 
     def _run_case(

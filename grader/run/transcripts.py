@@ -45,10 +45,15 @@ class Transcripts:
     """
 
     def __init__(self, cap: int = _CAP) -> None:
+        self._cap = cap
+        self._facts = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all transcripts; later facts get other numbers than earlier ones."""
         self._roots: dict[Key, _Node] = {}
         self._requests: dict[tuple[bytes, bytes], Frame] = {}
-        self._left = cap
-        self._facts = 0
+        self._left = self._cap
 
     def follow(self, key: Key, ask: Callable[[Frame, Container[bytes]], Frame]) -> CaseFact | None:
         """The known fact on this case, found by repeating the known requests, or None.

@@ -100,9 +100,9 @@ class Frame:
         return self._encoded
 
     def sealed(self) -> Frame:
-        """The same message with its digest, as if it had been received."""
-        digest = _digest(self.encoded, self.data)
-        return Frame(self.header, self.data, size=self.size, digest=digest, encoded=self.encoded)
+        """The same message, with its digest, as if it had been received."""
+        self.digest = self.digest or _digest(self.encoded, self.data)
+        return self
 
     def beside(self, aside: Mapping[str, Any]) -> Frame:
         """The same message with this beside it."""
@@ -159,7 +159,9 @@ class Channel:
 
     def send_all(self, frames: Iterable[Frame], deadline: Deadline | None = None) -> None:
         """Send frames one after the other; raises what `send` does."""
-        self._send(b"".join(part for frame in frames for part in self._packed(frame)), b"", deadline)
+        self._send(
+            b"".join(part for frame in frames for part in self._packed(frame)), b"", deadline
+        )
 
     def _packed(self, frame: Frame) -> tuple[bytes, bytes]:
         """A frame without its arrays' bytes, and these. Raises WireError if it is too large."""
