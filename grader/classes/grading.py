@@ -151,11 +151,11 @@ def all_graded(
     Raises KitError if the solutions do not pass, and whatever `work` raises.
     """
     expect_sound(engine, stages, seed)
+    engine.look_ahead(stages, seed)
     if lanes == 1 or not can_fork(engine.device):
         one = LaneWork(engine, (), seed, work)
         yield from ((job, one(job)) for job in jobs)
         return
-    engine.read_misconceptions(stages)  # once, before the fork, for all lanes
     gc.collect()
     gc.freeze()  # no lane's collector touches what exists now, so all lanes share its memory
     lost: list[Job] = []

@@ -204,7 +204,7 @@ class _Replay:
 
 
 def _marks(exchanges: Sequence[Exchange]) -> Iterator[Mark]:
-    """All that the answer to each request depends on: itself, and a few parts of earlier replies."""
+    """All that the answer to each request depends on: itself and a few parts of earlier replies."""
     earlier: Mark = ()
     for exchange in exchanges:
         yield exchange.request.sealed().digest, earlier

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 
-from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
+from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.types.report import Outcome, Status
 
 OUTCOMES = {
@@ -26,7 +26,7 @@ def status(facts: StageFacts) -> Status:
 
     With a forbidden call it does not pass, whatever the checks say.
     """
-    endings = [deciding_fact(planned, facts.cases).ending for planned in facts.planned]
+    endings = [fact.ending for fact in deciding_facts(facts)]
     ran = [ending for ending in endings if ending is not Ending.SKIPPED]
     if ran and all(ending is Ending.NOT_WRITTEN for ending in ran):
         return Status.NOT_STARTED
@@ -37,13 +37,19 @@ def status(facts: StageFacts) -> Status:
     return Status.FAILED
 
 
-def deciding_fact(planned: PlannedCheck, facts: Iterable[CaseFact]) -> CaseFact:
-    """The fact that decides a check: its first case that did not pass, in the order planned.
+def deciding_facts(facts: StageFacts) -> Iterator[CaseFact]:
+    """For each planned check the fact that decides it: its first case that did not pass.
 
     Cases run from the smallest input up, so that is the smallest input that fails.
     """
-    by_id = {fact.case.id: fact for fact in facts if fact.case.check == planned.id}
-    found = [by_id.get(case.id, CaseFact(case, Ending.BROKEN, _LOST)) for case in planned.cases]
+    by_case = {fact.case: fact for fact in facts.cases}
+    for planned in facts.planned:
+        yield _deciding(
+            [by_case.get(c) or CaseFact(c, Ending.BROKEN, _LOST) for c in planned.cases]
+        )
+
+
+def _deciding(found: Sequence[CaseFact]) -> CaseFact:
     failed = [f for f in found if f.ending not in (Ending.PASSED, Ending.SKIPPED)]
     for fact in failed:
         if fact.ending is not Ending.NOT_WRITTEN:

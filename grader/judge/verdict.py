@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from grader.judge.blame import NO_BLAME, Blame
-from grader.judge.status import OUTCOMES, deciding_fact, status
+from grader.judge.status import OUTCOMES, deciding_facts, status
 from grader.run.facts import CaseFact, Ending, PlannedCheck, StageFacts
 from grader.types.course import Course, Stage
 from grader.types.report import (
@@ -44,8 +44,8 @@ def judge_stage(
     checks that are there can be had. What a forbidden call costs is taken off by a result of its
     own, the first: so the results always add up to the stage's score.
     """
-    worst = {planned: deciding_fact(planned, facts.cases) for planned in facts.planned}
-    passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst.items()}
+    worst = list(zip(facts.planned, deciding_facts(facts), strict=True))
+    passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst}
     all_passed = status(replace(facts, forbidden=())) is Status.PASSED
     checks = tuple(
         _result(
@@ -56,7 +56,7 @@ def judge_stage(
             (diagnoses or {}).get(planned.id),
             (lambda target: "") if blame.cause else place,  # the fault is not in this stage's code
         )
-        for planned, fact in worst.items()
+        for planned, fact in worst
     )
     if blame.is_credited:
         checks = tuple(replace(check, score=check.max_score) for check in checks)

@@ -21,7 +21,7 @@ _MOST_BYTES = 48 << 10  # in flight: a socket holds them although nobody reads
 
 @dataclass(frozen=True)
 class Expected:
-    """The requests that a case makes first, whatever the answers; `is_whole` if it makes no other."""
+    """The first requests of a case, which depend on no answer; `is_whole` if it makes no other."""
 
     case: str
     requests: tuple[Frame, ...] = ()

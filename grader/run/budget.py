@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 
-
 _RECENT = 0.005  # seconds: asking for the CPU time of all processes takes longer than a call
 
 

@@ -23,7 +23,10 @@ _SEED = 20  # of the noise: any
 
 
 class NoisyAnswers(LocalAnswers):
-    """Noise in the form of the answers that the functions of `find` give; `asked` keeps what was asked."""
+    """Noise in the form of the answers that the functions of `find` give.
+
+    `asked` holds the requests of the current case.
+    """
 
     def __init__(self, find: Callable[[str], Any]) -> None:
         import numpy
@@ -68,11 +71,8 @@ def _noise(random: numpy.random.Generator, dtype: str, shape: list[int]) -> byte
     if dtype.startswith(("int", "uint")):
         return random.integers(0, 100, count, dtype).tobytes()
     if dtype == "bfloat16":
-        return (
-            (random.standard_normal(count, "float32").view("uint32") >> 16)
-            .astype("uint16")
-            .tobytes()
-        )
+        wide = random.standard_normal(count, "float32").view("uint32")
+        return (wide >> 16).astype("uint16").tobytes()
     if dtype.startswith("complex"):
         count *= 2
         dtype = "float32" if dtype == "complex64" else "float64"

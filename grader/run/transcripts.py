@@ -71,7 +71,7 @@ class Transcripts:
         return replace(node.fact, exchanges=tuple(exchanges))
 
     def expected(self, key: Key, asked: Sequence[Frame]) -> Expected:
-        """The requests of the transcript that was learnt first, as far as they are those `asked`."""
+        """The requests of the transcript that was learnt first, as long as they were `asked`."""
         node, free = self._roots.get(key), []
         for request in asked:
             if node is None or node.request is None or node.request != request:

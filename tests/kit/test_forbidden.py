@@ -318,14 +318,13 @@ def test_in_a_notebook_only_what_the_stage_runs_counts() -> None:
 def test_nobody_else_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a stage forbids nothing the worker is not told of any name."""
     sent = []
-    original = Channel.send
+    original = Channel._packed
 
-    def send(self: Channel, frame: Frame, deadline: float | None = None) -> None:
-        if {"op", "begin"} & frame.header.keys():
-            sent.append(frame.header.get("forbidden"))
-        original(self, frame, deadline)
+    def packed(self: Channel, frame: Frame) -> tuple[bytes, bytes]:
+        sent.extend(where["forbidden"] for where in (frame.header, frame.aside) if "forbidden" in where)
+        return original(self, frame)
 
-    monkeypatch.setattr(Channel, "send", send)
+    monkeypatch.setattr(Channel, "_packed", packed)
     grading(lambda grade: grade(RIGHT) and None)
     assert sent and not any(sent)
 

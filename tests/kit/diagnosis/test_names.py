@@ -269,7 +269,10 @@ def test_the_order_of_the_known_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("size, is_kept", [(100, True), (100_000, False)])
-def test_what_was_answered_is_kept_for_others_unless_it_is_large(size: int, is_kept: bool) -> None:
+def test_what_was_answered_is_kept_for_others_unless_it_is_large(
+    size: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.diagnosis.replay._REPLAYS_CAP", 200_000)
     asked = []
 
     def forgets(x: Tensor, n: int) -> Tensor:
