@@ -321,7 +321,8 @@ def test_nobody_else_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Channel._packed
 
     def packed(self: Channel, frame: Frame) -> tuple[bytes, bytes]:
-        sent.extend(where["forbidden"] for where in (frame.header, frame.aside) if "forbidden" in where)
+        told = (frame.header, frame.aside)
+        sent.extend(each["forbidden"] for each in told if "forbidden" in each)
         return original(self, frame)
 
     monkeypatch.setattr(Channel, "_packed", packed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from grader.types.submission import Submission
 from tests.kit.wrong_answers import COURSE as ATTENTION
 from tests.kit.wrong_answers import wrong_answers
 
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 TOML = """
 schema = 1
 name = "doubling"
@@ -68,7 +70,7 @@ def test_last(submission):
 # Gives right answers, and prints the numbers of all requests that wait in this process.
 LOOKS = (
     RIGHT
-    + '''
+    + """
 
 import gc
 import numpy
@@ -99,7 +101,7 @@ def double(x, double=double):
 def negate(x, negate=negate):
     print("negate", x.tolist(), _waiting())
     return negate(x)
-'''
+"""
 )
 
 
@@ -120,7 +122,7 @@ def course(tmp_path: Path) -> Course:
 def standing(report: Report) -> list[Any]:
     """What a report says of each check."""
     return [
-        (check.id, check.outcome, check.score, check.message, check.diagnosis)
+        (check.id, check.outcome, check.score, _ADDRESS.sub("", check.message), check.diagnosis)
         for stage in report.stages
         for check in stage.checks
     ]
@@ -187,7 +189,7 @@ def test_no_verdict_depends_on_it(course: Course) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ATTENTION.assignments[0].stages, ids=lambda stage: stage.slug)
 def test_no_wrong_answer_of_a_stage_is_told_anything_else(stage: Any) -> None:
-    answers = random.Random(1).sample(wrong_answers(stage.slug), 40)
+    answers = random.Random(1).sample(wrong_answers(stage.slug), 12)
     files = solution_files(ATTENTION)
 
     def body(engine: Engine) -> None:

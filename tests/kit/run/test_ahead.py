@@ -1,4 +1,4 @@
-"""What is sent to a worker before its turn: in order, never too much, and nothing that must wait."""
+"""What is sent to a worker before its turn: in order, not too much, and nothing that must wait."""
 
 from __future__ import annotations
 
