@@ -127,11 +127,12 @@ class Replays:
         self,
         case: str,
         exchanges: Sequence[Exchange],
-        marks: Sequence[Mark],
         find: Callable[[str], Any],
         seed_shift: int = 0,
+        marks: Sequence[Mark] | None = None,
     ) -> Iterator[Read]:
         """The solution's answers to a case's requests; `find` returns its functions."""
+        marks = list(_marks(exchanges)) if marks is None else marks
         for answer in self._of(("", case, seed_shift), exchanges, marks, find, None):
             assert answer is not None
             yield answer
@@ -224,13 +225,11 @@ def against_solution(
     """The recorded requests of a case, each with the learner's answer and the solution's."""
     case, exchanges = fact.case.id, fact.exchanges
     marks = list(_marks(exchanges))
-    answers = replays.of_solution(case, exchanges, marks, solution)
+    answers = replays.of_solution(case, exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
     wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
-    others = iter(
-        list(replays.of_solution(case, exchanges[:wanted], marks[:wanted], solution, seed_shift=1))
-    )
+    others = iter(list(replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])))
     for exchange, mark, entry, answer, method in zip(
         exchanges, marks, _entries(exchanges), answers, methods, strict=True
     ):

@@ -64,7 +64,7 @@ class Answers:
             return [
                 read
                 for fact in self._cases
-                for read in Replays().of("", fact.case.id, fact.exchanges, find)
+                for read in Replays().of_solution(fact.case.id, fact.exchanges, find)
             ]
 
     def how(self, answers: Sequence[Read]) -> How:

@@ -148,7 +148,7 @@ seen = []
 receive = server.Channel.receive
 def note(self, *args):
     frame = receive(self, *args)
-    seen.append(sorted(frame.header))
+    seen.append(sorted(frame.header) + sorted(frame.aside))
     return frame
 server.Channel.receive = note
 def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
