@@ -73,9 +73,10 @@ def misconception(
 ) -> Callable[[Implementation], Implementation]:
     """Mark a function or class as the misconception `id` of the entry point `replaces`.
 
-    Raises ValueError if `says` is empty or has more than `LONGEST` characters.
+    Raises ValueError if `says` is empty or has more than `LONGEST` characters, or `hint` is no
+    number.
     """
-    _expect_words(id, says)
+    _expect_words(id, says, hint)
 
     def mark(implementation: Implementation) -> Implementation:
         setattr(implementation, MARK, Misconception(id, replaces, says, hint, implementation))
@@ -92,9 +93,9 @@ def symptom(
     The kit calls it as `holds(got, expected, **arguments)`: what the learner's code returned, what
     the solution returns, and the arguments by name. It returns whether the relation that `says`
     states holds for every number; an exception means no. Raises ValueError if `says` is empty or
-    has more than `LONGEST` characters.
+    has more than `LONGEST` characters, or `hint` is no number.
     """
-    _expect_words(id, says)
+    _expect_words(id, says, hint)
 
     def mark(holds: Judgement) -> Judgement:
         setattr(holds, MARK, Symptom(id, of, says, hint, holds))
@@ -118,7 +119,11 @@ def values(*, of: str) -> Callable[[Naming], Naming]:
     return mark
 
 
-def _expect_words(id: str, says: str) -> None:
+def _expect_words(id: str, says: str, hint: int | None) -> None:
+    if not isinstance(says, str):
+        raise ValueError(f"'{id}': says is a sentence, not {says!r}")
+    if hint is not None and type(hint) is not int:
+        raise ValueError(f"'{id}': hint is the number of a hint, not {hint!r}")
     if not says.strip() or len(says) > LONGEST:
         fault = f"has {len(says)} characters: use {LONGEST} at most" if says.strip() else "is empty"
         raise ValueError(f"'{id}': says {fault}")

@@ -395,9 +395,9 @@ def _get(table: Mapping[str, Any], key: str, kind: Any, place: str, default: Any
 
 
 def _only(table: Mapping[str, Any], allowed: frozenset[str], place: str) -> None:
-    for key in table:
-        if key not in allowed:
-            raise CourseError(f"{place}: {_unknown('key', key, allowed)}")
+    unknown = [_unknown("key", key, allowed) for key in table if key not in allowed]
+    if unknown:
+        raise CourseError(f"{place}: {', '.join(unknown)}")
 
 
 def _unknown(what: str, word: str, known: Iterable[str]) -> str:

@@ -50,11 +50,14 @@ def read_known(stage: Stage) -> Known:
     marks = [(mark.id, f"replaces {mark.replaces}", mark.replaces) for mark in found]
     marks += [(mark.id, f"is of {mark.of}", mark.of) for mark in symptoms]
     marks += [(f"values of {mark.of}", f"is of {mark.of}", mark.of) for mark in ways]
+    faults = []
     for index, (id, what, entry) in enumerate(marks):
         if entry not in names:
-            raise CourseError(f"{place}: '{id}' {what}, which is not an entry point")
+            faults.append(f"{place}: '{id}' {what}, which is not an entry point")
         if id in {other for other, *_ in marks[:index]}:
-            raise CourseError(f"{place}: the id '{id}' is used twice")
+            faults.append(f"{place}: the id '{id}' is used twice")
+    if faults:
+        raise CourseError("\n".join(faults))
     return Known(found, symptoms, ways)
 
 

@@ -402,11 +402,14 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
     for case, item in items.items():
         cases.setdefault(case.check, []).append(case)
         first.setdefault(case.check, item)
-    for check, item in first.items():
-        fault = _fault(item)
-        if fault:
+    faults = []
+    for item in first.values():
+        if fault := _fault(item):
             line = item.function.__code__.co_firstlineno
-            raise CourseError(f"{stage.place(stage.check_file)}:{line}: {fault}")
+            faults.append(f"{stage.place(stage.check_file)}:{line}: {fault}")
+    if faults:
+        raise CourseError("\n".join(faults))
+    for check, item in first.items():
         marker = item.get_closest_marker("points")
         points = marker.args[0]
         doc = item.function.__doc__.strip()

@@ -25,6 +25,15 @@ CHECKS = "tests/checks/test_roughness.py"
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
 ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
+UNPAID = """
+
+def test_{0}(submission):
+    'It is {0}'
+    assert submission.roughness([1.0]) == 0, "It is not 0"
+"""
+RENAMED = 'replaces="roughness"', 'replaces="rough"'
+VISIBLE = 'slug = "roughness"\nvisible = ["valeus"]'
+FORBIDDEN = 'slug = "roughness"\nforbidden = ["numpy.absolutee"]'
 CHANCE = """
 
 calls = []
@@ -576,6 +585,84 @@ FAULTS = {
         ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
     ),
 }
+FAULTS |= {
+    "checks without points": (
+        lambda c: append(c, CHECKS, "".join(UNPAID.format(name) for name in ("one", "other"))),
+        [
+            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+            f"{CHECKS}:32: test_other has no points: add @pytest.mark.points(1)",
+        ],
+    ),
+    "misconceptions of no entry point": (
+        lambda c: change(c, MISTAKES, *RENAMED) or change(c, MISTAKES, *RENAMED),
+        [
+            f"{MISTAKES}: 'rough_upwards' replaces rough, which is not an entry point",
+            f"{MISTAKES}: 'rough_range' replaces rough, which is not an entry point",
+        ],
+    ),
+    "broken answers beside a broken check": (
+        lambda c: [
+            append(c, CHECKS, UNPAID.format("one")),
+            append(c, MISTAKES, "nonsense\n"),
+            append(c, ACCEPTED, "nonsense\n"),
+        ],
+        [
+            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+            f"{MISTAKES}:38: NameError: name 'nonsense' is not defined",
+            f"{ACCEPTED}:4: NameError: name 'nonsense' is not defined",
+        ],
+    ),
+    "a new import in the solution": (
+        lambda c: change(c, SOLUTION, "from itertools", "import math\nfrom itertools"),
+        ["exercises/roughness.py: does not match the solution: run grade stubs"],
+    ),
+    "a hint that is a text": (
+        lambda c: change(c, MISTAKES, "hint=1", 'hint="1"'),
+        [f"{MISTAKES}:10: ValueError: 'rough_upwards': hint is the number of a hint, not '1'"],
+    ),
+    "a sentence that is none": (
+        lambda c: append(c, MISTAKES, SLIP.replace('"You slip."', "3")),
+        [f"{MISTAKES}:40: ValueError: 'slip': says is a sentence, not 3"],
+    ),
+    "a misconception without a sentence": (
+        lambda c: append(c, MISTAKES, "\n@misconception\ndef slip(values):\n    return 1\n"),
+        ["TypeError: misconception() missing 2 required keyword-only arguments: 'replaces' and"],
+    ),
+    "an entry point of another kind": (
+        lambda c: None,
+        ["the solution fails roughness.values: roughness(...) returned float 3.0"],
+    ),
+    "a visible check that is not there": (
+        lambda c: None,
+        ["stage 'roughness': visible: there is no check 'valeus' (did you mean 'values'?)"],
+    ),
+    "a forbidden name that is not there": (
+        lambda c: None,
+        ["forbidden: numpy has no 'absolutee' (did you mean 'absolute'?)"],
+    ),
+    "parameters that a check does not take": (
+        lambda c: change(c, CHECKS, '"values, expected"', '"value, expected"'),
+        ["cannot be collected: In tests/checks/test_roughness.py::test_values: function uses no"],
+    ),
+    "axes that the result does not have": (
+        lambda c: change(c, CHECKS, 'axes=""', 'axes="n"'),
+        [f"{CHECKS}:24: ValueError: axes 'n' name 1 axes, expected has 0 (in roughness.values"],
+    ),
+    "a check of another name": (
+        lambda c: change(c, CHECKS, "submission.roughness", "submission.rough"),
+        [f"{CHECKS}:24: AttributeError: rough is not an entry point of stage roughness (in rou"],
+    ),
+    "a check that reads a file": (
+        lambda c: change(c, CHECKS, "    expect_close", "    open('no.txt')\n    expect_close"),
+        [f"{CHECKS}:24: FileNotFoundError: [Errno 2] No such file or directory: 'no.txt' (in"],
+    ),
+}
+# What these change in the stage's table; the others change nothing there.
+TABLES = {
+    "an entry point of another kind": ('roughness = "number"', 'roughness = "array"'),
+    "a visible check that is not there": ('slug = "roughness"', VISIBLE),
+    "a forbidden name that is not there": ('slug = "roughness"', FORBIDDEN),
+}
 OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 
 
@@ -594,6 +681,9 @@ def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> No
         course = replace(course, limits=limits)
     plant, told = FAULTS[fault]
     plant(course)
+    if fault in TABLES:
+        change(course, "course.toml", *TABLES[fault])
+        course = read_course(course.root / "course.toml")
     problems = proven(course).problems
     assert len(problems) == len(told), problems
     for problem, words in zip(problems, told, strict=True):
@@ -692,6 +782,28 @@ def test_inputs_that_do_not_follow_the_seed_bring_no_luck(course: Course) -> Non
 def test_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
     said = lucky(course, draw="np.random.default_rng().normal(size=10)")
     assert "roughness.chance uses different inputs each time: make them with rand" in said
+
+
+def test_random_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
+    said = lucky(course, "@pytest.mark.random", "np.random.default_rng().normal(size=10)")
+    assert "roughness.chance uses different inputs each time: make them with rand" in said
+
+
+def test_a_check_that_does_not_compare_each_time_is_told(course: Course) -> None:
+    turn = "    TURNS.append(1)\n    if len(TURNS) % 3:\n        return\n"
+    change(course, CHECKS, "    expect_close", f"{turn}    expect_close")
+    append(course, CHECKS, "\n\nTURNS = []\n")
+    said = "roughness.values uses different inputs each time: make them with rand"
+    assert any(said in problem for problem in proven(course).problems)
+
+
+def test_what_the_author_prints_is_not_shown(
+    course: Course, capfd: pytest.CaptureFixture[str]
+) -> None:
+    change(course, SOLUTION, "    return max", "    print('here')\n    return max")
+    change(course, CHECKS, "    expect_close", "    print('there')\n    expect_close")
+    proven(course)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:

@@ -21,7 +21,7 @@ from grader.authoring.verify.author_files import (
 )
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.memory import Memory, sources_of_mistakes
-from grader.authoring.verify.runs import CheckRuns, Find, Hangs
+from grader.authoring.verify.runs import CheckRuns, Find, Hangs, silence
 from grader.authoring.verify.solution_runs import (
     FINE,
     SolutionRuns,
@@ -71,6 +71,7 @@ class Draft:
         needed = (stage.solution_file, stage.check_file)
         self.can_run = not fault and all(file.is_file() for file in needed)
         unwritten = [stage.place(file) for file in needed if self.can_run and is_unwritten(file)]
+        self.is_unwritten = bool(unwritten)
         self.can_run &= not unwritten
         self.notes: list[str] = []
         if unwritten:
@@ -153,6 +154,7 @@ class StageProving:
         self._progress = progress
         self._replays = Replays()
         self._done = self._total = 0
+        self._knows = True  # whether the misconceptions could be read
         self._unsaid: dict[str, str] = {}  # checks that failed without a message
         self._idle: set[str] = set()  # checks that pass for any answer
         self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
@@ -190,6 +192,7 @@ class StageProving:
             self._checks.forget()
             with at_hand(self._files, stage) as solution:
                 self._run_solution(solution, self._seeds[len(self._few) :], only_random=True)
+                self._solution.again(solution, self._seeds[0])
                 self._solution.find_flaky(solution)
         except Hangs as error:
             draft.problems.append(f"the solution {error}")
@@ -217,17 +220,21 @@ class StageProving:
             with stopped_after(self._course.limits.load_seconds):
                 known = read_known(self._stage)
         except CourseError as error:
-            self._draft.problems.append(str(error))
-            return Known()
+            self._draft.problems += str(error).split("\n")
         except Stopped as error:
-            fault = fault_of(error, {str(file): self._stage.place(file)})
-            self._draft.problems.append(fault)
-            return Known()
+            self._draft.problems.append(fault_of(error, {str(file): self._stage.place(file)}))
+        else:
+            return self._with_hints(known)
+        self._knows = False
+        return Known()
+
+    def _with_hints(self, known: Known) -> Known:
+        """What is known; reports hints that it and the checks name and that do not exist."""
         try:
             rungs = len(read_hints(self._stage).rungs)
         except CourseError:  # reported already
             return known
-        place = self._stage.place(file)
+        place = self._stage.place(self._stage.misconceptions_file)
         pointing = [
             (place, f"the misconception {one.id}", one.hint) for one in known.misconceptions
         ]
@@ -476,10 +483,11 @@ class StageProving:
                 self._unsaid.setdefault(fact.case.check, what)
 
         def explain() -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
-            record = Record(facts, solution, self._replays)
-            explained = explanations(record, known)
-            names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
-            return names, {id: explained.everywhere(id) for id in explained.found}
+            with silence():
+                record = Record(facts, solution, self._replays)
+                explained = explanations(record, known)
+                names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
+                return names, {id: explained.everywhere(id) for id in explained.found}
 
         names, found = self._memory.of(("names", mistake.id, text), explain)
         own = found.get(mistake.id)
@@ -524,7 +532,7 @@ class StageProving:
             unproven = not catches and planned.id not in {*self._solution.failing, *self._idle}
             if unproven and planned.id not in self._solution.skipped and not causes:
                 idle.append(planned.id)
-        if idle:
+        if idle and self._knows:
             what = "catches no misconception, so it" if len(idle) == 1 else "catch none, so each"
             draft.notes.append(f"{listed(idle)}: {what} must catch a mutant: --mutants")
         draft.skipped = tuple(self._solution.skipped.values())

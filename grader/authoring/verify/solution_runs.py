@@ -19,14 +19,16 @@ class SolutionRuns:
     """Runs the solution with one seed after the other, and remembers what its checks did.
 
     `failing` has for each check that fails the seeds and facts, `flaky` those that pass when the
-    same run is repeated, `unseeded` those that use other inputs each time, and `skipped` why checks
-    did not run.
+    same run is repeated, `unseeded` those that use other inputs or compare something else each
+    time, and `skipped` why checks did not run.
     """
 
     def __init__(self, runs: CheckRuns) -> None:
         self._runs = runs
         self._random = runs.checks.random(runs.stage)
-        self._asked: dict[Case, list[Frame]] = {}
+        self._seed = 0
+        # For each case, and the seed if it draws by it: the requests, and what was compared.
+        self._asked: dict[tuple[Case, int], tuple[list[Frame], list[tuple[str, str]]]] = {}
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.failing: dict[str, list[tuple[int, CaseFact]]] = {}
         self.skipped: dict[str, str] = {}
@@ -39,6 +41,7 @@ class SolutionRuns:
         """Run the checks with each of the seeds; the facts of each run."""
         for seed in seeds:
             self._runs.checks.forget()
+            self._seed = seed
             facts = self._runs.known("the solution", solution, seed, only_random=only_random)
             self._expect_same_inputs(facts)
             for fact in facts.cases:
@@ -50,13 +53,22 @@ class SolutionRuns:
             yield facts
 
     def _expect_same_inputs(self, facts: StageFacts) -> None:
-        """Find checks whose inputs differ between runs with the same seed."""
+        """Find checks that ask or compare something else in a run with the same seed."""
         for fact in facts.cases:
-            if fact.case not in self._random:
-                asked = [exchange.request for exchange in fact.exchanges]
-                before = self._asked.setdefault(fact.case, asked)
-                if any(one != other for one, other in zip(before, asked, strict=False)):
-                    self.unseeded.add(fact.case.check)
+            key = fact.case, self._seed if fact.case in self._random else 0
+            asked = [exchange.request for exchange in fact.exchanges]
+            compared = [(one.kind, one.tolerance) for one in fact.compared]
+            before, noted = self._asked.setdefault(key, (asked, compared))
+            is_other = any(one != other for one, other in zip(before, asked, strict=False))
+            is_more = (len(before), noted) != (len(asked), compared)
+            if is_other or (is_more and fact.ending in FINE):
+                self.unseeded.add(fact.case.check)
+
+    def again(self, solution: Find, seed: int) -> None:
+        """Repeat the cases that draw by the seed, to find those that draw otherwise too."""
+        self._runs.checks.forget()
+        self._seed = seed
+        self._expect_same_inputs(self._runs.known("again", solution, seed, only_random=True))
 
     def find_flaky(self, solution: Find) -> None:
         """Find the failing checks that pass when the same run is repeated."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.author_files import (
+    accepted_files,
     given_away,
     not_of_its_own,
     not_required,
@@ -22,6 +23,7 @@ from grader.authoring.verify.author_files import (
 from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Draft, Progress, StageProving
 from grader.read.faults import fault_of, undefined
+from grader.read.misconceptions import read_known
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 SEEDS = tuple(range(1, 21))
 PER_ANSWER = 3
+_BLOCKED = "not run: it needs"
 
 
 def verify(
@@ -99,9 +102,10 @@ class Prover:
                         ).prove()
 
         _with_checks(course, drafts, body)
+        gc.unfreeze()
         for draft in drafts:
             if not draft.can_run:
-                draft.problems += unreadable(draft.stage)
+                draft.problems += _unrun(course, draft, files)
         whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
         return CourseProof(
             course.name,
@@ -155,8 +159,39 @@ def _solution_faults(
             if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
                 fault = f"{places[stage.file_name]}: {undefined(error)}"
             known = fault in found.values()
-            found[stage.slug] = f"not run: it needs {fault.split(':')[0]}" if known else fault
+            found[stage.slug] = f"{_BLOCKED} {fault.split(':')[0]}" if known else fault
     return found
+
+
+def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator[str]:
+    """What the answers of a stage show, although its checks cannot run."""
+    from grader.run.solutions import at_hand
+    from grader.run.stopping import Stopped, stopped_after
+
+    stage, seconds = draft.stage, course.limits.load_seconds
+    if draft.is_unwritten:
+        yield from unreadable(stage)
+        return
+    file = stage.misconceptions_file
+    try:
+        with stopped_after(seconds):
+            read_known(stage)
+    except CourseError as error:
+        yield from str(error).split("\n")
+    except Stopped as error:
+        yield fault_of(error, {str(file): stage.place(file)})
+    is_blocked = any(problem.startswith(_BLOCKED) for problem in draft.problems)
+    for file in [] if is_blocked else accepted_files(stage):
+        place = stage.place(file)
+        answers = {**files, stage.file_name: file.read_bytes()}
+        try:
+            with stopped_after(seconds), at_hand(answers, stage):
+                pass
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
+            fault = fault_of(error, {stage.file_name: place})
+            yield fault
 
 
 def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:
@@ -210,5 +245,5 @@ def _collection_fault(course: Course, stage: Stage) -> list[str]:
                 exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
         except (Exception, Stopped) as own:  # noqa: BLE001 - every such fault is reported
             return [fault_of(own, {str(file): stage.place(file)})]
-        return [str(error)]
+        return str(error).split("\n")
     return []
