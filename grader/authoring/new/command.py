@@ -27,10 +27,10 @@ from grader.types.errors import KitError
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of `grade new`."""
     parser.description = (
-        "Write the files of a new stage. The stage runs at once; lines that say TODO: are yours to "
-        "write, and `grade verify` lists them. Without STAGE: start a course in the folder of "
-        "--course; on a terminal, it asks for what the options leave open. It never overwrites a "
-        "file."
+        "Write the files of a new stage, with checks of what you name with --function and --class. "
+        "Lines that say TODO: are yours to write, and `grade verify` lists them. Without STAGE: "
+        "start a course in the folder of --course; on a terminal, it asks for what the options "
+        "leave open. It never overwrites a file."
     )
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="the stage's slug, such as half_turn"
@@ -86,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
     print(f"It has {stage.points:g} points and requires no stage: change its table if needed.")
     print(f"See what is left to do:        grade verify {stage.slug}{where}")
-    print(f"See it as a learner:           grade {stage.slug}{where}")
+    print(f"The same at every save:        grade watch --author {stage.slug}{where}")
+    print(f"Get misconceptions suggested:  grade suggest {stage.slug}{where}")
+    print(f"See what learners will see:    grade preview {stage.slug}{where}")
     print(f"After a change in solutions/:  grade stubs{where}")
     return 0
 
