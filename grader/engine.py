@@ -273,15 +273,18 @@ class Engine:
                 solutions = local_solutions(self.course, stage)
                 self._known[stage.slug] = read_known(stage), solutions
 
-    def look_ahead(self, stages: Sequence[Stage], seed: int) -> None:
-        """Learn what can be asked of all later submissions before its turn, with this seed.
+    def rehearse(
+        self, stages: Sequence[Stage], seed: int, go_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Learn from the solutions what the checks ask with this seed: later verdicts are faster.
 
-        The solutions must have passed in this process.
+        It ends as soon as it is told not to `go_on`.
         """
-        self.read_misconceptions(stages)
         for stage in stages:
-            if self.interpreter.forks and not stage.fixture:
-                self.checks.scout(stage, self._known[stage.slug][1], seed, self.device)
+            if self.interpreter.forks and not stage.fixture and go_on():
+                self.read_misconceptions((stage,))
+                solution = self._known[stage.slug][1]
+                self.checks.rehearse(stage, solution, seed, self.device, go_on)
 
     def _diagnosed(
         self, stage: Stage, facts: StageFacts, go_on: Callable[[], None]

@@ -151,7 +151,7 @@ def all_graded(
     Raises KitError if the solutions do not pass, and whatever `work` raises.
     """
     expect_sound(engine, stages, seed)
-    engine.look_ahead(stages, seed)
+    engine.rehearse(stages, seed)
     if lanes == 1 or not can_fork(engine.device):
         one = LaneWork(engine, (), seed, work)
         yield from ((job, one(job)) for job in jobs)

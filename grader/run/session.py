@@ -23,6 +23,7 @@ import pytest
 from grader.run.ahead import Script
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError, Crash, Diverged, Timeout
+from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteSubmission
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.transcripts import Key, Transcripts
@@ -142,24 +143,39 @@ class Checks:
         for case in cases:
             yield self._run_case(case, items[case], remote, seed)
 
-    def scout(self, stage: Stage, find: Callable[[str], Any], seed: int, device: str) -> None:
-        """Learn which requests of a stage can be sent ahead of their turn, with this seed.
+    def rehearse(
+        self,
+        stage: Stage,
+        find: Callable[[str], Any],
+        seed: int,
+        device: str,
+        go_on: Callable[[], bool],
+    ) -> None:
+        """Learn what the checks of a stage ask with this seed, and what of it can be asked early.
 
-        `find` returns the solution's functions, which have passed in this process.
+        `find` returns the solution's functions. Before each case it asks whether to `go_on`; if
+        not, nothing is sent ahead until the rehearsal is complete.
         """
         from grader.run.scouting import NoisyAnswers
 
+        if (stage.slug, seed, device) in self._scripts:
+            return
         noisy = NoisyAnswers(find)
-        remote = StageUnderCheck(stage, noisy)
-        self._use(remote, device)
         expected = []
         for case, item in self._items[stage.slug].items():
-            self._seed = _seed_of(case, item, seed)
-            remote.begin(self._seed, case.id)
-            self._error(item)
-            expected.append(
-                self._transcripts.expected(Key(case.id, self._seed, device), noisy.asked)
+            if not go_on():
+                return
+            right, random = (
+                StageUnderCheck(stage, LocalAnswers(find)),
+                StageUnderCheck(stage, noisy),
             )
+            self._use(right, device)
+            self._run_case(case, item, right, seed)
+            self._use(random, device)
+            random.begin(self._seed, case.id)
+            self._error(item)
+            key = Key(case.id, self._seed, device)
+            expected.append(self._transcripts.expected(key, noisy.asked))
         self._scripts[stage.slug, seed, device] = Script(expected)
 
     def _use(self, remote: StageUnderCheck, device: str) -> None:

@@ -539,6 +539,10 @@ class _Judge:
             with suppress(Cancelled):
                 self._post(self._done(engine, job))
                 engine.interpreter.prepare()
+                engine.rehearse((job.stage,), self._seed, self._is_idle)
+
+    def _is_idle(self) -> bool:
+        return self._waiting is None and not self._closed
 
     def _done(self, engine: Engine, job: _Job) -> _Judged | _Placed | _Traced:
         """The outcome of a job. Raises Cancelled."""

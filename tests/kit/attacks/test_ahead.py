@@ -137,7 +137,7 @@ def graded(
         right = Submission("right", solution_files(course))
         assert engine.grade(Request(right, course.stages, 1)).passed
         if ahead:
-            engine.look_ahead(course.stages, 1)
+            engine.rehearse(course.stages, 1)
         files = [{"doubling.py": source.encode()} for source in sources]
         return [engine.grade(Request(Submission("s", f), course.stages, 1)) for f in files]
 
@@ -199,7 +199,7 @@ def test_no_wrong_answer_of_a_stage_is_told_anything_else(stage: Any) -> None:
             if ahead:
                 engine.checks.forget()
                 engine.grade(Request(right, (stage,), 1))
-                engine.look_ahead((stage,), 1)
+                engine.rehearse((stage,), 1)
             graded.append(
                 [
                     standing(
