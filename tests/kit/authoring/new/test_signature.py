@@ -159,6 +159,7 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
     assert [mistake.named for mistake in proof.misconceptions] == ["minus"]
 
 
+@pytest.mark.slow
 def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path) -> None:
     whole = course(tmp_path, '"torch"')
     signature = 'Egg(d_model)(x: "B T D") -> "B T D"'

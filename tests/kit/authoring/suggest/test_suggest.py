@@ -18,6 +18,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 
 TINY = Path(__file__).parents[2] / "courses" / "tiny"
+_OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
 
 
@@ -68,7 +69,9 @@ def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
-@pytest.mark.parametrize("slug", ["moving_average", "smooth", "roughness"])
+@pytest.mark.parametrize(
+    "slug", ["smooth", *(pytest.param(slug, marks=pytest.mark.slow) for slug in _OTHERS)]
+)
 def test_each_one_kept_is_caught_and_gets_its_name(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slug: str
 ) -> None:
