@@ -5,6 +5,7 @@
     python tests/benchmark_class.py --in-flight 300
     python tests/benchmark_class.py --profile 300
     python tests/benchmark_class.py --worst 20
+    python tests/benchmark_class.py --dask 200
 
 Without --sizes the very same notebooks are graded by stock `nbgrader autograde` (which takes long,
 so only the first STOCK of them), by two such processes at a time with half of the students each, by
@@ -25,6 +26,9 @@ time of a submission in the process that judges and in the workers that run it.
 
 With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
 other, each with so many seconds as `submission_seconds`: what each takes, and the most.
+
+With --dask, a class of this size, no two alike, is graded on a Dask cluster of one worker and of
+one worker for each CPU core, each worker with a core of its own.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
@@ -75,6 +79,7 @@ from tests.kit.wrong_answers import wrong_answers
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "kit"))
 from costly import costly  # noqa: E402 - it is no package's
+from dask_cluster import Cluster  # noqa: E402
 
 RIGHT = ROOT / "tests" / "accepted"
 COURSE = read_course(ROOT / "course.toml")
@@ -106,6 +111,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--in-flight", type=int, metavar="N")
     parser.add_argument("--profile", type=int, metavar="N")
     parser.add_argument("--worst", type=float, metavar="SECONDS")
+    parser.add_argument("--dask", type=int, metavar="N")
     args = parser.parse_args(arguments)
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     if args.worst:
@@ -119,6 +125,8 @@ def main(arguments: Sequence[str]) -> None:
                 tell_size(Path(folder) / f"class-{size}", course, size)
         elif args.in_flight:
             tell_in_flight(Path(folder), course, args.in_flight)
+        elif args.dask:
+            tell_dask(Path(folder), list(handed_in(course, args.dask)))
         elif args.profile:
             tell_profile(list(handed_in(course, args.profile)))
         else:
@@ -217,6 +225,39 @@ def tell_worst(seconds: float) -> None:
     costs = with_engine(course, course.stages, "cpu", body)
     wall, processor = (max(cost[at] for cost in costs) for at in (0, 1))
     print(f"the worst of {seconds:g} s: {wall:.1f} s, {processor:.1f} s of processor time")
+
+
+def tell_dask(folder: Path, notebooks: Sequence[bytes]) -> None:
+    """Grade them on one Dask worker and on one for each core, and tell how much faster that is."""
+    cores = sorted(os.sched_getaffinity(0))
+    few = len(notebooks) // 4
+    distinct = [unlike(notebook, number) for number, notebook in enumerate(notebooks)]
+    adopt_orphans()
+    one = 0.0
+    for count in sorted({1, len(cores)}):
+        costs = []
+        for some in (distinct[:few], distinct):
+            there = folder / f"dask-{count}-{len(some)}"
+            hand_in(there, some)
+            before = seconds_used()
+            cluster = Cluster(there, count)
+            for worker, core in zip(cluster.workers, cores, strict=False):
+                os.sched_setaffinity(worker.pid, {core})  # what it starts later inherits that
+            start = time.perf_counter()
+            options = ("--dask", cluster.address)
+            command = class_command(there / "submissions", there / "results", *options)
+            if command.wait() != 0:
+                raise SystemExit(f"grade class ended with exit code {command.returncode}")
+            seconds = time.perf_counter() - start
+            cluster.close()
+            costs.append((seconds, seconds_used() - before))
+        each, cpu = ((costs[1][at] - costs[0][at]) / (len(distinct) - few) for at in (0, 1))
+        one = one or each
+        print(
+            f"{count} workers: one more submission {each:6.3f} s, {one / each:5.2f} x one worker, "
+            f"{cpu:6.3f} s of processor time",
+            flush=True,
+        )
 
 
 def hand_in(there: Path, notebooks: Iterable[bytes]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from grader.classes.folder.ledger import open_ledger
+from tests.kit.dask_cluster import Cluster
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
+COUNT = 120
 AVERAGE = (
     "import numpy as np\n\ndef moving_average(values, width):\n"
     "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
@@ -33,47 +35,6 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     course = tmp_path_factory.mktemp("cluster") / "course"
     shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
     return course
-
-
-class Cluster:
-    """A scheduler and workers of one thread, each a process of its own as on a real cluster."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._log = (folder / "log").open("w+b")
-        self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard")
-        self.address = self._said(r"Scheduler at: +(tcp://\S+)")
-        self.workers = [self.worker(), self.worker()]
-
-    def worker(self) -> subprocess.Popen[bytes]:
-        words = ("--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard")
-        return self._start("worker", self.address, *words)
-
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "distributed.cli.dask_" + words[0], *words[1:]],
-            cwd=self._folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-
-    def _said(self, pattern: str) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            found = re.search(pattern, (self._folder / "log").read_text("utf-8", "replace"))
-            if found is not None:
-                return found.group(1)
-            time.sleep(0.1)
-        raise AssertionError((self._folder / "log").read_text("utf-8", "replace"))
-
-    def close(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        self._log.close()
 
 
 @pytest.fixture
@@ -115,27 +76,49 @@ def verdicts(out: Path) -> list[object]:
 
 
 @pytest.mark.slow
-def test_with_a_worker_killed_midway_the_results_are_those_of_this_machine(
+def test_a_worker_killed_midway_costs_only_what_it_was_doing(
     course: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
     folder = tmp_path / "submissions"
-    hand_in(folder, 220)
+    hand_in(folder, COUNT)
     words = ["class", str(folder), "--course", str(course), "--seed", "5", "--out"]
     command = [sys.executable, "-m", "grader", *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([*command, str(tmp_path / "here")], env=environment, check=True)
 
-    elsewhere = [*command, str(tmp_path / "there"), "--dask", cluster.address]
-    graded = subprocess.Popen(elsewhere, env=environment)
+    out = tmp_path / "there"
+    graded = subprocess.Popen([*command, str(out), "--dask", cluster.address], env=environment)
     deadline = time.monotonic() + 120
     while not _busy(cluster.workers[0].pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert graded.poll() is None
     os.killpg(cluster.workers[0].pid, signal.SIGKILL)
     assert graded.wait(timeout=300) == 0
-    pairs = list(zip(verdicts(tmp_path / "there"), verdicts(tmp_path / "here"), strict=True))
-    assert len(pairs) == 220
+    pairs = list(zip(verdicts(out), verdicts(tmp_path / "here"), strict=True))
+    assert len(pairs) == COUNT
     assert next((pair for pair in pairs if pair[0] != pair[1]), None) is None
+
+    told = subprocess.run(
+        [sys.executable, "-c", HISTORY, cluster.address], capture_output=True, check=True
+    )
+    history = json.loads(told.stdout)
+    assert history["memory"] == COUNT  # each is graded once
+    assert COUNT < history["processing"] <= COUNT + 2  # it was doing one, and had the next
+
+
+# How often a job came to each state, from a process of its own as its client's threads live on.
+HISTORY = """
+import json, sys
+from collections import Counter
+from distributed import Client
+
+def states(dask_scheduler):
+    log = dask_scheduler.transition_log
+    return Counter(entry.finish for entry in log if "grade_job" in entry.key)
+
+with Client(sys.argv[1], timeout=20) as client:
+    print(json.dumps(client.run_on_scheduler(states)))
+"""
 
 
 def _busy(pid: int) -> bool:
