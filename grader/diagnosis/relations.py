@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from grader.types.text import listed
 _FEWEST = 3  # different numbers that an array must hold to prove anything
 _MOST_AXES = 5
 _TELLING = 4  # pairs in which to look for a relation
-_COARSE = 1 << 8  # steps; a result that is right to fewer is not called rounded
+_COARSE = 0.4  # of a rounded result: the largest error, in units of its last digit
+_DIGITS = 15  # at most
 
 
 @dataclass(frozen=True)
@@ -561,13 +563,18 @@ def _sums_to_one(pair: Pair, array: Any, axes: tuple[int, ...]) -> bool:
     return bool((pair.near(sums, 1.0) | (abs(array).sum(axis=axes) == 0)).all()) and sums.any()
 
 
-def _rounded(pair: Pair) -> Iterator[Relation]:
-    if pair.is_bool or not is_telling(pair.want, False) or _error(pair) is None:
+def _rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
+    """Right to so many digits, at least to the `fewest`."""
+    error = _error(pair)
+    if pair.is_bool or not is_telling(pair.want, False) or not error:
+        return
+    digits = min(math.floor(-math.log10(error / _COARSE)), _DIGITS)
+    if digits < fewest:
         return
     yield Relation(
         "rounded",
-        f"{pair.what} is right to two or three digits only, as after a rounding.",
-        lambda other: (error := _error(other)) is not None and error < 1 / _COARSE,
+        f"{pair.what} is right to {digits} or {digits + 1} digits only, as after a rounding.",
+        lambda other: (e := _error(other)) is not None and e < _COARSE * 10.0**-digits,
     )
 
 
@@ -702,11 +709,13 @@ def _number(value: float, is_bool: bool = False) -> str:
 
 
 def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
+    return text[0].lower() + text[1:] if text.startswith(("Your ", "The ")) else text
 
 
 _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
     *(_constant, _argument, _axes, _shape, _longer, _turned_round, _factor, _offset, _mapped),
+    # A check can be stricter than a replay, so what is almost right everywhere seems right in part.
+    partial(_rounded, fewest=4),
     *(_wherever, _slices, _along_an_axis, _one_hot, _row_power, _sums, _row_factor, _repeated),
     *(_rounded, _places),
 )

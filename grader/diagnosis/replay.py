@@ -32,8 +32,12 @@ _OVERHEAD = 1000  # bytes of an answer beside its arrays
 Mark = tuple[object, ...]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-# What an exception's message says beside the mistake: whose method it is, what was read of None.
-_BESIDE = re.compile(r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*")
+# What an exception's message says beside the mistake: whose method it is, what was read of None,
+# and the name of the class that state does not fit.
+_BESIDE = re.compile(
+    r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*"
+    r"|(?<=in loading state_dict for )\w+"
+)
 _LONGEST = 600  # characters of a message to look at
 
 
@@ -440,7 +444,7 @@ def _answer(request: Frame, reply: Frame) -> Read:
 
 def _message(error: Mapping[str, Any]) -> str:
     """The text of an exception, as far as it is about the mistake."""
-    return _BESIDE.sub("", str(error.get("message"))[:_LONGEST])
+    return _BESIDE.sub("", str(error.get("message"))[: 2 * _LONGEST])[:_LONGEST]
 
 
 def _read(reply: Frame) -> Read:

@@ -78,7 +78,7 @@ def _not_a_tensor(function: str, kind: str) -> str:
 
 
 def _none(*_: str) -> str:
-    return "this value is None, as a function without a return gives"
+    return "this value is None: it was passed as None, or it comes from a function without a return"
 
 
 def _pair(function: str) -> str:

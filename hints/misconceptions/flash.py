@@ -103,6 +103,26 @@ def flash_numbers_added(
 
 
 @misconception(
+    "flash_numbers_passed_on",
+    replaces="flash_attention",
+    says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds floats to "
+    "the scores and refuses integers: make the mask boolean first.",
+    hint=3,
+)
+def flash_numbers_passed_on(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None or causal:
+        return _right(q, k, v, mask, causal, dropout_p)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_p)
+
+
+@misconception(
     "flash_mask_inverted",
     replaces="flash_attention",
     says="You turn the mask around. nn.MultiheadAttention wants it so; "

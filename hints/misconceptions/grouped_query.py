@@ -276,6 +276,18 @@ class ValuesFull(_Base):
 
 
 @misconception(
+    "gqa_keys_and_values_full",
+    replaces="GroupedQueryAttention",
+    says="w_k and w_v have D outputs, as if there were num_heads key heads. There are only "
+    "num_kv_heads, each of size d_k.",
+    hint=1,
+)
+class KeysAndValuesFull(_Base):
+    def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
+        super().make_layers(d_model, d_model, bias)
+
+
+@misconception(
     "gqa_values_from_key",
     replaces="GroupedQueryAttention",
     says="You make the values from the key, so the argument value is never looked at. Sharing is "

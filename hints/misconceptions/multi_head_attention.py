@@ -179,6 +179,24 @@ class BiasAlways(_Base):
 
 
 @misconception(
+    "mha_bias_always_random",
+    replaces="MultiHeadAttention",
+    says="Your layers have a bias even with bias=False, and then it starts at random. Pass the "
+    "argument on to each of the four.",
+    hint=1,
+)
+class BiasAlwaysRandom(BiasAlways):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.zeroed = bias
+
+    def initialise_layer(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+        if self.zeroed:
+            nn.init.zeros_(layer.bias)
+
+
+@misconception(
     "mha_bias_never",
     replaces="MultiHeadAttention",
     says="Your layers never have a bias. Pass the argument bias, True by default, on to each of "
@@ -240,6 +258,32 @@ class OnePackedLayer(_Base):
         inputs = (query, key, value)
         q, k, v = (self.w_qkv(x).chunk(3, dim=-1)[i] for i, x in enumerate(inputs))
         return q.contiguous(), k.contiguous(), v.contiguous()
+
+
+@misconception(
+    "mha_query_and_key_share_a_layer",
+    replaces="MultiHeadAttention",
+    says="w_q and w_k are one and the same layer, so a word asks for exactly what it offers. "
+    "Create four separate layers.",
+    hint=1,
+)
+class QueryAndKeyShareALayer(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.w_k = self.w_q
+
+
+@misconception(
+    "mha_one_layer_for_three",
+    replaces="MultiHeadAttention",
+    says="w_q, w_k and w_v are one and the same layer, which is all that a = b = nn.Linear(...) "
+    "creates. Create four separate layers.",
+    hint=1,
+)
+class OneLayerForThree(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias)
+        self.w_k = self.w_v = self.w_q
 
 
 @misconception(
@@ -608,6 +652,22 @@ class NoWO(_Base):
 
 
 # Splitting and joining the heads
+
+
+@misconception(
+    "mha_heads_and_size_exchanged",
+    replaces="MultiHeadAttention",
+    says="You make d_k heads of num_heads features each: the two numbers are exchanged. "
+    "split_heads takes the number of heads, and finds d_k itself.",
+    hint=1,
+)
+class HeadsAndSizeExchanged(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.d_k, self.num_heads).transpose(1, 2)
+
+    def scale(self) -> float:
+        return math.sqrt(self.num_heads)
 
 
 @misconception(

@@ -178,6 +178,19 @@ def softmax_shared_maximum(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_shared_maximum_guarded",
+    replaces="attention_weights",
+    says="You shift every row by the largest score of the whole tensor. In a row far below it "
+    "every exp is 0, and so are its weights; each row needs its own maximum.",
+    hint=2,
+)
+def softmax_shared_maximum_guarded(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores - scores.max())
+    total = exp.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, exp / total.clamp(min=1e-30), 0.0)
+
+
+@misconception(
     "softmax_logarithm_in_half",
     replaces="attention_weights",
     says="You subtract the logarithm of the sum from the scores in their own dtype. Near 300 "

@@ -79,6 +79,10 @@ class Candidates:
             for fact in by_failure
             if fact.case not in looked and (fact.case.check in cause or fact.ending in _FINE)
         ]
+        self._others: dict[str, list[Case]] = {}  # by check, what fails beside this cause
+        for fact in facts.cases:
+            if fact.case.check not in cause and fact.ending in _FAILED:
+                self._others.setdefault(fact.case.check, []).append(fact.case)
         self._worker: Worker | None = None
         self._running: WorkerAnswers | None = None
         self._is_cancelled = False
@@ -146,6 +150,16 @@ class Candidates:
         answers = self._answers(edit, self._budget)
         try:
             return self._passes(answers, [*(fact.case for fact in self._first), *self._rest])
+        finally:
+            answers.close()
+
+    def also_passing(self, edit: Edit) -> frozenset[str]:
+        """The other failing checks that the edited submission passes, as far as time allows."""
+        answers = self._answers(edit, self._budget)
+        try:
+            return frozenset(
+                check for check, cases in self._others.items() if self._passes(answers, cases)
+            )
         finally:
             answers.close()
 

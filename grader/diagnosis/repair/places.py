@@ -8,17 +8,21 @@ from dataclasses import dataclass, replace
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits import Edit
 from grader.diagnosis.repair.search import search
-from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
+from grader.types.report import Cause, CheckResult, Diagnosis, Kind, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
 
 
 @dataclass(frozen=True)
 class Place:
-    """`where` an expression is, in words and with a caret; `repaired` is its line as it passes."""
+    """`where` an expression is, in words and with a caret; `repaired` is its line as it passes.
+
+    `also` are the checks that fail for another reason, it seemed, and pass with it too.
+    """
 
     where: str
     repaired: str
+    also: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,12 @@ def find_place(candidates: Candidates) -> Looked:
     try:
         edits = candidates.edits() if candidates.first else []
         found = search(edits, candidates.helps, candidates.passes, candidates.has_time)
+        place = None
+        if found.edit is not None:
+            place = place_of(found.edit, candidates.text(found.edit.source))
+            place = replace(place, also=candidates.also_passing(found.edit))
     finally:
         candidates.close()
-    place = None
-    if found.edit is not None:
-        place = place_of(found.edit, candidates.text(found.edit.source))
     return Looked(place, found.tried, found.gave_up)
 
 
@@ -80,22 +85,27 @@ def _repaired(edit: Edit, text: str) -> str:
 
 
 def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResult:
-    """The stage's verdict with the place beside what is known of each check of this cause.
+    """The stage's verdict with the place beside what is known of each check that passes with it.
 
     Checks of a student's copy are the visible ones, and it is said of them alone.
     """
     failing = [check for each in stage.causes for check in each.checks]
+    helped = [check for check in failing if check in cause.checks or check.id in place.also]
     visible = "visible " if stage.is_partial else ""
     passing = f"every {visible}check of this stage pass"
-    if len(cause.checks) < len(failing):
-        passing = f"{len(cause.checks)} of the {len(failing)} failing {visible}checks pass"
+    if len(helped) < len(failing):
+        passing = f"{len(helped)} failing {visible}check{'s' * (len(helped) > 1)} pass"
     alone = Diagnosis("place:", f"One small change makes {passing}:")
 
     def told(check: CheckResult) -> CheckResult:
-        if check not in cause.checks:
+        if check not in helped:
             return check
-        found = check.diagnosis or alone
-        found = replace(found, place=place.where, repair=place.repaired)
+        found = check.diagnosis if check in cause.checks or _is_named(check) else None
+        found = replace(found or alone, place=place.where, repair=place.repaired)
         return replace(check, diagnosis=found)
 
     return replace(stage, checks=tuple(map(told, stage.checks)))
+
+
+def _is_named(check: CheckResult) -> bool:
+    return check.diagnosis is not None and check.diagnosis.kind is Kind.NAME

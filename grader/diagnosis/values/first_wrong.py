@@ -103,12 +103,19 @@ def first_wrong(
         none = "None of its tensors equals what comes next"
         too = f" None equals {passed[0].shown} either." if passed else ""
         return _told(missing[0].name, f"{said}. {none}: {_shown(missing)}.{too}")
-    known = found[following[0].name]
-    if known is None or len(following) > 1 or abs(known.factor - 1) < _NEAR:
+    if len(following) > 1:
         return None
-    next_one = f"What comes next, {following[0].shown}, is {known.factor:.3g} times"
-    where = _at(made[known.place].where)
-    return _told(following[0].name, f"{said}. {next_one} what it should be{where}.")
+    value = following[0]
+    for step in way[last + 2 :]:  # who scales later than the author makes the error later, too
+        if len(step) > 1 or found.get(step[0].name) is None:
+            break
+        value = step[0]
+    known = found[value.name]
+    if known is None or abs(known.factor - 1) < _NEAR:
+        return None
+    after = "What comes next" if value is following[0] else "After that"
+    times = f"Your numbers are {known.factor:.3g} times these{_at(made[known.place].where)}."
+    return _told(value.name, f"{said}. {after}: {value.shown}. {times}")
 
 
 def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:

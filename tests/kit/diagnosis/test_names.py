@@ -494,6 +494,22 @@ def test_errors_are_the_same_by_type_and_by_words_where_none_was_due(
     assert found == ({"zero" if at_zero else "values": "raising"} if named else {})
 
 
+def test_state_of_other_sizes_is_the_same_mistake_in_a_class_of_another_name() -> None:
+    class Wide(Chain):
+        def __init__(self, size: int) -> None:
+            super().__init__(3 * size)
+
+    class MyOwnLinearLayersOneAfterTheOther(Wide):
+        """The message about this one is longer than is looked at."""
+
+    def check(submission: Any) -> None:
+        chain = submission.Chain(2)
+        chain.load_state_dict(Chain(2).state_dict())
+
+    learner = {"Chain": MyOwnLinearLayersOneAfterTheOther}
+    assert names(learner, {"loads": [check]}, known(Wide, "Chain")) == {"loads": "Wide"}
+
+
 def test_the_same_exception_may_come_from_another_class_or_attribute() -> None:
     class Learner(nn.Module):
         def __init__(self, size: int) -> None:

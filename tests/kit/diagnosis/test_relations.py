@@ -101,6 +101,16 @@ def test_a_relation_is_found(got: Array, want: Array, id: str) -> None:
     assert (found(pair(got, want)) or "").startswith(id)
 
 
+@pytest.mark.parametrize(
+    "dtype, told",
+    [(np.float16, "right to 2 or 3 digits only"), (np.float32, "right to 6 or 7 digits only")],
+)
+def test_a_rounding_is_told_with_the_digits_that_are_right(dtype: type, told: str) -> None:
+    precise = Pair(X.astype(dtype).astype(float), X, (0.0, 0.0))
+    relation = relation_of([precise])
+    assert relation is not None and told in relation.text
+
+
 UNRELATED: dict[str, tuple[Array, Array]] = {
     "other numbers": (drawn(2, 3, 4, seed=7), X),
     "the right numbers": (X, X),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from torch import Tensor
 
 from grader.diagnosis.diagnose import diagnose
 from grader.misconceptions import Known, Symptom, symptom
-from grader.types.report import Diagnosis, Kind
-from tests.kit.diagnosis.test_names import CHECKS, SOLUTION, in_place, recorded, share
+from grader.types.report import Diagnosis, Kind, Way
+from tests.kit.diagnosis.test_names import CHECKS, SOLUTION, Chain, in_place, recorded, share, x_of
 
 Function = Callable[..., Any]
 
@@ -139,3 +140,59 @@ def two_results(second: Function, learner: Function) -> dict[str, Diagnosis]:
     facts = recorded({"share": learner}, {"both": [check]})
     solution = {"share": lambda x, n: (torch.sqrt(x), second(x))}
     return diagnose(facts, Known(), solution.__getitem__)
+
+
+# --- only what is true of the failure --------------------------------------------------------
+
+
+def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call() -> None:
+    def stops(x: Tensor, n: int) -> Tensor:
+        if n == 3:
+            raise TypeError("n is 3")
+        return x.div_(n)
+
+    def check(submission: Any) -> None:
+        submission.share(x_of(2, 3), 2)
+        submission.share(x_of(2, 3), 3)
+
+    facts = recorded({"share": stops}, {"both": [check]})
+    assert diagnose(facts, Known(), SOLUTION.__getitem__) == {}
+
+
+def test_a_result_that_is_almost_right_is_not_called_right_in_part() -> None:
+    """For a check that is stricter than a replay, equal to its eyes is not right."""
+
+    def coarse(x: Tensor, n: int) -> Tensor:
+        steps = torch.tensor([1e-10, 1e-9, 1e-9, 2e-9], dtype=x.dtype)
+        return x / n * (1 + steps)
+
+    def check(submission: Any) -> None:
+        x = torch.rand(5, 4, dtype=torch.float64) + 1
+        assert torch.equal(submission.share(x, 2), x / 2)
+
+    facts = recorded({"share": coarse}, {"exact": [check]})
+    [case] = facts.cases
+    facts = replace(facts, cases=(replace(case, way=Way.VALUES.value),))
+    [told] = diagnose(facts, Known(), SOLUTION.__getitem__).values()
+    assert told.text == "Your result is right to 8 or 9 digits only, as after a rounding."
+
+
+def test_a_parameter_is_called_by_its_name() -> None:
+    def start(turned: bool) -> Function:
+        def made(size: int) -> Chain:
+            chain = Chain(size)
+            with torch.no_grad():
+                for number, parameter in enumerate(chain.parameters()):
+                    parameter.copy_(torch.arange(parameter.numel()).view(parameter.shape) + number)
+                if turned:
+                    chain.second.weight.copy_(chain.second.weight.clone().T)
+            return chain
+
+        return made
+
+    def check(submission: Any) -> None:
+        assert dict(submission.Chain(4).named_parameters())["second.weight"][0, 1] == 3
+
+    facts = recorded({"Chain": start(turned=True)}, {"start": [check]})
+    found = diagnose(facts, Known(), {**SOLUTION, "Chain": start(turned=False)}.__getitem__)
+    assert found["one.start"].text.startswith("second.weight holds the right numbers")

@@ -30,7 +30,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a shape with -1": (lambda: X.view(2, -1, 7), "has 120 numbers, and 14 does not divide"),
     "view after transpose": (lambda: X.transpose(1, 2).view(2, 60), "not the order in memory"),
     "a root": (lambda: torch.sqrt(NONE or 4), "plain int.*math.sqrt"),
-    "None": (lambda: torch.softmax(NONE, -1), "None, as a function without a return gives"),
+    "None": (
+        lambda: torch.softmax(NONE, -1),
+        "is None: it was passed as None, or .* without a return",
+    ),
     "a method of None": (lambda: NONE.shape, "None"),
     "a sum with None": (lambda: NONE + X, "None"),
     "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),

@@ -34,6 +34,9 @@ SECONDS = 60.0  # far more than it takes: the machine may be busy
 FILE = Submission("file", {STAGE.file_name: DETACHED.encode()})
 NO_ERROR = DETACHED.replace('        raise ValueError("uneven")\n', "        pass\n")
 SUBMISSIONS = {
+    "two ways to fail": Submission(
+        "two ways to fail", {STAGE.file_name: DETACHED.replace(".detach()", ".abs()").encode()}
+    ),
     "two mistakes": Submission("two mistakes", {STAGE.file_name: NO_ERROR.encode()}),
     "file": FILE,
     "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
@@ -95,6 +98,15 @@ def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Repo
     assert first.show.diagnosis is not None
     assert "detach" in first.show.diagnosis.place
     assert not any(cause.show.diagnosis.place for cause in others if cause.show.diagnosis)
+
+
+def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(
+    reports: dict[str, Report],
+) -> None:
+    failing = [c for c in reports["two ways to fail"].stages[0].checks if c.score < c.max_score]
+    assert len({check.way for check in failing}) > 1
+    assert all(check.diagnosis and "abs" in check.diagnosis.place for check in failing)
+    assert len(reports["two ways to fail"].stages[0].causes) == 1
 
 
 def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:

@@ -47,8 +47,15 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "a factor": (
         [Q, K, 3 * SCORES],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next, the scores "
-            "(B, T, D), is 3 times what it should be (f.py, line 2)."
+            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores "
+            "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
+        ),
+    ),
+    "a factor that comes later than the author's": (
+        [Q, K, 3 * SCORES, OUT / 2],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). After that: the output (B, T, D). "
+            "Your numbers are 0.5 times these (f.py, line 3)."
         ),
     ),
     "axes": (
