@@ -82,28 +82,20 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     )
     module.eval()
     own_output, own_weights = module(x, x, x, mask)
-    if agree(own_output, output) and agree(own_weights, shares):
-        yield "Your module, with the same weights, returns the very same output and weights."
-    else:
-        yield Step(
-            "output of your module",
-            own_output,
-            "B T D",
-            says="It should be the output above." if not agree(own_output, output) else "",
-            labels=labels,
-        )
-        yield Step(
-            "weights of your module",
-            own_weights,
-            "B H Tq Tk",
-            says="They should be the weights above." if not agree(own_weights, shares) else "",
-            labels=labels,
-        )
-        yield "Your module, with the same weights, does not return what the steps above come to."
+    yield Step(
+        "weights of your module",
+        own_weights,
+        "B H Tq Tk",
+        says="Your own forward, with the same layers: the weights above.",
+        labels=labels,
+    )
+    yield Step(
+        "output of your module",
+        own_output,
+        "B T D",
+        says="And the output above.",
+        labels=labels,
+    )
     yield Heatmap(
         "Attention weights", own_weights[0], heads, WORDS, WORDS, "query word", "key word"
     )
-
-
-def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(one, other, atol=1e-5, equal_nan=True)

@@ -57,23 +57,25 @@ def trace(submission: Any) -> Iterator[Step | str]:
         }
     )
     module.eval()
-    queries, keys, values = draw(1, 3, 3), draw(1, 4, 5), torch.eye(len(KEYS))[None]
+    queries, keys = draw(2, 3, 3) / 4, draw(2, 4, 5)
+    values = torch.eye(len(KEYS)).expand(2, -1, -1)
     yield (
-        "Now a module of two heads with four features each, three queries and four keys. Value "
-        "number i has its only 1 in feature i, w_v copies it into both heads, and w_o is the "
-        "identity: so features 0 to 3 of the output are the weights of head 0, 4 to 7 of head 1."
+        "Now a module of two heads with four features each, for two sequences of three queries "
+        "and four keys. Value number i has its only 1 in feature i, w_v copies it into both heads, "
+        "and w_o is the identity: so features 0 to 3 of the output are the weights of head 0, and "
+        "features 4 to 7 are those of head 1."
     )
-    lens = torch.tensor([[1, 2, 0]])
-    yield Step("valid_lens", lens, "1 Tq", says="A length for each of the three queries.")
+    lens = torch.tensor([[1, 2, 0], [3, 4, 1]])
+    yield Step("valid_lens", lens, "B Tq", says="A length for each query of each sequence.")
     yield Step(
         "output",
         module(queries, keys, values, lens),
-        f"1 Tq features={wide}",
-        says="All to the first key; shared between two; and nothing at all.",
+        f"B Tq features={wide}",
+        says="In sequence 0 all goes to the first key, then to the first two, then to none.",
     )
     yield Step(
         "output without lengths",
         module(queries, keys, values),
-        "1 Tq features",
+        "B Tq features",
         says="Every query shares out 1 among all four keys, in each head.",
     )

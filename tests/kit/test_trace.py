@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from grader.learning.pictures.compare import compare as compare_traces
 from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import trace_screen
@@ -194,6 +195,8 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 "context": "B=1 H=2 T=4 d_k=3",
                 "joined": "B=1 T=4 D=6",
                 "output": "B=1 T=4 D=6",
+                "weights of your module": "B=1 H=2 Tq=4 Tk=4",
+                "output of your module": "B=1 T=4 D=6",
             },
         ),
         (
@@ -223,6 +226,7 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
                 **dict.fromkeys(("q", "turned"), "B=1 H=1 T=4 d_k=4"),
                 "lengths of the pairs": "B=1 H=1 T=4 pair=2",
                 **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
+                "output": "B=1 T=4 D=4",
             },
         ),
     ],
@@ -249,11 +253,15 @@ def test_the_numbers_of_some_steps(solved: Mapping[str, Trace]) -> None:
 
 def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> None:
     found = solved["multi_head_attention"]
-    assert found.parts[-2] == (
-        "Your module, with the same weights, returns the very same output and weights."
-    )
+    made = steps(found)
+    for name in ("output", "weights"):
+        of_module = made[f"{name} of your module"]
+        assert axes(of_module) == axes(made[name])
+        for block, same in zip(of_module.blocks, made[name].blocks, strict=True):
+            for row, other in zip(block.rows, same.rows, strict=True):
+                assert row == pytest.approx(other, abs=1e-5)
     assert isinstance(found.parts[-1], TracedHeatmap)
-    weights = steps(found)["weights"]
+    weights = made["weights"]
     assert found.heatmap is not None
     for (_, shown), block in zip(found.heatmap.panels, weights.blocks, strict=True):
         for row, same in zip(shown, block.rows, strict=True):
@@ -389,11 +397,46 @@ def test_an_answer_that_the_example_cannot_go_on_with(one: One) -> None:
     assert "Traceback" not in shown
 
 
-def test_a_module_that_differs_from_its_parts_is_shown_beside_them(one: One) -> None:
+NO_W_O = ("multi_head_attention", b"self.w_o(concat_heads(context))", b"concat_heads(context)")
+ROPE_ON_V = ("rope", b"weights @ v)", b"weights @ self.turn(v))")
+KEYS_FIRST = ("fused_qkv", b"(mha.w_q, mha.w_k, mha.w_v)", b"(mha.w_k, mha.w_q, mha.w_v)")
+REPEATED = (
+    "valid_lens",
+    b"valid_lens.repeat_interleave(self.num_heads, dim=0)",
+    b"valid_lens.repeat(self.num_heads, 1)",
+)
+
+
+@pytest.mark.parametrize(
+    "edit, step",
+    [
+        (NO_W_O, "output of your module"),
+        (ROPE_ON_V, "output"),
+        (KEYS_FIRST, "w_qkv.weight of fuse"),
+        (REPEATED, "output"),
+    ],
+)
+def test_a_mistake_in_a_module_makes_a_step_wrong(
+    one: One,
+    solved: Mapping[str, Trace],
+    edit: tuple[str, bytes, bytes],
+    step: str,
+) -> None:
+    slug, right, wrong = edit
+    code = solution_files(COURSE)[f"{slug}.py"]
+    assert code.count(right) == 1
+    found = one(slug, changed(**{slug: code.replace(right, wrong)}))
+    first = compare_traces(found, solved[slug], None).first_wrong
+    assert first is not None and first.name == step
+
+
+def test_a_module_that_differs_from_its_parts_is_shown_beside_them(
+    one: One, solved: Mapping[str, Trace]
+) -> None:
     found = one("multi_head_attention", changed(multi_head_attention=KEYS_TWICE))
     assert found.stop is None
-    assert {"output of your module", "weights of your module"} <= set(steps(found))
-    assert "does not return what the steps above come to" in str(found.parts[-2])
+    first = compare_traces(found, solved["multi_head_attention"], None).first_wrong
+    assert first is not None and first.name == "weights of your module"
     assert found.heatmap is not None
 
 

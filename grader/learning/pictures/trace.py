@@ -43,8 +43,9 @@ def trace_screen(
     """Every step of a trace, what the learner's code printed, and the next thing to type.
 
     With the solution's trace `right`, wrong numbers are marked and the right ones stand beside
-    them; with `before`, the numbers that the last save changed are marked too. If `wrong_first`,
-    the first wrong step also stands above all others, instead of the title.
+    them; with `before`, the numbers that the last save changed are marked too. If `wrong_first`, as
+    in `grade watch`, the first wrong step also stands above all others, instead of the title, and
+    no command is offered.
     """
     yield Text()
     if not wrong_first:
@@ -75,15 +76,15 @@ def trace_screen(
         yield from lines
         if more:
             yield from page.wrap(Text(f"{page.glyphs.more} {more} more", "dim"), _BODY)
-    yield from stop_screen(trace).draw(page)
+    yield from stop_screen(trace, offers=not wrong_first).draw(page)
     first = compared.first_wrong
-    if first is not None and trace.to_fix is None:
+    if first is not None and trace.to_fix is None and not wrong_first:
         yield from _offers(page, first.slug or trace.slug)
 
 
 @screen
-def stop_screen(page: Page, trace: Trace) -> Iterator[Text]:
-    """Only why a trace ended early and what to type next."""
+def stop_screen(page: Page, trace: Trace, *, offers: bool = True) -> Iterator[Text]:
+    """Only why a trace ended early and, with `offers`, what to type next."""
     yield Text()
     if trace.stop is not None:
         name, why = _stopped(trace.stop)
@@ -93,7 +94,7 @@ def stop_screen(page: Page, trace: Trace) -> Iterator[Text]:
         if not trace.stop.not_written:
             yield from page.verbatim(trace.stop.message, _BODY, limit=_STOP_LINES)[0]
         yield Text()
-    if trace.to_fix:
+    if trace.to_fix and offers:
         yield from _offers(page, trace.to_fix)
 
 
@@ -112,7 +113,8 @@ def _in_short(page: Page, trace: Trace, compared: Comparison) -> Iterator[Text]:
         sign = "" if page.plain else f"{page.glyphs.failed} marks a wrong number. "
         yield from page.sentence(Text(f"{sign}The right ones are the course's.", "dim"))
     elif compared.is_compared and trace.stop is None:
-        yield from page.sentence(Text("Every number of this example is right.", "green"))
+        words = "Every number of this example is right. The checks try other inputs, too."
+        yield from page.sentence(Text(words, "green"))
     if compared.any_changed and not page.plain:
         words = f"{_CHANGED} marks what your last save changed."
         yield from page.sentence(Text(words, "dim"))

@@ -105,7 +105,7 @@ def test_the_right_table_stands_beside_the_wrong_one() -> None:
 def test_what_the_last_save_changed_has_a_sign_of_its_own() -> None:
     lines = compared(WEIGHTS, before=OLDER)
     assert lines[2:4] == [
-        "  Every number of this example is right.",
+        "  Every number of this example is right. The checks try other inputs, too.",
         "  ~ marks what your last save changed.",
     ]
     assert "    the   0.25~  -1.50     the   0.25  -1.50" in lines
