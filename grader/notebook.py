@@ -7,9 +7,11 @@ first verdict, and it ends with the kernel, when its input ends. Only data passe
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,7 +30,8 @@ from typing import Any
 _Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, its seconds
 _TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
-_GRADING = "grade_here"
+_GRADING, _FINALE = "grade_here", "finale"
+_WRITTEN = "  written: "
 _SHOWS = {
     "trace": "your code on the example of {}",
     "heatmap": "your code on the example of {}",
@@ -37,12 +40,13 @@ _SHOWS = {
 
 
 def load(shell: Any) -> None:
-    """Add %%grade, grade_here, %trace, %heatmap and %repro to a shell and start the helper."""
+    """Add %%grade, grade_here and the line magics to a shell, and start the helper."""
     unload(shell)
     session = Session(shell)
     shell.register_magic_function(session.grade_cell, "cell", "grade")
     for kind in _SHOWS:
         shell.register_magic_function(partial(session.show, kind), "line", kind)
+    shell.register_magic_function(session.train, "line", _FINALE)
     shell.push({_GRADING: session.grade_here}, interactive=False)
     shell.events.register("pre_run_cell", session.cell_begins)
     shell.events.register("post_run_cell", session.cell_ended)
@@ -55,7 +59,7 @@ def unload(shell: Any) -> None:
     if session is None:
         return
     shell.magics_manager.magics["cell"].pop("grade", None)
-    for kind in _SHOWS:
+    for kind in (*_SHOWS, _FINALE):
         shell.magics_manager.magics["line"].pop(kind, None)
     if shell.user_ns.get(_GRADING) == session.grade_here:
         del shell.user_ns[_GRADING]
@@ -171,6 +175,23 @@ class Session:
             return
         self._ask({"show": kind, "of": words[0]}, f"running {_SHOWS[kind].format(words[0])}")
 
+    def train(self, line: str) -> None:
+        """`%finale [NAME] [--without PART]`: `grade finale` with what the cells so far define.
+
+        An interrupt ends the training soon, and what was learnt is shown.
+        """
+        number = self._shell.execution_count
+        ran = [source for key, (source, *_) in sorted(self._cells.items()) if key < number]
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "notebook.ipynb")
+            Path(file).write_text(json.dumps(_as_notebook(ran)), encoding="utf-8")
+            command = [_FINALE, *line.split(), "--submission", file]
+            printed = _run(command, self._folder)
+        for text in printed:
+            name = text.removeprefix(_WRITTEN).strip()
+            if text.startswith(_WRITTEN) and name.endswith(".svg"):
+                _display(_picture(os.path.join(self._folder, name), name))
+
     def _verdict(self, slugs: Sequence[str], graded: int | None = None) -> Mapping[str, Any]:
         """Ask for a verdict and show it. Raises GradingStopped."""
         what = " ".join(slugs) or "what you have"
@@ -231,8 +252,62 @@ def _display(shown: Shown, **options: Any) -> Any:
     return display(shown, **options)
 
 
+def _picture(file: str, name: str) -> Shown:
+    """An SVG file, no wider than the cell."""
+    data = base64.b64encode(Path(file).read_bytes()).decode("ascii")
+    source = f"data:image/svg+xml;base64,{data}"
+    return Shown(f'<img style="max-width: 100%" alt="{escape(name)}" src="{source}">', name)
+
+
 def _line(text: str) -> Shown:
     return Shown(f"<p>{escape(text)}</p>", text)
+
+
+def _as_notebook(sources: Sequence[str]) -> Mapping[str, Any]:
+    """A notebook file with these cells."""
+    cells = [{"cell_type": "code", "metadata": {}, "source": source} for source in sources]
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _run(words: Sequence[str], folder: str) -> list[str]:
+    """Run `grade` with these words in this folder, and print what it prints; returns its lines.
+
+    An interrupt is passed on to it.
+    """
+    package = Path(__file__).resolve().parent
+    code = f"import sys; sys.path[0] = {str(package.parent)!r}; "
+    code += f"from {package.name}.command.main import main; sys.exit(main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        **_OUT_OF_REACH_OF_INTERRUPTS,
+    )
+    lines: SimpleQueue[str | None] = SimpleQueue()
+
+    def read() -> None:
+        with process, process.stdout as stream:  # type: ignore[union-attr]
+            for line in stream:
+                lines.put(line.replace(f"grade {words[0]}", f"%{words[0]}"))  # as one types it here
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    printed: list[str] = []
+    while True:
+        try:
+            if (line := lines.get(timeout=_TICK)) is None:
+                return printed
+            printed.append(line)
+            sys.stdout.write(line)
+        except Empty:
+            continue
+        except KeyboardInterrupt:
+            process.terminate() if sys.platform == "win32" else process.send_signal(signal.SIGINT)
 
 
 class Helper:

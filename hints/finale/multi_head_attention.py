@@ -21,28 +21,28 @@ PROGRAMS = {
         "class": "Copying",
         "title": "Copy a word",
         "about": (
-            "Four different letters, drawn at random, then the same four again: after `king k` "
-            "comes `i`. The first word cannot be guessed, the second one can be copied. So each "
-            "letter of the second word should look at the letter behind its own first "
+            'Four different letters, drawn at random, then the same four again: after "king k" '
+            'comes "i". Nobody can guess the first word, but the second one can be copied. For '
+            "that, each letter of the second word should look at the letter after its own first "
             "occurrence: a diagonal line in the heatmap, three columns to the left."
         ),
         "steps": 300,
         "without": {
             "mask": (
-                "The mask keeps the answer hidden. Without it each letter looks at the next one, "
-                "which is what it should guess. So it knows even the first word, which nobody can "
-                "guess: a loss below the least possible says that the answer was seen. `novel` "
+                "The mask hides the answer. Without it each letter looks at the next one, which is "
+                "the one to guess. So the model gets even the first word right, which nobody can "
+                "guess: a loss below the least possible shows that it saw the answer. `novel` "
                 "shows what such a model writes."
             ),
             "scaling": (
-                "The scale keeps the softmax soft at the start, so that every place gets some "
-                "weight and some gradient. Without it a few places take nearly all of a row from "
-                "the first step on. This task is so easy that it is learnt all the same; in "
-                "`novel` the model stays behind."
+                "The scale keeps the softmax soft at the start, so that every letter gets some "
+                "weight and some gradient. Without it a few letters take nearly all of a row from "
+                "the first step on. This task is so easy that the model learns it all the same; in "
+                "`novel` it falls behind."
             ),
             "heads": (
-                "Several heads let a letter look at several places at once. One head copies too, "
-                "but it has one look for each letter, and nothing left for anything else: the "
+                "With several heads a letter can look at several others at once. One head copies "
+                "too, but it has only one look per letter and nothing left for anything else: the "
                 "loss of the second word stays several times as high."
             ),
         },
@@ -52,24 +52,25 @@ PROGRAMS = {
         "title": "Write like Jane Austen",
         "about": (
             "The next letter, from up to 64 letters before it, in the first chapters of Pride "
-            "and Prejudice. Whoever knows only how often each letter follows another, and looks "
-            "at nothing else, cannot get below the dotted line."
+            "and Prejudice. A model that knows only how often each letter follows another cannot "
+            "get below the dotted line."
         ),
         "steps": 1200,
         "without": {
             "mask": (
-                "The mask keeps the answer hidden. Without it each letter looks at the next one, "
-                "which is what it should guess: the loss falls to almost nothing. But where there "
-                "is no next letter to look at, the model has learnt nothing: see its sample."
+                "The mask hides the answer. Without it each letter looks at the next one, which is "
+                "the one to guess: the loss falls to almost nothing. But when the model writes, "
+                "there is no next letter to look at, and it has learnt nothing else: see its "
+                "sample."
             ),
             "scaling": (
-                "The scale keeps the softmax soft at the start, so that every place gets some "
-                "weight and some gradient. Without it a few places take most of a row from the "
-                "first step on, so the model learns more slowly and stays behind."
+                "The scale keeps the softmax soft at the start, so that every letter gets some "
+                "weight and some gradient. Without it a few letters take most of a row from the "
+                "first step on, so the model learns more slowly and falls behind."
             ),
             "heads": (
-                "Here one head does about as well as four: each layer has as many numbers either "
-                "way, and so small a model mostly looks at the last few letters. `copying` shows "
+                "Here one head does about as well as four: the layers have the same size either "
+                "way, and a model this small mostly looks at the last few letters. `copying` shows "
                 "what several heads are for."
             ),
         },

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,18 @@ def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     asked = {stage.slug: read_predictions(stage) for stage in COURSE.stages}
     answers = {"split_heads": WRONG, "softmax": read_solution(COURSE.stage("softmax"))}
     questions = {k: v for k, v in asked.items() if v is not None}
-    data = notebook(COURSE, stubs, questions, {}, answers)
+    with served(tmp_path, notebook(COURSE, stubs, questions, {}, answers), request.param) as found:
+        yield found
+
+
+@contextmanager
+def served(tmp_path: Path, data: dict[str, Any], theme: str) -> Iterator[str]:
+    """The address of a notebook in JupyterLab; its folder is tmp_path / "work"."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "study.ipynb").write_text(json.dumps(data), encoding="utf-8")
     settings = {
-        "@jupyterlab/apputils-extension:themes": {"theme": request.param},
+        "@jupyterlab/apputils-extension:themes": {"theme": theme},
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
     }
     (tmp_path / "config" / "labconfig").mkdir(parents=True)
@@ -99,16 +106,21 @@ def worst_contrast(browser: Any, of: Any) -> float:
     return min(contrasts(browser, [text for text in texts if text.is_displayed()]))
 
 
-def test_a_learner_sees_verdicts_and_opens_a_hint(
-    browser: Any, lab: str, request: pytest.FixtureRequest
-) -> None:
-    theme = request.node.callspec.params["lab"].split()[-1].lower()
+def open_notebook(browser: Any, address: str) -> None:
+    """Open it, wait for its kernel, and select the first cell."""
     idle = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
-    browser.get(lab)
+    browser.get(address)
     soon(lambda: len(cells(browser)) > 4)
     soon(lambda: browser.find_element("css selector", idle))
     cells(browser)[0].click()
     browser.switch_to.active_element.send_keys(webdriver.Keys.ESCAPE)
+
+
+def test_a_learner_sees_verdicts_and_opens_a_hint(
+    browser: Any, lab: str, request: pytest.FixtureRequest
+) -> None:
+    theme = request.node.callspec.params["lab"].split()[-1].lower()
+    open_notebook(browser, lab)
     picture(browser, f"{theme}-1-opened", cells(browser)[0])
 
     run_cells(browser, 5)  # title, %load_ext, text, questions, the first stage
@@ -136,3 +148,30 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     assert passed.find_element("css selector", "table").is_displayed()
     picture(browser, f"{theme}-4-passed", example)
     assert worst_contrast(browser, passed) > 4.5
+
+
+def test_the_finale_trains_the_notebooks_own_module_and_shows_its_pictures(
+    browser: Any, tmp_path: Path
+) -> None:
+    stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
+    answers = {stage.slug: read_solution(stage) for stage in COURSE.stages}
+    whole = notebook(COURSE, stubs, {}, {}, answers, has_finale=True)
+    core = {f"{stage.slug}-code" for stage in COURSE.stages if not stage.bonus}
+    kept = [cell for cell in whole["cells"] if cell["id"] in {"start", "finale", *core}]
+    kept[-1]["source"] = "%finale copying"
+    with served(tmp_path, {**whole, "cells": kept}, "JupyterLab Light") as address:
+        open_notebook(browser, address)
+        browser.switch_to.active_element.send_keys(webdriver.Keys.CONTROL, "a")
+        browser.switch_to.active_element.send_keys(webdriver.Keys.CONTROL, webdriver.Keys.ENTER)
+
+        def pictures() -> list[Any]:
+            found = browser.find_elements("css selector", ".jp-OutputArea-output img")
+            return found if len(found) == 2 else []
+
+        loss, heatmap = soon(pictures)
+        picture(browser, "finale", heatmap)
+        for each in (loss, heatmap):
+            assert 200 < each.rect["width"] <= cells(browser)[-1].rect["width"]
+        told = cells(browser)[-1].text
+        assert "lamp -> lamp" in told and "Trained for" in told
+    assert (tmp_path / "work" / "finale" / "copying-heatmap.svg").is_file()

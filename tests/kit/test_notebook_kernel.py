@@ -26,6 +26,7 @@ from grader.run.solutions import solution_files
 from grader.types.course import Stage
 from grader.types.report import Report, to_json
 from grader.types.submission import Submission
+from tests.kit.learning.finale.test_finale_command import PROGRAM
 from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
@@ -308,6 +309,59 @@ def test_the_magics_show_the_notebooks_own_code(warm: Kernel) -> None:
     assert "<table" in warm.html("%heatmap softmax")
     assert "Name the check, as in: %repro CHECK" in warm.html("%repro")
     assert "did you mean" in warm.html("%trace split_head")
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+
+class Out:
+    '''Interrupts the kernel soon after the training has begun.'''
+
+    def __init__(self, out):
+        self.out = out
+
+    def write(self, text):
+        self.out.write(text)
+        if "after 0 steps" in text:
+            threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def __getattr__(self, name):
+        return getattr(self.out, name)
+
+sys.stdout = Out(sys.stdout)
+"""
+
+
+def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> None:
+    """With `!grade finale` the kernel would end the process before it can say anything."""
+    course = tmp_path / "course"
+    shutil.copytree(TINY.root, course)
+    slow = PROGRAM.replace("import numpy as np", "import time\n\nimport numpy as np")
+    slow = slow.replace("    def steps(self, number):", "    def steps(self, number):\n{}".format(
+        "        time.sleep(0.4)"
+    )).replace('"steps": 100', '"steps": 100_000')  # fmt: skip
+    (course / "hints" / "finale").mkdir()
+    (course / "hints" / "finale" / "smooth.py").write_text(slow, encoding="utf-8")
+    with kernel(course) as there:
+        there.run("%load_ext grader")
+        for stage in TINY.stages[:2]:
+            there.run(read_solution(stage))
+        there.run(INTERRUPTED)
+        cell = there.run("%finale rocks")
+    told = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    assert "What it writes after 0 steps" in told
+    assert "Stopped at step" in told and "Trained for" in told
+    assert "%finale rocks --without water" in told
+    pictures = [o.data for o in cell.outputs if "data" in o]
+    assert [each["text/plain"] for each in pictures] == [
+        "finale/rocks-loss.svg",
+        "finale/rocks-heatmap.svg",
+    ]
+    assert all("<img " in each["text/html"] for each in pictures)
+    assert {file.name for file in (course / "finale").iterdir()} == {
+        "rocks-loss.svg",
+        "rocks-heatmap.svg",
+    }
 
 
 @pytest.mark.slow  # as long as the course lets an import take

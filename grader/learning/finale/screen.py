@@ -16,7 +16,7 @@ from grader.learning.pictures.types import Curve, TracedCurves
 from grader.show.screen import COMMAND, MARGIN, Page, count, screen
 
 _SAMPLE_LINES = 12
-_FIRST = 10  # the first place of the curves, in steps
+_FIRST = 10  # the first place of the curves, in steps, or soon after
 _APART = math.sqrt(2)  # each place is so many times the one before
 
 
@@ -112,8 +112,8 @@ def loss_curves(runs: Sequence[Run]) -> TracedCurves:
     program = runs[0].program
     steps = min(len(run.losses) for run in runs)
     places: list[int] = [steps]
-    while places[0] > _FIRST:
-        places.insert(0, max(_FIRST, round(places[0] / _APART)))
+    while places[0] > _FIRST * _APART:
+        places.insert(0, round(places[0] / _APART))
 
     def curve(run: Run) -> Curve:
         pieces = zip([0, *places], places, strict=False)

@@ -18,8 +18,9 @@ _START = "%load_ext grader"
 _FIGURE = "figure.png"
 _FINALE = """## The finale
 
-When your code passes, train a small model with it, in about two minutes. Save this notebook,
-remove the # below and run the cell."""
+When your code passes, train a small model with it, in about two minutes: remove the # below and
+run the cell. To stop early, interrupt the kernel: you then see what was learnt so far."""
+_TRAIN = "# %finale"
 TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
@@ -29,9 +30,10 @@ def notebook(
     predictions: Mapping[str, Predictions],
     figures: Mapping[str, bytes],
     answers: Mapping[str, str] | None = None,
-    finale: str = "",
+    *,
+    has_finale: bool = False,
 ) -> dict[str, Any]:
-    """The notebook, format 4.5. `finale` is the command to run when everything passes, if any.
+    """The notebook, format 4.5; if the course `has_finale`, it ends with that.
 
     `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
     stub's code. The ids of a stage's cells depend only on its first slug.
@@ -45,9 +47,9 @@ def notebook(
         cells.append(_code(f"{stage.cell_name}-try", "", stage))
     cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
     cells.append(_code("total", "grade_here()"))
-    if finale:
+    if has_finale:
         cells.append(_markdown("finale-text", _FINALE))
-        cells.append(_code("finale", f"# !{finale}"))
+        cells.append(_code("finale", _TRAIN))
     return notebook_file(cells)
 
 

@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     questions = {slug: found for slug, found in asked.items() if found is not None}
     answers = begun if args.with_answers else None
     has_finale = any(stage.finale_file.is_file() for stage in course.stages)
-    finale = f"grade finale --submission {shlex.quote(path.name)}" if has_finale else ""
-    data = notebook(course, stubs, questions, read_figures(course.stages), answers, finale)
+    figures = read_figures(course.stages)
+    data = notebook(course, stubs, questions, figures, answers, has_finale=has_finale)
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     copy = ""
     try:

@@ -30,8 +30,11 @@ def curves_lines(page: Page, curves: TracedCurves) -> Iterator[Text]:
 
 
 def facts(curves: TracedCurves) -> Iterator[str]:
-    """Every number in words."""
+    """Every number in words; a level guide once."""
     for curve in (*curves.curves, *curves.guides):
+        if curve in curves.guides and len(set(curve.numbers)) == 1:
+            yield f"{curve.name}: {short(curve.numbers[0])} {curves.y_axis} throughout"
+            continue
         for place, number in zip(curves.x, curve.numbers, strict=True):
             yield f"{curve.name}, {curves.x_axis} {place:g}: {short(number)} {curves.y_axis}"
 
@@ -109,12 +112,16 @@ class _Plot:
         return ends
 
     def _places(self) -> str:
-        """The numbers below the plot, as many as fit."""
+        """The numbers below the plot: the first, the last, and as many as fit between them."""
+        texts = [f"{place:g}" for place in self._curves.x]
+        starts = [
+            max(0, min(self._column(place), self._width - len(text)))
+            for place, text in zip(self._curves.x, texts, strict=True)
+        ]
         line = ""
-        for place in self._curves.x:
-            text = f"{place:g}"
-            start = max(0, min(self._column(place), self._width - len(text)))
-            if not line or start > len(line):
+        for number, (start, text) in enumerate(zip(starts, texts, strict=True), 1):
+            end = self._width if number == len(texts) else starts[-1] - 1
+            if not line or len(line) < start <= end - len(text):
                 line = line.ljust(start) + text
         return line
 

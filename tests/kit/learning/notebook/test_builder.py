@@ -157,6 +157,6 @@ def test_ids_are_unique_and_short_enough() -> None:
 
 def test_a_course_with_a_finale_ends_with_it() -> None:
     stubs = {stage.slug: read_stub(stage) for stage in TINY.stages}
-    more = notebook(TINY, stubs, {}, {}, finale="grade finale --submission a.ipynb")
+    more = notebook(TINY, stubs, {}, {}, has_finale=True)
     assert more["cells"][:-2] == notebook(TINY, stubs, {}, {})["cells"]
-    assert cell(more, "finale") == "# !grade finale --submission a.ipynb"
+    assert cell(more, "finale") == "# %finale"

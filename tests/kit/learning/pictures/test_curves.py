@@ -75,4 +75,18 @@ def test_plain_it_is_read_out() -> None:
     lines = draw(CURVES, kind=PlainConsole)
     assert "  square, days 100: 10k bytes" in lines
     assert "  n, days 10: 10 bytes" in lines
+    assert "  flat, days 10: 1 bytes" in lines
     assert not any("│" in line for line in lines)
+
+
+def test_plain_a_level_guide_is_said_once() -> None:
+    level = TracedCurves("G", CURVES.x, CURVES.curves, (Curve("least", (2.0,) * 3),), "n", "b")
+    lines = draw(level, kind=PlainConsole)
+    assert [line for line in lines if "least" in line] == ["  least: 2 b throughout"]
+
+
+def test_the_last_place_is_always_named() -> None:
+    places = tuple(map(float, range(100, 130)))
+    many = TracedCurves("G", places, (Curve("one", places),), (), "n", "b")
+    shown = draw(many)[-3].split()
+    assert shown[0] == "100" and shown[-1] == "129" and len(shown) > 5
