@@ -342,7 +342,7 @@ def test_memory(submission: Submission, rand: Rand, causal: bool) -> None:
         less, most, matrix = (f"{size / 2**20:.1f} MiB" for size in (few, many, whole))
         raise CheckFailed(
             f"The memory grows faster than the number of tokens, with causal={causal}\n"
-            f"  expected  about 2 times as much for {2 * T} tokens as for {T}, and less than a\n"
-            f"            matrix of {2 * T} x {2 * T} numbers, {matrix}\n"
+            f"  expected  about 2 times as much for {2 * T} tokens as for {T}, and less than "
+            f"{matrix}, the size of a matrix of {2 * T} x {2 * T} numbers\n"
             f"  got       {many / max(1, few):.1f} times: {less}, then {most}"
         )
