@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         from grader.show.terminal import explanation
 
         next_file = _next_file(course, report, path)
-        then = [] if args.stages or args.submission else _then(course)
+        then = [] if args.stages or args.submission else afterwards(course)
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
         why = explanation(report, every=args.all, next_file=next_file, then=then, traced=traced)
         board.whole(report)
@@ -193,8 +193,8 @@ def _remember(
         return str(error)
 
 
-def _then(course: Course) -> list[tuple[str, str]]:
-    """What to type when the whole core passes."""
+def afterwards(course: Course) -> list[tuple[str, str]]:
+    """What to type when the whole core passes: words and a command."""
     offers = []
     if any(stage.finale_file.is_file() for stage in course.stages):
         offers.append(("See what your code can learn:", "grade finale"))

@@ -131,8 +131,12 @@ def _also(page: Page, cause: Cause) -> Iterator[Text]:
     lost = cause.lost - (cause.show.max_score - cause.show.score)
     points = f" (-{amount(lost)})" if lost > 0 else ""
     titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
-    line = f"{count(len(cause.others), 'more check')} {verb} {how}{points}: {titles}"
-    yield Text(" " * _BODY).append_text(page.inline(page.word(line, page.width - _BODY)))
+    line = f"{count(len(cause.others), 'more check')} {verb} {how}{points}"
+    if page.width < _NARROW:
+        yield from page.wrap(Text(line), _BODY)
+        return
+    line = page.word(f"{line}: {titles}", page.width - _BODY)
+    yield Text(" " * _BODY).append_text(page.inline(line))
 
 
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix

@@ -307,7 +307,10 @@ def _total_line(page: Page, report: Report, columns: _Columns) -> Text:
         _append_bar(page, line, report.score, report.max_score, columns.bar, colour)
         line.append(" " * GAP + _points(report.score, report.max_score, columns), "bold")
     if report.bonus:
-        line.append(" " * GAP).append(f"+{amount(report.bonus)} bonus", "green")
+        words = f"+{amount(report.bonus)} bonus"
+        if line.cell_len + GAP + len(words) > page.width:
+            words = f"+{amount(report.bonus)}"
+        line.append(" " * GAP).append(words, "green")
     return line
 
 

@@ -197,13 +197,18 @@ class StageResult:
 
     @property
     def advised(self) -> Diagnosis | None:
-        """The first cause with a hint about it: a known cause, or only a failing check."""
+        """The first cause with a hint about it: a known cause, or only a failing check.
+
+        A stub has made no mistake yet.
+        """
+        if self.status is Status.NOT_STARTED:
+            return None
         for cause in self.causes:
             check, found = cause.show, cause.show.diagnosis
             if found is not None and found.hint is not None:
                 return found
             if check.hint is not None and check.outcome is not Outcome.ERROR:
-                return Diagnosis(check.id, f"a check fails: {check.title}", check.hint)
+                return Diagnosis(check.id, f'the check "{check.title}" fails', check.hint)
         return None
 
 

@@ -6,6 +6,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from grader.command.grade import afterwards
 from grader.command.output import console, status_line
 from grader.learning.certificate.types import Certificate, Passed
 from grader.learning.pictures.files import KINDS, write_figure
@@ -108,9 +109,7 @@ def _certificate(course: Course, progress: Progress, shown: Trace, name: str) ->
 def _offers(course: Course, progress: Progress) -> list[tuple[str, str]]:
     """What to do next."""
     left = [s for s in course.stages if progress.stage(s.slug).status is not Status.PASSED]
-    offers = []
-    if any(stage.finale_file.is_file() for stage in course.stages):
-        offers.append(("See what your code can learn:", "grade finale"))
+    offers = [offer for offer in afterwards(course) if offer[1] != "grade certificate"]
     if any(stage.explore_file.is_file() for stage in course.stages):
         offers.append(("Play with your code on a page:", "grade explore"))
     if left:

@@ -38,6 +38,9 @@ def certificate_screen(
     yield from page.sentence(Text("The way here", "bold"))
     width = max(cell_len(page.word(stage.slug)) for stage in certificate.stages)
     for stage in certificate.stages:
+        if page.plain:
+            yield from page.sentence(Text(f"{page.word(stage.slug)}: {way(stage)}."))
+            continue
         line = Text(" " * MARGIN).append(page.column(stage.slug, width))
         yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
     yield Text()

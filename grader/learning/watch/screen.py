@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from grader.command.grade import afterwards
 from grader.learning.hints.screen import aftermath, rung
 from grader.learning.hints.types import Part
 from grader.learning.pictures.trace import trace_screen
@@ -26,7 +27,6 @@ from grader.show.screen import (
     COMMAND,
     GAP,
     MARGIN,
-    SHORTEST_TITLE,
     Page,
     Screen,
     amount,
@@ -36,8 +36,6 @@ from grader.show.screen import (
 from grader.types.course import Stage
 from grader.types.report import Outcome, StageResult, Status
 
-_LEARNT_LINES = 2
-_NARROW = 60  # columns: below, what was learnt takes more lines
 _KEYS = (
     ("h", "hint", "a question about what fails; again for its answer, then the next hint"),
     ("a", "all", "every failing check of this stage"),
@@ -99,11 +97,10 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
     bonus = sum(state.progress.stage(s.slug).score for s in course.stages if s not in core)
     if bonus and not course.is_partial:
         facts += f", +{amount(bonus)} bonus"
-    room = page.width - MARGIN - len(facts) - GAP
-    if room < SHORTEST_TITLE:
+    line = Text(" " * MARGIN).append(page.word(course.title), "bold")
+    if line.cell_len + GAP + len(facts) > page.width:
         yield from page.sentence(Text(facts, "dim"))
         return
-    line = Text(" " * MARGIN).append(page.word(course.title, room), "bold")
     yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
 
 
@@ -129,8 +126,11 @@ def _success(page: Page, state: Watching) -> Iterator[Text]:
     else:
         line.append(": its checks run on submission; none is visible.", "not bold default")
     yield from page.wrap(line, MARGIN, mark(page, Status.PASSED).append(" "))
-    learnt = list(page.markdown(success.learnt, MARGIN + 2)) if success.learnt else []
-    yield from learnt[: _LEARNT_LINES if page.width >= _NARROW else 2 * _LEARNT_LINES + 1]
+    if state.panel is None:  # which needs the lines
+        if success.learnt:
+            yield from page.markdown(success.learnt, MARGIN + 2)
+        if success.stage != state.stage and not success.stage.bonus:
+            yield from _afterwards(page, state)
 
 
 def _stage(page: Page, state: Watching) -> Iterator[Text]:
@@ -141,7 +141,7 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
         Phase.WAITING: f"{state.seconds:.2f} s" if result else "",
     }[state.phase]
     if state.trials is not None:
-        doing = "grading, module {} of {}".format(*state.trials)
+        doing = "module {} of {}".format(*state.trials)
     sign = mark(page, result or Status.NOT_STARTED).append(" ")
     line = Text(" " * MARGIN).append_text(sign)
     line.append(page.word(stage.title), "bold").append("  " + page.word(stage.slug), "dim")
@@ -162,15 +162,18 @@ def _stage(page: Page, state: Watching) -> Iterator[Text]:
     yield line
     file = Text(" " * (MARGIN + 2)).append(page.word(_file(state)), COMMAND)
     if result is not None and result.status is not Status.NOT_STARTED:
-        file.append(f"{' ' * GAP}").append_text(_checks(page, result))
-        if file.cell_len > page.width:
-            file.truncate(page.width - len(page.glyphs.more))
-            file.append(page.glyphs.more, "dim")
+        passing, signs = _checks(page, result)
+        if file.cell_len + GAP + passing.cell_len > page.width:
+            yield file
+            file = Text(" " * MARGIN)
+        file.append(" " * GAP).append_text(passing)
+        if file.cell_len + GAP + signs.cell_len <= page.width:
+            file.append(" " * GAP).append_text(signs)
     yield file
 
 
-def _checks(page: Page, result: StageResult) -> Text:
-    """A sign for every check, in order, and how many pass."""
+def _checks(page: Page, result: StageResult) -> tuple[Text, Text]:
+    """How many checks pass, and a sign for each, in order."""
     glyphs = page.glyphs
     signs = {
         Outcome.PASSED: (glyphs.passed, "green"),
@@ -181,18 +184,21 @@ def _checks(page: Page, result: StageResult) -> Text:
     }
     judged = [check for check in result.checks if check.outcome is not Outcome.SKIPPED]
     passing = sum(check.outcome is Outcome.PASSED for check in judged)
-    drawn = Text().append(f"{passing} of {count(len(judged))} pass{' ' * GAP}", "dim")
+    drawn = Text()
     for check in result.checks:
         drawn.append(*signs[check.outcome])
-    return drawn
+    return Text(f"{passing} of {count(len(judged))} pass", "dim"), drawn
 
 
 def _body(page: Page, state: Watching, room: int) -> list[Text]:
     panel = state.panel
-    is_stuck = state.phase is Phase.JUDGING and _is_slow(state) and state.trials is None
-    if panel is None and is_stuck:
-        words = "Your code takes a while: is the machine busy, or is there an endless loop?"
-        return list(page.sentence(Text(words)))[:room]
+    if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
+        if state.trials is None:
+            words = "Your code takes a while: is the machine busy, or is there an endless loop?"
+            return list(page.sentence(Text(words)))[:room]
+        if _is_stub(state):
+            words = "Your tests run on right and wrong modules, one after the other."
+            return list(page.sentence(Text(words)))[:room]
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):
@@ -283,8 +289,18 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
         left = sum(each.status is not Status.PASSED for each in known.values())
         if left:
             yield from page.offer(f"For bonus points, {count(left, 'more stage')}:", "grade list")
+        yield from _afterwards(page, state)
         yield Text()
     yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
+
+
+def _afterwards(page: Page, state: Watching) -> Iterator[Text]:
+    """What to type when the whole core passes; nothing before."""
+    course = state.workspace.course
+    core = (stage for stage in course.stages if not stage.bonus)
+    if all(state.progress.stage(stage.slug).status is Status.PASSED for stage in core):
+        for words, command in afterwards(course):
+            yield from page.offer(words, command)
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:
@@ -314,6 +330,11 @@ def _every_key(page: Page) -> Iterator[Text]:
 
 def _is_slow(state: Watching) -> bool:
     return state.seconds >= _SLOW
+
+
+def _is_stub(state: Watching) -> bool:
+    result = _result(state)
+    return result is None or result.status is Status.NOT_STARTED
 
 
 def _result(state: Watching) -> StageResult | None:

@@ -159,8 +159,16 @@ def _readme(course: Course) -> str:
         first=first.file_name,
         stages=stages,
     )
+    has = {
+        "trace STAGE": any(stage.trace_file.is_file() for stage in course.stages),
+        "explore": any(stage.explore_file.is_file() for stage in course.stages),
+        "finale": any(stage.finale_file.is_file() for stage in course.stages),
+        "solution STAGE": not course.is_partial,
+        "certificate": not course.is_partial,
+    }
+    for command in (command for command, is_there in has.items() if not is_there):
+        text = re.sub(rf"^.*`grade {command}`.*\n", "", text, flags=re.MULTILINE)
     if course.is_partial:
-        text = re.sub(r"^.*`grade solution STAGE`.*\n", "", text, flags=re.MULTILINE)
         text = text.replace("All green? Go", "The visible checks pass? Go")
     return text
 

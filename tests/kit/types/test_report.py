@@ -59,7 +59,7 @@ def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
 def test_a_hint_follows_the_failure() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
     assert result(check("a", hint=2), check("b", diagnosis=named)).advised == Diagnosis(
-        "a", "a check fails: It a", 2
+        "a", 'the check "It a" fails', 2
     )
     assert result(check("a", diagnosis=named, hint=2)).advised is named
     assert result(check("a")).advised is None

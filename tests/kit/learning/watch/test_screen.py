@@ -78,10 +78,14 @@ def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> 
     return Report("birds", "exercises", "cpu", score, 40, 0, (stage,))
 
 
-def test_how_far_the_trials_are_stands_where_the_seconds_would() -> None:
-    state = replace(START, phase=Phase.JUDGING, seconds=9.0, trials=(5, 33))
-    drawn = draw(state, 80, 24)
-    assert "grading, module 5 of 33" in drawn
+@pytest.mark.parametrize("before", [Status.NOT_STARTED, Status.FAILED])
+def test_how_far_the_trials_are_stands_where_the_seconds_would(before: Status) -> None:
+    state = replace(
+        START, phase=Phase.JUDGING, seconds=9.0, trials=(15, 33), report=report(before, F)
+    )
+    drawn = draw(state, 72, 24)
+    assert "module 15 of 33" in drawn
+    assert "Nothing is written" not in drawn
     assert "endless loop" not in drawn
     assert "module" not in draw(state.at(WINGS), 80, 24)
 
@@ -134,9 +138,7 @@ SITUATIONS = {
         START.at(WINGS),
         phase=Phase.WAITING,
         progress=PASSED,
-        success=Success(
-            FOLD, 40, "A fold halves.\nTwice is a quarter.\nThis line is one too many."
-        ),
+        success=Success(FOLD, 40, "A fold halves.\nTwice is a quarter."),
         report=replace(report(Status.NOT_STARTED, F)),
     ),
     "all_done": replace(
@@ -210,10 +212,33 @@ def test_in_40_columns_no_word_is_cut() -> None:
     words = " ".join(drawn.split())
     assert "1 of 2 stages, 40 of 80 points, +5 bonus" in words
     assert "fold_a_very_large_sheet 0 / 40" in words
-    assert "A fold halves. Twice is a quarter. This line is one too many." in words
     assert re.search(r"✓  fold +40 / 40", drawn)
     stage = " ".join(draw(replace(state, progress=Progress(known)), 40, 40).split())
     assert "Fold a sheet, then once more fold_a_very_large_sheet" in stage
+    assert "A fold halves. Twice is a quarter." in stage
+    failing = replace(state, report=report(Status.FAILED, *(P, F) * 9))
+    drawn = draw(failing, 40, 40)
+    assert "…" not in drawn
+    assert "9 of 18 checks pass" in drawn
+
+
+def test_the_title_gives_way_to_what_is_reached() -> None:
+    course = replace(COURSE, title="Paper birds, from the fold to the wing")
+    state = replace(SITUATIONS["all_done"], workspace=Workspace(Path("birds"), course))
+    assert "Paper birds, from" in draw(state, 100)
+    drawn = draw(state, 80)
+    assert "Paper birds" not in drawn
+    assert "2 of 2 stages, 100 of 100 points, +5 bonus" in drawn
+
+
+def test_when_the_core_is_done_the_last_stage_says_what_comes_next() -> None:
+    core = {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in (FOLD, WINGS)}
+    state = replace(
+        SITUATIONS["passed_and_next"], progress=Progress(core), success=Success(WINGS, 60, "Two.")
+    ).at(KITE)
+    assert "grade certificate" in draw(state)
+    assert "grade certificate" not in draw(SITUATIONS["passed_and_next"])
+    assert "grade certificate" not in draw(state.showing(KeysShown()))
 
 
 def test_bonus_stages_that_are_left_are_counted() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def test_the_readme_is_the_course_s_and_fits_a_terminal() -> None:
     assert "Open the first file, `moving_average.py`" in text
     assert "3. `roughness.py`: Measure the jumps (bonus)" in text
     assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_the_readme_names_only_what_the_course_has() -> None:
+    attention = read_course(KIT.parents[1] / "course.toml")
+    for course, has_all in ((attention, True), (COURSE, False)):
+        text = folder_files(course, None)["README.md"]
+        assert "| `grade trace STAGE` |" in text and "| `grade certificate` |" in text
+        assert ("| `grade finale` |" in text) is has_all
+    partial = folder_files(replace(COURSE, is_partial=True), None)["README.md"]
+    assert "grade certificate" not in partial and "grade solution" not in partial
 
 
 def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path: Path) -> None:
