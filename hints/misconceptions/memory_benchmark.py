@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import tracemalloc
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 Attention = Callable[..., Tensor]
 
@@ -76,22 +75,20 @@ def _inputs(seq_len: int, d_model: int, num_heads: int, device: str) -> list[Ten
 # The peak
 
 
-@misconception(
-    "memory_tracemalloc",
-    replaces="peak_bytes",
-    says="tracemalloc knows only the memory of Python's own objects. That of a tensor belongs to "
-    "PyTorch, so you measure next to nothing.",
+@symptom(
+    "memory_next_to_nothing",
+    of="peak_bytes",
+    says="Your peak is next to nothing beside what the function makes: what you count leaves that "
+    "memory out. tracemalloc, for one, sees only Python's own objects, and the memory of a tensor "
+    "belongs to PyTorch.",
     hint=2,
 )
-def memory_tracemalloc(
-    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
-) -> int:
-    q, k, v = _inputs(seq_len, d_model, num_heads, device)
-    tracemalloc.start()
-    attention(q, k, v)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:
+    """What a tool measures of Python's objects is never twice the same: no name can equal it."""
+    in_other_units = any(
+        abs(got - expected / unit) <= 1 + 0.1 * expected / unit for unit in (1e3, 2**10, 1e6, 2**20)
+    )
+    return expected > 1e5 and 0 <= got < expected / 100 and not in_other_units
 
 
 @misconception(

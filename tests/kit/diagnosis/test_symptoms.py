@@ -87,6 +87,17 @@ def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
     assert {found["values"], found["one"]} == {"one-more"}
 
 
+def test_an_authors_symptom_may_be_of_a_number() -> None:
+    def holds(got: float, expected: float, x: Tensor, n: int) -> bool:
+        return got < expected / 100
+
+    little = Symptom("little", "share", "Your number is next to nothing.", None, holds)
+    for got, found in ((0.1, {"little"}), (99.0, set())):
+        facts = recorded({"share": lambda x, n, got=got: got}, CHECKS)
+        diagnoses = diagnose(facts, Known((), (little,)), {"share": lambda x, n: 100.0}.__getitem__)
+        assert {each.id.removeprefix("symptom:") for each in diagnoses.values()} == found
+
+
 def test_an_authors_symptom_that_fails_is_none() -> None:
     def fails(got: Tensor, expected: Tensor, **given: Any) -> bool:
         raise RuntimeError
