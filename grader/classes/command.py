@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
 # Under these names the ledger keeps what a class is graded with, and in what.
-_SEED, _ASSIGNMENT = "seed", "assignment"
+_SEED, _ASSIGNMENT, _SECONDS = "seed", "assignment", "seconds per submission"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -139,6 +139,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="grade on a Dask cluster; ADDRESS is its scheduler, such as tcp://host:8786",
     )
+    parser.add_argument(
+        "--seconds-per-submission",
+        type=_seconds,
+        metavar="N",
+        help="the most that one submission can cost (default: submission_seconds in course.toml); "
+        "--out keeps the number",
+    )
     parser.add_argument("--seed", type=int, help="seed of the checks' random inputs")
     parser.add_argument(
         "--unlocked",
@@ -147,6 +154,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "another's points, and every report says so",
     )
     parser.set_defaults(run=run)
+
+
+def _seconds(word: str) -> float:
+    """A number of seconds that was typed."""
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {word!r}")
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:
@@ -192,6 +210,8 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         kept = ledger.fact(_SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
         ledger.note(_SEED, str(seed))
+        _keep_limit(args, ledger)
+        course = _limited(args, course, ledger)
         version = read_version(course)
         work = FolderClass(course, assignment, version, ledger)
         new = 0
@@ -237,6 +257,21 @@ def _assignment_of(args: argparse.Namespace, course: Course, ledger: Ledger) -> 
     return find_assignment(course, args.assignment or known)
 
 
+def _limited(args: argparse.Namespace, course: Course, ledger: Ledger | None = None) -> Course:
+    """The course with --seconds-per-submission, or with that of the results if they keep one."""
+    kept = None if ledger is None else ledger.fact(_SECONDS)
+    seconds = args.seconds_per_submission or (kept and float(kept))
+    if not seconds:
+        return course
+    return replace(course, limits=replace(course.limits, submission_seconds=seconds))
+
+
+def _keep_limit(args: argparse.Namespace, ledger: Ledger) -> None:
+    """Note --seconds-per-submission with the results, for every later run."""
+    if args.seconds_per_submission:
+        ledger.note(_SECONDS, str(args.seconds_per_submission))
+
+
 def _regrade(args: argparse.Namespace, course: Course) -> int:
     """Regrade what may get another verdict, show the differences, and ask."""
     from grader.classes.folder.grading import FolderClass, differences
@@ -246,6 +281,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
 
     with open_ledger(args.out, create=False, course=course) as ledger, alone(args.out):
         assignment = _assignment_of(args, course, ledger)
+        course = _limited(args, course, ledger)
         work = FolderClass(course, assignment, read_version(course), ledger)
         affected = sum(1 for _ in work.affected())
         if affected and not (args.yes or sys.stdin.isatty()):
@@ -271,6 +307,7 @@ def _regrade(args: argparse.Namespace, course: Course) -> int:
             print("Nothing changed: the results are as before.")
             return 1
         ledger.accept()
+        _keep_limit(args, ledger)
         _write_results(args, ledger, course, assignment)
         if found:
             print(f"Written. {short_path(args.out)} also keeps the earlier verdicts.")
@@ -478,6 +515,7 @@ def _why(args: argparse.Namespace, course: Course) -> int:
             known = ledger.students()
             raise KitError(f"--why {args.why}: no such student here; {close_name(args.why, known)}")
         last = entries[-1]
+        course = _limited(args, course, ledger)
         submission = ledger.submission(last.record.content, last.student)
         late = late_of(_assignment_of(args, course, ledger), last)
     stages = graded_stages(course, last, args.what)
@@ -538,6 +576,7 @@ def _requests(args: argparse.Namespace, course: Course) -> int:
     requests = read_requests(args.requests)
     with open_ledger(args.out, create=False, course=course) as ledger:
         assignment = _assignment_of(args, course, ledger)
+        course = _limited(args, course, ledger)
         version, at_once = read_version(course), lanes(args.jobs)
         with progress_bar(args, assignment.name, len(requests)) as advance:
             decisions = with_locked_engine(
@@ -563,6 +602,7 @@ def _nbgrader(args: argparse.Namespace, course: Course) -> int:
 
     if args.what is None:
         raise KitError("grade class: name the assignment: grade class --nbgrader DIR ASSIGNMENT")
+    course = _limited(args, course)
     work = NbgraderClass(args.nbgrader.resolve(), args.what, course)
     students = work.students(force=args.force)
     seed = keep_seed(args.nbgrader.resolve(), args.what, args.seed)

@@ -27,6 +27,7 @@ AVERAGE = (
     "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
     "    return np.convolve(values, np.ones(width), 'valid') / width\n"
 )
+SLOW = AVERAGE.replace("    return", "    __import__('time').sleep(1.9)\n    return")
 SMOOTH = "from moving_average import moving_average as smooth\n"
 
 
@@ -81,8 +82,10 @@ def test_a_worker_killed_midway_costs_only_what_it_was_doing(
 ) -> None:
     folder = tmp_path / "submissions"
     hand_in(folder, COUNT)
-    words = ["class", str(folder), "--course", str(course), "--seed", "5", "--out"]
-    command = [sys.executable, "-m", "grader", *words]
+    (folder / "s000" / "moving_average.py").write_text(SLOW, encoding="utf-8")
+    words = ["class", str(folder), "--course", str(course), "--seed", "5"]
+    limit = ["--seconds-per-submission", "2.5", "--out"]
+    command = [sys.executable, "-m", "grader", *words, *limit]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([*command, str(tmp_path / "here")], env=environment, check=True)
 
@@ -96,6 +99,7 @@ def test_a_worker_killed_midway_costs_only_what_it_was_doing(
     assert graded.wait(timeout=300) == 0
     pairs = list(zip(verdicts(out), verdicts(tmp_path / "here"), strict=True))
     assert len(pairs) == COUNT
+    assert all("all of its 2.5 seconds" in str(slow) for slow in pairs.pop(0))
     assert next((pair for pair in pairs if pair[0] != pair[1]), None) is None
 
     told = subprocess.run(

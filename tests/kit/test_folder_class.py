@@ -99,25 +99,33 @@ def test_everybody_gets_the_points_that_grade_gives(
     assert found == SCORES
 
 
+@pytest.mark.parametrize("word", ["soon", "0", "-1", "nan", "inf"])
+def test_the_seconds_for_a_submission_are_a_number_above_0(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        grade_class(course, tmp_path / "results", "here", f"--seconds-per-submission={word}")
+    assert f"must be a number above 0, not '{word}'" in capsys.readouterr().err
+
+
 SLEEPS = f"import time\n{RIGHT}".replace("    return", "    time.sleep(1.8)\n    return")
 
 
 def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toml = course / "course.toml"
-    limit = "[limits]\nsubmission_seconds = 4\n"
-    toml.write_text(toml.read_text("utf-8").replace("[limits]\n", limit), encoding="utf-8")
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     for student, answer in {"ann": RIGHT, "sly": SLEEPS}.items():
         hand_in(submissions, student, answer)
     start = time.monotonic()
-    assert grade_class(course, out, str(submissions)) == 0
+    assert grade_class(course, out, str(submissions), "--seconds-per-submission", "4") == 0
     assert time.monotonic() - start < 25  # with the start of the command
     told = capsys.readouterr().out
     assert "Used more than half of the 4 seconds for one submission:" in told
     assert re.search(r"sly: [45] seconds", told) and "ann:" not in told
     assert scores(out)["ann"] == "10" and float(scores(out)["sly"]) < 10
+    assert grade_class(course, out, "--regrade") == 0  # the results keep the number
+    assert "nothing to regrade" in capsys.readouterr().out
 
 
 def test_the_lines_of_json_hold_the_whole_verdict(
