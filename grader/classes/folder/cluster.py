@@ -17,13 +17,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from grader.classes.folder.course_files import read_course_files
 from grader.classes.folder.grading import Job, Result, graded
 from grader.classes.folder.versions import read_version
-from grader.classes.grading import LaneWork, with_locked_engine
+from grader.classes.grading import all_graded, with_locked_engine
 from grader.engine import Engine
 from grader.read.course_file import FILE_NAME, read_course
 from grader.run.earned import Earned
@@ -156,15 +157,16 @@ def _grade_all(work: Work, folder: Path, answer: Callable[[Result], None]) -> No
     stages = [course.stage(slug) for slug in work.slugs]
 
     def body(engine: Engine) -> None:
-        lane: LaneWork[Job, tuple[Report, float]] | None = None
+        jobs = _jobs()
         with Earned(shared=False) as earned:
 
-            def result(job: Job) -> tuple[Report, float]:
-                return graded(engine, job, stages, earned)
+            def lane(engine: Engine) -> Callable[[Job], tuple[Report, float]]:
+                return lambda job: graded(engine, job, stages, earned)
 
-            for job in _jobs():
-                lane = lane or LaneWork(engine, stages, job.seed, lambda engine: result)
-                answer(lane(job))
+            for first in jobs:  # its seed is that of the class
+                every = chain([first], jobs)
+                for _, result in all_graded(engine, every, 1, stages, first.seed, lane):
+                    answer(result)
 
     with_locked_engine(course, stages, work.device, body, unlocked=work.unlocked)
 
