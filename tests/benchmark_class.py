@@ -1,6 +1,7 @@
 """Prints how fast a class is graded.
 
     python tests/benchmark_class.py [SUBMISSIONS [STOCK]]
+    python tests/benchmark_class.py --wrong 400
     python tests/benchmark_class.py --sizes 100 1000 10000
     python tests/benchmark_class.py --in-flight 300
     python tests/benchmark_class.py --profile 300
@@ -14,6 +15,9 @@ other, each in a course of its own. What is told is the time of each submission 
 that starting a command counts in none of them, and the ratios to stock. The points must be the same
 in all. Stock has no setting but the name of the course: it runs each notebook in a kernel, where a
 cell a stage grades with the whole engine and gives nbgrader the points.
+
+With --wrong, stock nbgrader grades the first STOCK of another class, and `grade class` all of it:
+nine students in ten have a wrong module, each another one as long as there are any.
 
 With --sizes, classes of these sizes are graded by `grade class`, and its rate, processor time and
 memory are told; of every twenty students one is hostile.
@@ -107,6 +111,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("submissions", nargs="?", type=int, default=100)
     parser.add_argument("stock", nargs="?", type=int, default=6)
+    parser.add_argument("--wrong", type=int, metavar="N")
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
     parser.add_argument("--in-flight", type=int, metavar="N")
     parser.add_argument("--profile", type=int, metavar="N")
@@ -123,6 +128,8 @@ def main(arguments: Sequence[str]) -> None:
         if args.sizes:
             for size in args.sizes:
                 tell_size(Path(folder) / f"class-{size}", course, size)
+        elif args.wrong:
+            tell_wrong(Path(folder), course, args.wrong, args.stock)
         elif args.in_flight:
             tell_in_flight(Path(folder), course, args.in_flight)
         elif args.dask:
@@ -159,6 +166,23 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     if not points[OURS] == points[BOOK] == points[CLASS] == points[DISTINCT]:
         raise SystemExit("the points are not the same")
     print(f"the same points in all, on average {sum(points[CLASS].values()) / submissions:.0f}")
+
+
+def tell_wrong(folder: Path, course: Path, submissions: int, stock: int) -> None:
+    """Grade a class in which nine in ten have a wrong module."""
+    notebooks = list(mostly_wrong(course, submissions))
+    seconds = {}
+    for way, count in {STOCK: stock, CLASS: submissions}.items():
+        there = folder / way.replace(" ", "-")
+        first = graded(there, course, way, notebooks[:1])[0]
+        every, points = graded(there, course, way, notebooks[:count])
+        seconds[way] = (every - first) / (count - 1)
+        print(
+            f"{way:<24}{count:5} submissions {every:7.1f} s, one more {seconds[way]:7.3f} s, "
+            f"{seconds[STOCK] / seconds[way]:6.1f} x stock, points on average "
+            f"{statistics.mean(points.values()):.0f}",
+            flush=True,
+        )
 
 
 def tell_size(there: Path, course: Path, size: int) -> None:
@@ -366,6 +390,27 @@ def handed_in(course: Path, count: int, hostile: float = 0.0) -> Iterator[bytes]
     for _ in range(count):
         attack = draw.choice(HOSTILE) if draw.random() < hostile else None
         yield json.dumps(answered(released, draw, attack)).encode()
+
+
+def mostly_wrong(course: Path, count: int) -> Iterator[bytes]:
+    """Notebooks of a class of which nine in ten are right except for a wrong module."""
+    released = json.loads((course / "release" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
+    draw = random.Random(1)
+    modules = wrong_texts(STAGES[-1])
+    draw.shuffle(modules)
+    for number in range(count):
+        notebook = copy.deepcopy(released)
+        taken: set[str] = set()
+        for stage in reversed(STAGES):
+            texts = right_texts(stage)
+            if stage is STAGES[-1] and number % 10:
+                texts = [modules[number % len(modules)]]
+            code, names = draw.choice([each for each in map(code_of, texts) if not each[1] & taken])
+            taken |= names
+            for cell in notebook["cells"]:
+                if cell["metadata"].get("nbgrader", {}).get("grade_id") == solution_id(stage):
+                    cell["source"] = code
+        yield json.dumps(notebook).encode()
 
 
 def answered(released: dict[str, Any], draw: random.Random, attack: str | None) -> dict[str, Any]:

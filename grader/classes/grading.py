@@ -7,7 +7,9 @@ import json
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -98,6 +100,10 @@ def with_locked_engine(
     Raises KitError as `with_engine` does, and, unless `unlocked`, if the lock is incomplete.
     `option` is the command's option that sets `unlocked`.
     """
+    if sys.platform == "linux":
+        # Else each answer would interrupt the worker that gives it, to wake the process that waits.
+        with suppress(OSError):  # a container may forbid it
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
     def locked(engine: Engine) -> Result:
         missing = engine.interpreter.missing_layers
