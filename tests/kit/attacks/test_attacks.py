@@ -1076,6 +1076,7 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
     def body(engine: Engine) -> dict[str, Met]:
         _must_be_locked(engine)
         _quick(engine)
+        engine.rehearse((STAGE,), SEED)  # as in a class
         return {
             name: _attacked(engine, attack, name, ground)
             for name, attack in ATTACKS.items()
