@@ -150,8 +150,8 @@ class NotCut(_Base):
 @misconception(
     "csa_cut_kept",
     replaces="CausalSelfAttention",
-    says="You put the cut mask in the place of the whole one. The next longer text has none then: "
-    "crop it again in each call.",
+    says="You replace the whole mask by the cropped one, so the next longer text has none. Crop "
+    "it again in each call.",
     hint=3,
 )
 class CutKept(_Base):
@@ -163,8 +163,8 @@ class CutKept(_Base):
 @misconception(
     "csa_not_registered",
     replaces="CausalSelfAttention",
-    says="Your module has no buffer. A mask that is merely assigned stays where it is when the "
-    "module moves, and one made in every call is made too often. Register it once.",
+    says="Your module has no buffer. A mask that you merely assign stays behind when the module "
+    "moves, and a mask made in each call is wasted work. Register it once.",
     hint=2,
 )
 class NotRegistered(_Base):
@@ -175,8 +175,8 @@ class NotRegistered(_Base):
 @misconception(
     "csa_mask_is_parameter",
     replaces="CausalSelfAttention",
-    says="Your mask is a parameter, which an optimiser would take for something to learn. "
-    "A fixed tensor is a buffer.",
+    says="Your mask is a parameter, so an optimiser would try to train it. Register a fixed "
+    "tensor as a buffer.",
     hint=2,
 )
 class MaskIsParameter(_Base):
@@ -211,8 +211,8 @@ class LengthUnchecked(_Base):
 @misconception(
     "csa_length_assert",
     replaces="CausalSelfAttention",
-    says="You refuse a text that is too long with assert, which vanishes under python -O. "
-    "Raise a ValueError.",
+    says="You refuse a text that is too long with assert, which vanishes under python -O. Raise a "
+    "ValueError.",
     hint=4,
 )
 class LengthAssert(_Base):
@@ -240,8 +240,8 @@ class FullRefused(_Base):
 @misconception(
     "csa_inverted",
     replaces="CausalSelfAttention",
-    says="Your mask hides the past and shows the future. Token 0 must see itself alone: "
-    "look at the first row.",
+    says="Your mask hides the past and shows the future. Token 0 must see only itself: look at "
+    "the first row.",
     hint=3,
 )
 class Inverted(_Base):
@@ -252,8 +252,8 @@ class Inverted(_Base):
 @misconception(
     "csa_one_ahead",
     replaces="CausalSelfAttention",
-    says="Each token sees the next one, the very one that it has to predict. "
-    "Blocking begins right above the diagonal.",
+    says="Each token sees the next one, the very one that it has to predict. Block from the first "
+    "diagonal above the main one.",
     hint=3,
 )
 class OneAhead(_Base):
@@ -264,8 +264,8 @@ class OneAhead(_Base):
 @misconception(
     "csa_not_itself",
     replaces="CausalSelfAttention",
-    says="Your tokens do not see themselves, and the first sees nothing at all: NaN. "
-    "The diagonal is allowed.",
+    says="Your tokens do not see themselves, so the first sees nothing at all: NaN. The diagonal "
+    "is allowed.",
     hint=3,
 )
 class NotItself(_Base):
@@ -276,8 +276,8 @@ class NotItself(_Base):
 @misconception(
     "csa_nothing_but_later",
     replaces="CausalSelfAttention",
-    says="You block the lower triangle, diagonal and all, as if 1 in it meant blocked. The last "
-    "token sees nothing then: NaN. It is the later tokens that are blocked.",
+    says="You block the lower triangle with its diagonal, as if 1 in it meant blocked, so the "
+    "last token sees nothing: NaN. Block the later tokens instead.",
     hint=3,
 )
 class NothingButLater(_Base):
@@ -288,8 +288,8 @@ class NothingButLater(_Base):
 @misconception(
     "csa_cut_from_the_end",
     replaces="CausalSelfAttention",
-    says="You take the first T columns of the mask's last rows, so each token sees too much. "
-    "A text of T tokens has the first T rows, too.",
+    says="You take the first T columns of the mask's last rows, so each token sees too much. A "
+    "text of T tokens needs the first T rows, too.",
     hint=3,
 )
 class CutFromTheEnd(_Base):
@@ -313,8 +313,8 @@ class KeepsTheLast(_Base):
 @misconception(
     "csa_softmax_over_queries",
     replaces="CausalSelfAttention",
-    says="Your softmax runs over the queries. Each query shares its attention out among the keys, "
-    "the last axis.",
+    says="Your softmax runs over the queries. Each query shares its attention among the keys, the "
+    "last axis.",
     hint=5,
 )
 class SoftmaxOverQueries(_Base):
@@ -338,7 +338,7 @@ class Unused(_Base):
     "csa_multiplied",
     replaces="CausalSelfAttention",
     says="Your blocked scores become 0, as if you multiplied scores and mask, and exp(0) is 1. "
-    "Blocked scores have to become -inf.",
+    "Blocked scores must become -inf.",
     hint=5,
 )
 class Multiplied(_Base):
@@ -386,8 +386,8 @@ class QkvBiasDefault(_Base):
 @misconception(
     "csa_qkv_bias_for_all",
     replaces="CausalSelfAttention",
-    says="With qkv_bias=False your w_o has no bias. That argument is about queries, keys and "
-    "values; w_o always has a bias.",
+    says="With qkv_bias=False your w_o has no bias. The argument is only for w_q, w_k and w_v; "
+    "w_o always has a bias.",
     hint=1,
 )
 class QkvBiasForAll(_Base):
@@ -399,7 +399,7 @@ class QkvBiasForAll(_Base):
 @misconception(
     "csa_per_head",
     replaces="CausalSelfAttention",
-    says="You take d_out for the width of one head. It is the width of all heads together.",
+    says="You take d_out as the width of one head. It is the width of all heads together.",
     hint=1,
 )
 class PerHead(_Base):
@@ -412,7 +412,7 @@ class PerHead(_Base):
 @misconception(
     "csa_back_to_d_in",
     replaces="CausalSelfAttention",
-    says="Your w_o leads back to d_in features. Heads and output are d_out wide.",
+    says="Your w_o maps back to d_in features. Heads and output are d_out wide.",
     hint=1,
 )
 class BackToDIn(_Base):
@@ -424,7 +424,8 @@ class BackToDIn(_Base):
 @misconception(
     "csa_no_w_o",
     replaces="CausalSelfAttention",
-    says="You return the heads side by side without w_o. Nothing before it mixes them.",
+    says="You return the heads side by side without w_o. It is the only place where the heads are "
+    "mixed.",
     hint=5,
 )
 class NoWO(_Base):
@@ -435,7 +436,7 @@ class NoWO(_Base):
 @misconception(
     "csa_d_in_divides",
     replaces="CausalSelfAttention",
-    says="You check whether the heads divide d_in. It is d_out that they share.",
+    says="You check whether the heads divide d_in. They must divide d_out.",
     hint=1,
 )
 class DInDivides(_Base):
@@ -470,8 +471,8 @@ class Assert(_Base):
 @misconception(
     "csa_default_init",
     replaces="CausalSelfAttention",
-    says="Your layers keep nn.Linear's own start. Set Xavier weights and zero biases, as in "
-    "MultiHeadAttention.",
+    says="Your layers keep nn.Linear's own initial values. Set Xavier weights and zero biases, as "
+    "in MultiHeadAttention.",
     hint=1,
 )
 class DefaultInit(_Base):
@@ -493,8 +494,8 @@ class NoScale(_Base):
 @misconception(
     "csa_scale_by_d_out",
     replaces="CausalSelfAttention",
-    says="You divide the scores by the root of d_out. One head's product only sums over its own "
-    "d_k features.",
+    says="You divide the scores by the root of d_out. One head's product sums over its own d_k "
+    "features only.",
     hint=5,
 )
 class ScaleByDOut(_Base):
@@ -505,8 +506,8 @@ class ScaleByDOut(_Base):
 @misconception(
     "csa_split_by_view",
     replaces="CausalSelfAttention",
-    says="You view straight as [B, H, T, d_k], which mixes tokens between the heads. "
-    "Cut the features first, then let tokens and heads change places.",
+    says="You view straight to [B, H, T, d_k], which mixes tokens between the heads. Cut the "
+    "features first, then swap tokens and heads.",
     hint=5,
 )
 class SplitByView(_Base):
@@ -518,8 +519,8 @@ class SplitByView(_Base):
 @misconception(
     "csa_join_by_view",
     replaces="CausalSelfAttention",
-    says="You split the heads well but join them by a reshape alone, which mixes the tokens. "
-    "Bring the tokens forward again before you merge.",
+    says="You split the heads correctly but join them by a reshape alone, which mixes the tokens. "
+    "Swap heads and tokens back before you merge.",
     hint=5,
 )
 class JoinByView(_Base):
@@ -533,7 +534,7 @@ class JoinByView(_Base):
 @misconception(
     "csa_weights_too",
     replaces="CausalSelfAttention",
-    says="You return the weights as well. This module returns the output alone.",
+    says="You return the weights as well. This module returns only the output.",
     hint=5,
 )
 class WeightsToo(_Base):
@@ -566,8 +567,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "csa_dropout_twice",
     replaces="CausalSelfAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is enough "
-    "here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
     hint=5,
 )
 class DropoutTwice(_Base):
@@ -589,8 +590,8 @@ class DropoutNever(_Base):
 @misconception(
     "csa_dropout_always",
     replaces="CausalSelfAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
     hint=5,
 )
 class DropoutAlways(_Base):
@@ -601,8 +602,8 @@ class DropoutAlways(_Base):
 @misconception(
     "csa_input_in_place",
     replaces="CausalSelfAttention",
-    says="You scale x itself before you make the queries of it. x belongs to the caller: scale "
-    "the scores, or a tensor of your own.",
+    says="You scale x itself before you compute the queries. x belongs to the caller: scale the "
+    "scores, or a new tensor.",
     hint=5,
 )
 class InputInPlace(_Base):

@@ -14,7 +14,7 @@ from grader.misconceptions import misconception
     "concat_no_transpose",
     replaces="concat_heads",
     says="You reshape while the heads still come before the tokens, so a row mixes several tokens "
-    "of one head. Bring each token's heads side by side first.",
+    "of one head. Swap heads and tokens first.",
     hint=2,
 )
 def concat_no_transpose(x: Tensor) -> Tensor:
@@ -25,8 +25,8 @@ def concat_no_transpose(x: Tensor) -> Tensor:
 @misconception(
     "concat_view_no_transpose",
     replaces="concat_heads",
-    says="You view while the heads still come before the tokens, so a row mixes several tokens "
-    "of one head. Bring each token's heads side by side first.",
+    says="You view while the heads still come before the tokens, so a row mixes several tokens of "
+    "one head. Swap heads and tokens first.",
     hint=2,
 )
 def concat_view_no_transpose(x: Tensor) -> Tensor:
@@ -37,8 +37,8 @@ def concat_view_no_transpose(x: Tensor) -> Tensor:
 @misconception(
     "concat_interleaved",
     replaces="concat_heads",
-    says="You put the heads' first features side by side, then their second ones. "
-    "Keep each head's d_k features together, one head after the other.",
+    says="You put all heads' first features side by side, then their second ones. Keep each "
+    "head's d_k features together, one head after the other.",
     hint=2,
 )
 def concat_interleaved(x: Tensor) -> Tensor:
@@ -49,8 +49,8 @@ def concat_interleaved(x: Tensor) -> Tensor:
 @misconception(
     "concat_wrong_axes_swapped",
     replaces="concat_heads",
-    says="You swap the last two axes, tokens and features, before you merge. "
-    "The two that have to change places are heads and tokens.",
+    says="You swap the last two axes, tokens and features, before you merge. The two axes to swap "
+    "are heads and tokens.",
     hint=2,
 )
 def concat_wrong_axes_swapped(x: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def concat_stacked(x: Tensor) -> Tensor:
     "concat_along_tokens",
     replaces="concat_heads",
     says="You put the heads one after the other along the tokens, as if the sequence were H times "
-    "as long. They belong side by side along the features.",
+    "as long. Put them side by side along the features.",
     hint=2,
 )
 def concat_along_tokens(x: Tensor) -> Tensor:
@@ -97,8 +97,8 @@ def concat_along_tokens(x: Tensor) -> Tensor:
 @misconception(
     "concat_one_head_wide",
     replaces="concat_heads",
-    says="Your rows are d_k wide, the width of one head, so each token is spread over H rows. "
-    "A token's row is as wide as all its heads together.",
+    says="Your rows are d_k wide, the width of one head, so each token is spread over H rows. A "
+    "token's row is as wide as all heads together.",
     hint=4,
 )
 def concat_one_head_wide(x: Tensor) -> Tensor:
@@ -109,7 +109,8 @@ def concat_one_head_wide(x: Tensor) -> Tensor:
 @misconception(
     "concat_averaged",
     replaces="concat_heads",
-    says="You average the heads, so what each one found is lost. Concatenating keeps all of them.",
+    says="You average the heads, so what each one found is lost. Concatenate them instead: that "
+    "keeps everything.",
     hint=2,
 )
 def concat_averaged(x: Tensor) -> Tensor:
@@ -119,7 +120,8 @@ def concat_averaged(x: Tensor) -> Tensor:
 @misconception(
     "concat_summed",
     replaces="concat_heads",
-    says="You add the heads up, so what each one found is lost. Concatenating keeps all of them.",
+    says="You add the heads up, so what each one found is lost. Concatenate them instead: that "
+    "keeps everything.",
     hint=2,
 )
 def concat_summed(x: Tensor) -> Tensor:
@@ -130,7 +132,7 @@ def concat_summed(x: Tensor) -> Tensor:
     "concat_over_batch",
     replaces="concat_heads",
     says="A loop over a tensor runs along its first axis, so you join the sequences of the batch "
-    "and not the heads. Go along axis 1.",
+    "instead of the heads. Loop over axis 1.",
 )
 def concat_over_batch(x: Tensor) -> Tensor:
     return torch.cat(list(x), dim=-1)  # (H, T, B * d_k)
@@ -151,8 +153,8 @@ def concat_tokens_before_batch(x: Tensor) -> Tensor:
 @misconception(
     "concat_sizes_after_transpose",
     replaces="concat_heads",
-    says="You read H and T from the shape after they changed places, so each has the other's "
-    "value. Read the sizes before you move the axes.",
+    says="You read H and T from the shape after swapping them, so each has the other's value. "
+    "Read the sizes before you swap.",
     hint=4,
 )
 def concat_sizes_after_transpose(x: Tensor) -> Tensor:
@@ -167,8 +169,8 @@ def concat_sizes_after_transpose(x: Tensor) -> Tensor:
 @misconception(
     "concat_view_after_transpose",
     replaces="concat_heads",
-    says="After the transpose the numbers no longer lie in memory in reading order, so view "
-    "fails. Make them contiguous first, or use the function that does so when needed.",
+    says="After the transpose the numbers are no longer in reading order in memory, so view "
+    "fails. Call contiguous first, or use reshape, which copies when it must.",
     hint=3,
 )
 def concat_view_after_transpose(x: Tensor) -> Tensor:
@@ -179,8 +181,8 @@ def concat_view_after_transpose(x: Tensor) -> Tensor:
 @misconception(
     "concat_float32",
     replaces="concat_heads",
-    says="Your result is float32 whatever x is: float() makes it so, and so is a new tensor that "
-    "isn't told. Give it the dtype and device of x, or rearrange x itself.",
+    says="Your result is float32 whatever the dtype of x: float() does that, and so does a new "
+    "tensor made without dtype=. Rearrange x itself, or pass its dtype and device on.",
 )
 def concat_float32(x: Tensor) -> Tensor:
     B, H, T, d_k = x.shape
@@ -196,8 +198,8 @@ def concat_float32(x: Tensor) -> Tensor:
 @misconception(
     "concat_written_over",
     replaces="concat_heads",
-    says="If no gradient is needed, you write the tokens into the memory of x. x belongs to the "
-    "caller, who then finds other numbers in it: hand out a tensor of your own.",
+    says="When no gradient is needed, you write the tokens into the memory of x. x belongs to the "
+    "caller, who then finds other numbers in it: return a new tensor.",
     hint=4,
 )
 def concat_written_over(x: Tensor) -> Tensor:

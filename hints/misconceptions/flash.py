@@ -37,7 +37,7 @@ def _right(
 @misconception(
     "flash_plain",
     replaces="flash_attention",
-    says="You compute all scores at once: right numbers, but a matrix of T x T of them. Use the "
+    says="You compute all scores at once: right numbers, but a T x T matrix of them. Use the "
     "fused function, or blocks.",
     hint=1,
 )
@@ -125,8 +125,8 @@ def flash_numbers_passed_on(
 @misconception(
     "flash_mask_inverted",
     replaces="flash_attention",
-    says="You turn the mask around. nn.MultiheadAttention wants it so; "
-    "F.scaled_dot_product_attention reads True as allowed, like you.",
+    says="You invert the mask. nn.MultiheadAttention needs that; F.scaled_dot_product_attention "
+    "reads True as allowed, as this course does.",
     hint=3,
 )
 def flash_mask_inverted(
@@ -216,7 +216,7 @@ def flash_not_itself(
     "flash_scaled_twice",
     replaces="flash_attention",
     says="You scale the queries, and F.scaled_dot_product_attention scales the scores again. "
-    "Leave it to one of the two.",
+    "Scale only once.",
     hint=2,
 )
 def flash_scaled_twice(
@@ -233,7 +233,7 @@ def flash_scaled_twice(
 @misconception(
     "flash_no_dropout",
     replaces="flash_attention",
-    says="dropout_p has no effect. Pass it on.",
+    says="dropout_p has no effect. Pass it on to the function that you call.",
     hint=5,
 )
 def flash_no_dropout(
@@ -250,8 +250,8 @@ def flash_no_dropout(
 @misconception(
     "flash_blocked_see_all",
     replaces="flash_attention",
-    says="A query that may see no key gets the mean of all values from you. Nothing was allowed: "
-    "it gets zeros.",
+    says="Your function gives a query that may see no key the mean of all values. Nothing is "
+    "allowed there: return zeros.",
     hint=3,
 )
 def flash_blocked_see_all(
@@ -293,8 +293,8 @@ def flash_heads_joined(
 @misconception(
     "flash_mask_in_place",
     replaces="flash_attention",
-    says="You write what causal blocks into the mask that you are given. It belongs to the caller, "
-    "whose next call would find it changed: make a new one.",
+    says="You write causal's pattern into the mask that the caller passed, whose next call would "
+    "find it changed: make a new one.",
     hint=4,
 )
 def flash_mask_in_place(

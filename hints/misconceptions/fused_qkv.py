@@ -114,8 +114,8 @@ class HeadsBeforeParts(_Base):
 @misconception(
     "fused_every_third",
     replaces="FusedMultiHeadAttention",
-    says="You deal the packed features out like cards, every third one to the queries. The rows of "
-    "w_qkv come in three blocks of D.",
+    says="You give every third packed feature to the queries. The rows of w_qkv come in three "
+    "blocks of D.",
     hint=3,
 )
 class EveryThird(_Base):
@@ -140,8 +140,8 @@ class KeysFirst(_Base):
 @misconception(
     "fused_view_only",
     replaces="FusedMultiHeadAttention",
-    says="You make heads of the parts by a reshape alone, so a head gets the next "
-    "T * d_k numbers, not its part of every token. Use your split_heads on each part.",
+    says="You make heads of the three parts by a reshape alone, so a head gets the next T * d_k "
+    "numbers, not its part of every token. Use your split_heads on each part.",
     hint=3,
 )
 class ViewOnly(_Base):
@@ -152,8 +152,8 @@ class ViewOnly(_Base):
 @misconception(
     "fused_default_start",
     replaces="FusedMultiHeadAttention",
-    says="You leave the start of both layers to nn.Linear. Weights start with Xavier values here, "
-    "biases at zero.",
+    says="You leave the initial values of both layers to nn.Linear. Weights start with Xavier "
+    "values here, biases at zero.",
     hint=1,
 )
 class DefaultStart(_Base):
@@ -199,7 +199,7 @@ class MaskForgotten(_Base):
 @misconception(
     "fused_mask_inverted",
     replaces="FusedMultiHeadAttention",
-    says="You block what the mask allows. True or 1 means allowed in this course.",
+    says="You block what the mask allows. In this course True or 1 means allowed.",
     hint=4,
 )
 class MaskInverted(_Base):
@@ -210,8 +210,8 @@ class MaskInverted(_Base):
 @misconception(
     "fused_mask_in_place",
     replaces="FusedMultiHeadAttention",
-    says="You turn the mask around in place. It belongs to the caller, whose next call would "
-    "find it the other way round: make a new tensor.",
+    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
+    "inverted: make a new tensor.",
     hint=4,
 )
 class MaskInPlace(_Base):
@@ -222,7 +222,7 @@ class MaskInPlace(_Base):
 @misconception(
     "fused_no_dropout",
     replaces="FusedMultiHeadAttention",
-    says="The argument dropout has no effect. It falls on the weights, in training mode.",
+    says="The argument dropout has no effect. In training it must drop attention weights.",
     hint=4,
 )
 class NoDropout(_Base):
@@ -236,8 +236,8 @@ class NoDropout(_Base):
 @misconception(
     "fused_dropout_always",
     replaces="FusedMultiHeadAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
 )
 class DropoutAlways(_Base):
     def drop(self, weights: Tensor) -> Tensor:
@@ -261,8 +261,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "fused_dropout_twice",
     replaces="FusedMultiHeadAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
-    "enough here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
 )
 class DropoutTwice(_Base):
     def out(self, joined: Tensor) -> Tensor:
@@ -327,8 +327,8 @@ def fuse_keys_first(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_along_inputs",
     replaces="fuse",
-    says="fuse stacks the weights along their inputs. nn.Linear keeps (outputs, inputs): the "
-    "outputs are to become three times as many.",
+    says="fuse stacks the weights along their inputs. nn.Linear stores them as (outputs, inputs), "
+    "and you need three times as many outputs.",
     hint=5,
 )
 def fuse_along_inputs(mha: Any, num_heads: int) -> nn.Module:
@@ -338,7 +338,7 @@ def fuse_along_inputs(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_without_biases",
     replaces="fuse",
-    says="fuse copies the weights and leaves the biases at zero. They belong to what was learnt.",
+    says="fuse copies the weights but leaves the biases at zero. They were learnt, too: copy them.",
     hint=6,
 )
 def fuse_without_biases(mha: Any, num_heads: int) -> nn.Module:
@@ -352,7 +352,8 @@ def fuse_without_biases(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_always_biases",
     replaces="fuse",
-    says="fuse gives biases to a module that had none. It has them exactly where mha has.",
+    says="fuse gives biases to a module that had none. The fused module must have biases exactly "
+    "if mha has.",
     hint=6,
 )
 def fuse_always_biases(mha: Any, num_heads: int) -> nn.Module:
@@ -375,7 +376,7 @@ def fuse_forgets_w_o(mha: Any, num_heads: int) -> nn.Module:
     "fuse_shares_w_o",
     replaces="fuse",
     says="The fused module uses the very w_o of the core module. Train one and the other changes: "
-    "copy its numbers.",
+    "copy its numbers into a new layer.",
     hint=7,
 )
 def fuse_shares_w_o(mha: Any, num_heads: int) -> nn.Module:
@@ -398,7 +399,7 @@ def fuse_float32(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_one_head",
     replaces="fuse",
-    says="fuse does not hand num_heads on. The weights do not tell how many heads there are.",
+    says="fuse does not pass num_heads on. The weights do not say how many heads there are.",
     hint=6,
 )
 def fuse_one_head(mha: Any, num_heads: int) -> nn.Module:
@@ -408,8 +409,8 @@ def fuse_one_head(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_switches_mode",
     replaces="fuse",
-    says="fuse calls mha.eval(), and a module that is being trained stays without dropout from "
-    "then on. Copying needs no mode: leave mha as it is, in every way.",
+    says="fuse calls mha.eval(), so a module in training loses its dropout from then on. Copying "
+    "needs no mode: leave mha as it is.",
     hint=7,
 )
 def fuse_switches_mode(mha: Any, num_heads: int) -> nn.Module:

@@ -146,8 +146,8 @@ def way(
 @misconception(
     "gqa_in_turns",
     replaces="GroupedQueryAttention",
-    says="You hand the key heads out in turns, 0, 1, 0, 1: that is what repeat does. Neighbours "
-    "share a head here: 0, 0, 1, 1.",
+    says="You hand out the key heads in turns, 0, 1, 0, 1: that is what repeat does. Neighbours "
+    "must share a head here: 0, 0, 1, 1.",
     hint=4,
 )
 class InTurns(_Base):
@@ -158,8 +158,8 @@ class InTurns(_Base):
 @misconception(
     "gqa_values_in_turns",
     replaces="GroupedQueryAttention",
-    says="You share the keys between neighbours but hand the values out in turns. A head that "
-    "reads key head 1 fetches from value head 1.",
+    says="Neighbours share keys in your code, but you hand out the values in turns. A head that "
+    "reads key head 1 must read value head 1.",
     hint=4,
 )
 class ValuesInTurns(_Base):
@@ -170,8 +170,8 @@ class ValuesInTurns(_Base):
 @misconception(
     "gqa_groups_reversed",
     replaces="GroupedQueryAttention",
-    says="Your first query heads read the last key head. The groups come in the order of the key "
-    "heads.",
+    says="Your first query heads read the last key head. The groups must be in the order of the "
+    "key heads.",
     hint=4,
 )
 class GroupsReversed(_Base):
@@ -194,8 +194,8 @@ class FirstKeyHead(_Base):
 @misconception(
     "gqa_keys_averaged",
     replaces="GroupedQueryAttention",
-    says="You average the key heads and value heads into one. Averaging is how an old model is "
-    "turned into a grouped one, once; here each group keeps a head of its own.",
+    says="You average the key heads and value heads into one. People average once, to convert an "
+    "old model into a grouped one; here each group keeps a head of its own.",
     hint=4,
 )
 class KeysAveraged(_Base):
@@ -207,8 +207,8 @@ class KeysAveraged(_Base):
 @misconception(
     "gqa_cut_off",
     replaces="GroupedQueryAttention",
-    says="You copy the shared heads out of the graph, so w_k and w_v get no gradient and would "
-    "never learn. Repeating with torch's operations keeps the way back open.",
+    says="You copy the shared heads out of the graph, so w_k and w_v get no gradient and never "
+    "learn. Repeat them with torch's operations: gradients flow through these.",
     hint=4,
 )
 class CutOff(_Base):
@@ -223,7 +223,7 @@ class CutOff(_Base):
     "gqa_all_key_heads",
     replaces="GroupedQueryAttention",
     says="Your w_k and w_v still make all H heads, so nothing is saved: this is stage 6 again. "
-    "They have num_kv_heads heads of size d_k.",
+    "They must make num_kv_heads heads of size d_k.",
     hint=2,
 )
 class AllKeyHeads(_Base):
@@ -258,8 +258,8 @@ class GroupSize(_Base):
 @misconception(
     "gqa_values_full",
     replaces="GroupedQueryAttention",
-    says="You share the keys but not the values: w_v still makes all H heads. Both are kept in the "
-    "cache, and both are shared.",
+    says="You share the keys but not the values: w_v still makes all H heads. Both go into the "
+    "cache, so both must be shared.",
     hint=2,
 )
 class ValuesFull(_Base):
@@ -290,8 +290,8 @@ class KeysAndValuesFull(_Base):
 @misconception(
     "gqa_values_from_key",
     replaces="GroupedQueryAttention",
-    says="You make the values from the key, so the argument value is never looked at. Sharing is "
-    "between heads; keys and values stay two things.",
+    says="You compute the values from the key, so the argument value is ignored. Heads share; "
+    "keys and values stay two different things.",
     hint=3,
 )
 class ValuesFromKey(_Base):
@@ -343,8 +343,8 @@ class Assert(_Base):
 @misconception(
     "gqa_d_model_by_key_heads",
     replaces="GroupedQueryAttention",
-    says="You check that num_kv_heads divides d_model. What it must divide is num_heads, so that "
-    "all groups are equally large.",
+    says="You check that num_kv_heads divides d_model. It must divide num_heads, so that all "
+    "groups are equally large.",
     hint=1,
 )
 class DModelByKeyHeads(_Base):
@@ -356,8 +356,8 @@ class DModelByKeyHeads(_Base):
 @misconception(
     "gqa_narrow_spread",
     replaces="GroupedQueryAttention",
-    says="You start all four layers with the spread 1 / sqrt(D). Xavier looks at the sizes of the "
-    "layer itself, and w_k and w_v are narrower.",
+    says="You start all four layers with the standard deviation 1 / sqrt(D). Xavier uses the "
+    "sizes of each layer, and w_k and w_v are narrower.",
     hint=2,
 )
 class NarrowSpread(_Base):
@@ -397,8 +397,8 @@ class BiasAlways(_Base):
 @misconception(
     "gqa_scale_by_width",
     replaces="GroupedQueryAttention",
-    says="You divide the scores by the root of all key features, Hkv * d_k. One product only sums "
-    "over the d_k features of a head.",
+    says="You divide the scores by the root of all key features, Hkv * d_k. One product sums over "
+    "the d_k features of one head only.",
     hint=5,
 )
 class ScaleByWidth(_Base):
@@ -409,8 +409,8 @@ class ScaleByWidth(_Base):
 @misconception(
     "gqa_mask_per_group",
     replaces="GroupedQueryAttention",
-    says="If each head has its own mask, you use that of the first head for the whole "
-    "group. Heads share keys, not masks: the mask's axis counts query heads.",
+    says="If each head has its own mask, you use the first head's for the whole group. Heads "
+    "share keys, not masks: the mask's axis counts query heads.",
     hint=5,
 )
 class MaskPerGroup(_Base):
@@ -423,7 +423,7 @@ class MaskPerGroup(_Base):
 @misconception(
     "gqa_blocked_nan",
     replaces="GroupedQueryAttention",
-    says="If a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
     "output. Your attention_weights gives zeros instead: use it.",
     hint=5,
 )
@@ -435,8 +435,8 @@ class BlockedNan(_Base):
 @misconception(
     "gqa_dropout_per_group",
     replaces="GroupedQueryAttention",
-    says="The heads of a group drop the same weights. They share keys and values; their weights "
-    "are their own, and so is what is dropped.",
+    says="The heads of a group drop the same weights. They share keys and values, but each head "
+    "has weights of its own, and drops its own.",
     hint=5,
 )
 class DropoutPerGroup(_Base):
@@ -460,8 +460,8 @@ class WeightsAveraged(_Base):
 @misconception(
     "gqa_weights_five_axes",
     replaces="GroupedQueryAttention",
-    says="Your weights have five axes, with groups and their heads apart. Give them one axis of H "
-    "query heads again: [B, H, Tq, Tk].",
+    says="Your weights have five axes, with groups and their heads apart. Merge these two into "
+    "one axis of H query heads: [B, H, Tq, Tk].",
     hint=6,
 )
 class WeightsFiveAxes(_Base):
@@ -472,8 +472,8 @@ class WeightsFiveAxes(_Base):
 @misconception(
     "gqa_mask_in_place",
     replaces="GroupedQueryAttention",
-    says="You turn the mask around in place. It belongs to the caller, whose next call would "
-    "find it the other way round: make a new tensor.",
+    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
+    "inverted: make a new tensor.",
     hint=5,
 )
 class MaskInPlace(_Base):
@@ -497,8 +497,8 @@ class DropoutNever(_Base):
 @misconception(
     "gqa_dropout_always",
     replaces="GroupedQueryAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
 )
 class DropoutAlways(_Base):
     def drop(self, weights: Tensor) -> Tensor:
@@ -522,8 +522,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "gqa_dropout_twice",
     replaces="GroupedQueryAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
-    "enough here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
 )
 class DropoutTwice(_Base):
     def out(self, joined: Tensor) -> Tensor:

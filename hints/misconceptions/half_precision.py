@@ -30,8 +30,8 @@ def _softmax(scores: Tensor) -> Tensor:
 @misconception(
     "half_throughout",
     replaces="stable_attention",
-    says="You compute everything in the inputs' dtype. float16 makes products beyond 65504 inf, "
-    "bfloat16 rounds a score of 300 by up to 1: the scores need more room.",
+    says="You compute everything in the inputs' dtype. Products beyond 65504 become inf in "
+    "float16, and bfloat16 rounds a score of 300 by up to 1: compute the scores in float32.",
     hint=1,
 )
 def half_throughout(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -41,8 +41,8 @@ def half_throughout(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
 @misconception(
     "half_converted_late",
     replaces="stable_attention",
-    says="You convert the scores to float32 after the product. What has overflowed or been "
-    "rounded by then stays so; convert q and k before.",
+    says="You convert the scores to float32 after the product. By then they have overflowed or "
+    "been rounded: convert q and k first.",
     hint=3,
 )
 def half_converted_late(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -54,8 +54,9 @@ def half_converted_late(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 @misconception(
     "half_rounded_scores",
     replaces="stable_attention",
-    says="Your scores pass through half precision: q scaled first, or scores brought back before "
-    "the softmax. Those of some tens are rounded too coarsely; keep them wide all the way.",
+    says="Your scores pass through half precision, perhaps because you scale q first or convert "
+    "the scores back before the softmax. That rounds scores of some tens too coarsely; keep them "
+    "in float32 all the way.",
     hint=3,
 )
 def half_rounded_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -66,8 +67,8 @@ def half_rounded_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 @misconception(
     "half_clamped",
     replaces="stable_attention",
-    says="You clamp scores that overflowed. All of them then look alike, though they were not. "
-    "Keep them from overflowing.",
+    says="You clamp scores that overflowed. They then all look alike, though they were not. Keep "
+    "them from overflowing.",
     hint=3,
 )
 def half_clamped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -79,8 +80,8 @@ def half_clamped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) ->
 @misconception(
     "half_nan_to_num",
     replaces="stable_attention",
-    says="You replace the NaN of the result by 0. The answer there is not 0: it is lost. Find out "
-    "where the first inf comes from.",
+    says="You replace the NaN of the result by 0, but the right answer is not 0. Find out where "
+    "the first inf comes from.",
     hint=2,
 )
 def half_nan_to_num(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -90,8 +91,8 @@ def half_nan_to_num(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
 @misconception(
     "half_to_bfloat16",
     replaces="stable_attention",
-    says="You take float16 to bfloat16. That does not overflow, but has only 8 bits: scores are "
-    "blurred. float32 has the range and the precision.",
+    says="You convert float16 to bfloat16. That does not overflow, but bfloat16 has only 8 bits "
+    "of precision, so scores are blurred. float32 has the range and the precision.",
     hint=2,
 )
 def half_to_bfloat16(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -142,8 +143,8 @@ def half_float64_lost(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 @misconception(
     "half_float32_out",
     replaces="stable_attention",
-    says="Your result is float32. The layer after it has weights in half precision and would "
-    "refuse it: return the dtype of the inputs.",
+    says="Your result is float32. The next layer has weights in half precision and would refuse "
+    "it: return the dtype of the inputs.",
     hint=4,
 )
 def half_float32_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -164,8 +165,8 @@ def half_float16_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 @misconception(
     "half_no_maximum",
     replaces="stable_attention",
-    says="You take exp of the scores as they are. Even in float32 exp(89) is inf: take the row's "
-    "maximum off first, or leave it to your attention_weights.",
+    says="You take exp of the scores as they are. Even in float32 exp(89) is inf: subtract the "
+    "row's maximum first, or use your attention_weights.",
     hint=3,
 )
 def half_no_maximum(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -195,8 +196,8 @@ def half_sum_before_division(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 @misconception(
     "half_float32_always",
     replaces="stable_attention",
-    says="You compute in float32 whatever comes. float64 inputs lose half of their digits on the "
-    "way: take the wider of float32 and their own dtype.",
+    says="You always compute in float32, so float64 inputs lose half of their digits. Use the "
+    "wider of float32 and the inputs' dtype.",
     hint=6,
 )
 def half_float32_always(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -223,7 +224,7 @@ def half_total_rounded(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
     "half_minus_10000",
     replaces="stable_attention",
     says="You block with -10000, because it fits into float16. A query that may see nothing then "
-    "sees everything, and real scores may be lower. In float32, -inf is no trouble.",
+    "sees everything, and real scores may be lower. In float32 you can use -inf.",
     hint=4,
 )
 def half_minus_10000(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -234,8 +235,8 @@ def half_minus_10000(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 @misconception(
     "half_blocked_nan",
     replaces="stable_attention",
-    says="A query that may see no key gets NaN from your softmax. Your attention_weights is there "
-    "to give zeros instead: use it.",
+    says="A query that may see no key gets NaN from your softmax. Your attention_weights gives "
+    "zeros instead: use it.",
     hint=4,
 )
 def half_blocked_nan(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -259,8 +260,8 @@ def half_mask_inverted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 @misconception(
     "half_no_scale",
     replaces="stable_attention",
-    says="You leave out the scale. More room for the scores does not replace it: divide by "
-    "sqrt(d_k), or use your scaled_scores.",
+    says="You leave out the scale. A wider dtype does not replace it: divide by sqrt(d_k), or use "
+    "your scaled_scores.",
     hint=4,
 )
 def half_no_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -271,8 +272,8 @@ def half_no_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -
 @misconception(
     "half_cosine",
     replaces="stable_attention",
-    says="You normalise queries and keys so that nothing can overflow. Their lengths say how sure "
-    "a head is; without them it is another attention.",
+    says="You normalise queries and keys so that nothing can overflow. But their lengths say how "
+    "sure a head is: without them it is a different attention.",
     hint=2,
 )
 def half_cosine(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -284,8 +285,8 @@ def half_cosine(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> 
 @misconception(
     "half_cut_off",
     replaces="stable_attention",
-    says="You convert with .data, so no gradient gets back to q, k and v. `.to` and `.float()` "
-    "are steps like any other: gradients flow through them.",
+    says="You convert with .data, so no gradient gets back to q, k and v. Use `.to` or "
+    "`.float()`: gradients flow through them.",
     hint=6,
 )
 def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -296,8 +297,8 @@ def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) ->
 @misconception(
     "half_float32_in_place",
     replaces="stable_attention",
-    says="You scale q.float() in place. Of a float32 tensor float() makes no copy, so that is the "
-    "caller's own q: make a new tensor.",
+    says="You scale q.float() in place. For a float32 tensor float() makes no copy, so you change "
+    "the caller's own q: make a new tensor.",
     hint=6,
 )
 def half_float32_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:

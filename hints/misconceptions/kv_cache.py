@@ -118,8 +118,8 @@ def way(module: Any, x: Tensor, cache: Any = None) -> Iterator[Value | tuple[Val
 @misconception(
     "kv_no_mask",
     replaces="CachedSelfAttention",
-    says="Your new tokens also see those that come after them in the same call. "
-    "Old tokens are open to all, later ones are not.",
+    says="Your new tokens also see those that come after them in the same call. They may see all "
+    "old tokens, but no later ones.",
     hint=4,
 )
 class NoMask(_Base):
@@ -130,7 +130,7 @@ class NoMask(_Base):
 @misconception(
     "kv_mask_only_at_first",
     replaces="CachedSelfAttention",
-    says="With a cache you hide nothing. For one new token that is right; of several, the first "
+    says="With a cache you block nothing. That is right for one new token; of several, the first "
     "ones then see the later ones.",
     hint=4,
 )
@@ -142,8 +142,8 @@ class MaskOnlyAtFirst(_Base):
 @misconception(
     "kv_mask_upper_left",
     replaces="CachedSelfAttention",
-    says="Your triangle starts in the upper left corner, so new tokens see the first old ones "
-    "only. They are the last rows of the big triangle over all tokens.",
+    says="Your triangle starts in the upper left corner, so new tokens see only the first old "
+    "ones. New tokens are the last rows of the big triangle over all tokens.",
     hint=5,
 )
 class MaskUpperLeft(_Base):
@@ -154,8 +154,8 @@ class MaskUpperLeft(_Base):
 @misconception(
     "kv_is_causal_unless_single",
     replaces="CachedSelfAttention",
-    says="For several new tokens after old ones your triangle starts in the upper left corner, "
-    "as is_causal does. Their own keys stand in the last columns.",
+    says="For several new tokens after old ones your triangle starts in the upper left corner, as "
+    "is_causal does. The new tokens' own keys are in the last columns.",
     hint=5,
 )
 class IsCausalUnlessSingle(_Base):
@@ -166,8 +166,8 @@ class IsCausalUnlessSingle(_Base):
 @misconception(
     "kv_mask_square",
     replaces="CachedSelfAttention",
-    says="Your mask is as wide as the new tokens are many. The keys are all tokens, old and new, "
-    "so the mask is N rows by T columns.",
+    says="Your mask has as many columns as there are new tokens. The keys are all tokens, old and "
+    "new, so it needs N rows and T columns.",
     hint=5,
 )
 class MaskSquare(_Base):
@@ -180,7 +180,7 @@ class MaskSquare(_Base):
 @misconception(
     "kv_one_ahead",
     replaces="CachedSelfAttention",
-    says="Each of your new tokens also sees the next one. The last that it may see is itself.",
+    says="Each of your new tokens also sees the next one. It may see itself and no later one.",
     hint=5,
 )
 class OneAhead(_Base):
@@ -218,8 +218,8 @@ class NoScale(_Base):
 @misconception(
     "kv_new_first",
     replaces="CachedSelfAttention",
-    says="You put the new tokens before the old ones. "
-    "The cache runs from the oldest to the newest.",
+    says="You put the new tokens before the old ones. The cache goes from the oldest to the "
+    "newest.",
     hint=3,
 )
 class NewFirst(_Base):
@@ -246,8 +246,8 @@ class VBeforeK(_Base):
 @misconception(
     "kv_only_new_cached",
     replaces="CachedSelfAttention",
-    says="You return the keys and values of the new tokens alone, and the next call has forgotten "
-    "the old ones. The cache is of all tokens so far.",
+    says="You return only the new tokens' keys and values, so the next call has forgotten the old "
+    "ones. The cache must hold all tokens so far.",
     hint=3,
 )
 class OnlyNewCached(_Base):
@@ -262,8 +262,8 @@ class OnlyNewCached(_Base):
 @misconception(
     "kv_old_returned",
     replaces="CachedSelfAttention",
-    says="Given a cache you return that same cache, without the new tokens. "
-    "Return old and new together.",
+    says="Given a cache you return that same cache, without the new tokens. Return old and new "
+    "together.",
     hint=3,
 )
 class OldReturned(_Base):
@@ -275,8 +275,8 @@ class OldReturned(_Base):
 @misconception(
     "kv_not_split",
     replaces="CachedSelfAttention",
-    says="You cache keys and values before they are split: [B, T, D]. "
-    "The cache holds them a head at a time, [B, H, T, d_k].",
+    says="You cache keys and values before they are split: [B, T, D]. The cache must hold heads: "
+    "[B, H, T, d_k].",
     hint=2,
 )
 class NotSplit(_Base):
@@ -305,7 +305,7 @@ class TokensFirst(_Base):
     "kv_inputs_cached",
     replaces="CachedSelfAttention",
     says="You keep the tokens and project all of them again in every call, which is the work that "
-    "a cache is to save. Keep their keys and values.",
+    "a cache should save. Keep their keys and values.",
     hint=2,
 )
 class InputsCached(_Base):
@@ -330,8 +330,7 @@ class ScaledKeys(NoScale):
 @misconception(
     "kv_projected_twice",
     replaces="CachedSelfAttention",
-    says="You send what is cached through w_k and w_v again. It has been there: only the new "
-    "tokens go through the layers.",
+    says="You send what is cached through w_k and w_v again. Project only the new tokens.",
     hint=1,
 )
 class ProjectedTwice(_Base):
@@ -367,8 +366,8 @@ class Stacked(_Base):
 @misconception(
     "kv_output_only",
     replaces="CachedSelfAttention",
-    says="You return the output alone. The caller needs the cache for the next call: "
-    "return a pair, output first.",
+    says="You return only the output. The caller needs the cache for the next call: return a "
+    "pair, output first.",
     hint=2,
 )
 class OutputOnly(_Base):
@@ -393,8 +392,8 @@ class ThreeResults(_Base):
 @misconception(
     "kv_kept_on_self",
     replaces="CachedSelfAttention",
-    says="You go on from keys and values that you keep in the module, whatever cache you are "
-    "given. Use the argument; the module must not remember.",
+    says="You continue from keys and values that you keep in the module, whatever cache you are "
+    "given. Use the argument; the module must not remember anything.",
     hint=4,
 )
 class KeptOnSelf(_Base):
@@ -408,8 +407,8 @@ class KeptOnSelf(_Base):
 @misconception(
     "kv_goes_on_by_itself",
     replaces="CachedSelfAttention",
-    says="Without a cache you go on from the last call's. No cache means a new text: "
-    "keep nothing on self.",
+    says="Without a cache you continue from the last call's. No cache means a new text: keep "
+    "nothing on self.",
     hint=4,
 )
 class GoesOnByItself(_Base):
@@ -427,8 +426,8 @@ class GoesOnByItself(_Base):
 @misconception(
     "kv_overwrites",
     replaces="CachedSelfAttention",
-    says="You write into the cache that you are given, so the caller cannot go on from it a second "
-    "time. Put old and new together in new tensors.",
+    says="You write into the cache that the caller passed, who can then not continue from it a "
+    "second time. Put old and new together in new tensors.",
     hint=3,
 )
 class Overwrites(_Base):
@@ -470,8 +469,8 @@ class Assert(_Base):
 @misconception(
     "kv_default_init",
     replaces="CachedSelfAttention",
-    says="Your layers keep nn.Linear's own start. Set Xavier weights and zero biases, as in "
-    "MultiHeadAttention.",
+    says="Your layers keep nn.Linear's own initial values. Set Xavier weights and zero biases, as "
+    "in MultiHeadAttention.",
     hint=6,
 )
 class DefaultInit(_Base):

@@ -24,8 +24,8 @@ def causal_inverted(seq_len: int) -> Tensor:
 @misconception(
     "causal_upper",
     replaces="causal_mask",
-    says="You keep the upper triangle, so each token sees itself and the future. "
-    "Rows are queries: a token sees the columns up to its own.",
+    says="You keep the upper triangle, so each token sees itself and the future. Rows are "
+    "queries: a token sees the columns up to its own.",
     hint=2,
 )
 def causal_upper(seq_len: int) -> Tensor:
@@ -57,8 +57,8 @@ def causal_one_ahead(seq_len: int) -> Tensor:
 @misconception(
     "causal_float",
     replaces="causal_mask",
-    says="The pattern is right, but the mask is made of the floats 1.0 and 0.0. "
-    "Return booleans: a mask answers yes or no.",
+    says="The pattern is right, but the mask holds the floats 1.0 and 0.0. Return booleans: a "
+    "mask answers yes or no.",
     hint=2,
 )
 def causal_float(seq_len: int) -> Tensor:
@@ -79,8 +79,8 @@ def causal_two_axes(seq_len: int) -> Tensor:
 @misconception(
     "causal_three_axes",
     replaces="causal_mask",
-    says="The pattern is right, but its shape is [1, T, T]. "
-    "There is one more axis in the scores: batch and heads each need their own.",
+    says="The pattern is right, but its shape is [1, T, T]. Scores have one more axis: batch and "
+    "heads need an axis of length 1 each.",
     hint=4,
 )
 def causal_three_axes(seq_len: int) -> Tensor:
@@ -143,8 +143,8 @@ def padding_inverted(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_one_more",
     replaces="padding_mask",
-    says="You let one padding token in. Positions count from 0, so the last real token of n "
-    "stands at position n - 1.",
+    says="You let one padding token in. Positions count from 0, so the last of n real tokens is "
+    "at position n - 1.",
     hint=3,
 )
 def padding_one_more(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -156,7 +156,7 @@ def padding_one_more(valid_lens: Tensor, seq_len: int) -> Tensor:
     "padding_one_fewer",
     replaces="padding_mask",
     says="You block the last real token of each sequence, because your positions count from 1. "
-    "Count them from 0 when you ask which are smaller than the length.",
+    "Count them from 0 when you compare with the length.",
     hint=3,
 )
 def padding_one_fewer(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -167,8 +167,8 @@ def padding_one_fewer(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_two_axes",
     replaces="padding_mask",
-    says="The pattern is right, but its shape is [B, T], which would be read as [Tq, Tk]. "
-    "Put axes of length 1 between batch and keys, for heads and queries.",
+    says="The pattern is right, but its shape is [B, T], which would be read as [Tq, Tk]. Put "
+    "axes of length 1 between batch and keys, for heads and queries.",
     hint=4,
 )
 def padding_two_axes(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -189,8 +189,8 @@ def padding_three_axes(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_queries",
     replaces="padding_mask",
-    says="Your mask runs along the queries, [B, 1, T, 1]. Padding must not be looked at, so it is "
-    "the keys, the last axis, that are blocked.",
+    says="Your mask runs along the queries, [B, 1, T, 1]. Padding must not be looked at, so block "
+    "the keys, on the last axis.",
     hint=4,
 )
 def padding_queries(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -212,8 +212,8 @@ def padding_square(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_float",
     replaces="padding_mask",
-    says="The pattern is right, but the mask is made of the floats 1.0 and 0.0. "
-    "A comparison already gives booleans: leave them so.",
+    says="The pattern is right, but the mask holds the floats 1.0 and 0.0. A comparison already "
+    "gives booleans: return those.",
     hint=3,
 )
 def padding_float(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -235,8 +235,8 @@ def padding_left(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_longest",
     replaces="padding_mask",
-    says="Your mask is only as long as the longest sequence of the batch. "
-    "It has seq_len columns, even if all of the last ones are padding.",
+    says="Your mask is only as long as the longest sequence of the batch. It must have seq_len "
+    "columns, even if the last ones are padding everywhere.",
     hint=3,
 )
 def padding_longest(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -246,8 +246,8 @@ def padding_longest(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_never_empty",
     replaces="padding_mask",
-    says="You let a sequence of length 0 keep one token, perhaps to spare the softmax. "
-    "Length 0 blocks everything; the softmax handles that row.",
+    says="You let a sequence of length 0 keep one token, perhaps to protect the softmax. Length 0 "
+    "blocks everything; the softmax stage handles such a row.",
     hint=3,
 )
 def padding_never_empty(valid_lens: Tensor, seq_len: int) -> Tensor:
@@ -271,8 +271,8 @@ def padding_inverted_two_axes(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "apply_inverted",
     replaces="apply_mask",
-    says="You block where the mask is True. In this course True, or 1, means allowed, so it is "
-    "the other positions that become -inf.",
+    says="You block where the mask is True. In this course True, or 1, means allowed: the other "
+    "positions become -inf.",
     hint=1,
 )
 def apply_inverted(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -323,8 +323,8 @@ def apply_minus_1e6(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_smallest_float",
     replaces="apply_mask",
-    says="You fill in the smallest number of the dtype. It is finite, so a fully blocked row "
-    "cannot be told from an open one; use -inf.",
+    says="You fill in the smallest number of the dtype. It is finite, so nobody can tell a fully "
+    "blocked row from an open one; use -inf.",
     hint=5,
 )
 def apply_smallest_float(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -336,7 +336,8 @@ def apply_smallest_float(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_plus_inf",
     replaces="apply_mask",
-    says="You fill in +inf: the blocked positions would win everything. The sign is missing.",
+    says="You fill in +inf, so the blocked positions would win everything. The minus sign is "
+    "missing.",
     hint=5,
 )
 def apply_plus_inf(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -348,8 +349,8 @@ def apply_plus_inf(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_added",
     replaces="apply_mask",
-    says="You add the mask to the scores, so allowed ones grow by 1 and blocked ones stay. "
-    "Adding only works for a mask of 0 and -inf; this one says yes or no.",
+    says="You add the mask to the scores, so allowed ones grow by 1 and blocked ones stay. Adding "
+    "works only for a mask of 0 and -inf; this mask says yes or no.",
     hint=5,
 )
 def apply_added(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -387,8 +388,8 @@ def apply_minus_10000_added(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_in_place",
     replaces="apply_mask",
-    says="You write -inf into the caller's own scores. An assignment like `scores[...] = ` and a "
-    "method with a trailing underscore work in place: give back a new tensor.",
+    says="You write -inf into the caller's own scores. Assigning to `scores[...]` and methods "
+    "with a trailing underscore work in place: return a new tensor.",
     hint=6,
 )
 def apply_in_place(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -401,7 +402,7 @@ def apply_in_place(scores: Tensor, mask: Tensor | None) -> Tensor:
     "apply_zero_scores_blocked",
     replaces="apply_mask",
     says="You multiply scores and mask and block wherever the product is 0. An allowed score may "
-    "be exactly 0 too: ask the mask alone where it is 0.",
+    "be exactly 0, too: look only at where the mask is 0.",
     hint=6,
 )
 def apply_zero_scores_blocked(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -423,8 +424,8 @@ def apply_no_none(scores: Tensor, mask: Tensor) -> Tensor:
 @misconception(
     "apply_truth_of_mask",
     replaces="apply_mask",
-    says="You ask a whole tensor whether it is true, which has no answer for more than one "
-    "element. Ask whether the mask is None.",
+    says="You ask whether a whole tensor is true, which has no answer for more than one element. "
+    "Ask whether the mask is None.",
     hint=6,
 )
 def apply_truth_of_mask(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -436,8 +437,8 @@ def apply_truth_of_mask(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_bool_only",
     replaces="apply_mask",
-    says="You turn the mask around with ~, which only works for booleans. "
-    "Masks of the numbers 0 and 1 must work too: compare instead.",
+    says="You invert the mask with ~, which works only for booleans. Masks of the numbers 0 and 1 "
+    "must work too: compare with 0 instead.",
     hint=6,
 )
 def apply_bool_only(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -463,7 +464,7 @@ def apply_extra_axis(scores: Tensor, mask: Tensor | None) -> Tensor:
     "apply_in_place_minus_1e9",
     replaces="apply_mask",
     says="Two things at once: you write into the caller's own scores, and you fill in -1e9. "
-    "Give back a new tensor, with -inf.",
+    "Return a new tensor, with -inf.",
     hint=6,
 )
 def apply_in_place_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -476,7 +477,7 @@ def apply_in_place_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
     "apply_inverted_bool_only",
     replaces="apply_mask",
     says="Two things at once: you block where the mask is True, though True means allowed here, "
-    "and you take booleans alone. Ask where the mask is 0: that holds for numbers too.",
+    "and only booleans work. Ask where the mask is 0: that works for numbers, too.",
     hint=5,
 )
 def apply_inverted_bool_only(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -501,7 +502,7 @@ def apply_inverted_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_none_blocks_all",
     replaces="apply_mask",
-    says="You take None for a mask of zeros, which blocks every pair. Without a mask nothing is "
+    says="You treat None as a mask of zeros, which blocks every pair. Without a mask nothing is "
     "blocked.",
     hint=6,
 )

@@ -94,8 +94,8 @@ def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:
 @misconception(
     "memory_sum",
     replaces="peak_bytes",
-    says="You add up all that was ever taken. What is freed makes room for what comes next: the "
-    "peak is the most that was there at one moment.",
+    says="You add up all allocations. Freed memory is used again: the peak is the most that was "
+    "in use at one moment.",
     hint=3,
 )
 def memory_sum(
@@ -109,8 +109,8 @@ def memory_sum(
 @misconception(
     "memory_at_the_end",
     replaces="peak_bytes",
-    says="You count what is there before the call or after it. The big tensors are there only in "
-    "between: the peak lies somewhere in the middle.",
+    says="You count what is in use before or after the call. The big tensors exist only in "
+    "between, so the peak is somewhere in the middle.",
     hint=3,
 )
 def memory_at_the_end(
@@ -125,8 +125,8 @@ def memory_at_the_end(
 @misconception(
     "memory_largest",
     replaces="peak_bytes",
-    says="You take the largest single tensor. Several are there at the same time: add up those "
-    "that are alive.",
+    says="You take the largest single tensor. Several exist at the same time: add up those that "
+    "are alive.",
     hint=3,
 )
 def memory_largest(
@@ -157,8 +157,8 @@ def memory_every_view(
 @misconception(
     "memory_numbers",
     replaces="peak_bytes",
-    says="You count numbers, not bytes. A float32 takes 4, a float64 8; a storage knows its size "
-    "in bytes.",
+    says="You count numbers, not bytes. A float32 takes 4 bytes, a float64 takes 8; a storage "
+    "knows its size in bytes.",
     hint=5,
 )
 def memory_numbers(
@@ -197,7 +197,7 @@ def _logs(seq_lens: Sequence[float], sizes: Sequence[float]) -> tuple[list[float
 @misconception(
     "exponent_ends",
     replaces="growth_exponent",
-    says="You use the first and the last measurement only. Each is a little off: fit all of them.",
+    says="You use only the first and the last measurement. Each is a little off: fit all of them.",
     hint=7,
 )
 def exponent_ends(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
@@ -208,8 +208,8 @@ def exponent_ends(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
 @misconception(
     "exponent_mean_of_steps",
     replaces="growth_exponent",
-    says="You average the slopes from one point to the next. That is not the line that fits best: "
-    "a short step would count as much as a long one.",
+    says="You average the slopes from one point to the next. That is not the best line: a short "
+    "step would count as much as a long one.",
     hint=7,
 )
 def exponent_mean_of_steps(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
@@ -221,8 +221,8 @@ def exponent_mean_of_steps(seq_lens: Sequence[int], sizes: Sequence[float]) -> f
 @misconception(
     "exponent_without_logs",
     replaces="growth_exponent",
-    says="You fit a line to the sizes themselves, so its slope is in bytes per token. A power "
-    "shows as a slope only between logarithms.",
+    says="You fit a line to the sizes themselves, so its slope is in bytes per token. Take "
+    "logarithms first: then a power is a slope.",
     hint=6,
 )
 def exponent_without_logs(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
@@ -232,8 +232,8 @@ def exponent_without_logs(seq_lens: Sequence[int], sizes: Sequence[float]) -> fl
 @misconception(
     "exponent_through_origin",
     replaces="growth_exponent",
-    says="Your line is forced through the origin, as if a single token took one byte. The constant "
-    "must be free: take the means off first.",
+    says="You force your line through the origin, as if a single token took one byte. The "
+    "constant must be free: subtract the means first.",
     hint=7,
 )
 def exponent_through_origin(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:

@@ -211,7 +211,7 @@ class BiasNever(_Base):
 @misconception(
     "mha_output_bias_always",
     replaces="MultiHeadAttention",
-    says="With bias=False your output layer still has a bias. The argument is for all four "
+    says="With bias=False your output layer still has a bias. The argument applies to all four "
     "layers, w_o included.",
     hint=1,
 )
@@ -245,8 +245,8 @@ class OtherNames(_Base):
 @misconception(
     "mha_one_packed_layer",
     replaces="MultiHeadAttention",
-    says="You pack queries, keys and values into one layer w_qkv. A good idea for later; here "
-    "there are separate layers w_q, w_k and w_v, and saved weights are found by these names.",
+    says="You pack queries, keys and values into one layer w_qkv. That is a bonus stage; here the "
+    "layers are w_q, w_k and w_v, and saved weights are found by these names.",
     hint=1,
 )
 class OnePackedLayer(_Base):
@@ -289,8 +289,8 @@ class OneLayerForThree(_Base):
 @misconception(
     "mha_scale_saved",
     replaces="MultiHeadAttention",
-    says="You register the scale as a buffer, so it turns up among the saved weights and a strict "
-    "load fails. It follows from d_k: a plain number will do.",
+    says="You register the scale as a buffer, so it is saved with the weights and a strict load "
+    "fails. It follows from d_k: a plain number is enough.",
     hint=1,
 )
 class ScaleSaved(_Base):
@@ -399,8 +399,8 @@ class Normal002(_Base):
 @misconception(
     "mha_value_first",
     replaces="MultiHeadAttention",
-    says="Your forward takes value, key, query, in this order. Callers who name no arguments hand "
-    "over query, key, value: take them so.",
+    says="Your forward takes value, key, query, in this order. Callers who name no arguments pass "
+    "query, key, value: take them in that order.",
     hint=4,
 )
 class ValueFirst(_Base):
@@ -414,7 +414,7 @@ class ValueFirst(_Base):
     "mha_short_names",
     replaces="MultiHeadAttention",
     says="Your forward calls its arguments q, k and v. Callers may write query=, key= and value=, "
-    "so the names are part of the agreement.",
+    "so these names are part of the contract.",
 )
 class ShortNames(_Base):
     def forward(  # type: ignore[override]
@@ -426,7 +426,7 @@ class ShortNames(_Base):
 @misconception(
     "mha_mask_required",
     replaces="MultiHeadAttention",
-    says="Your forward insists on a mask. Many calls have none: give it the default None.",
+    says="Your forward requires a mask. Many calls have none: give it the default None.",
 )
 class MaskRequired(_Base):
     def forward(  # type: ignore[override]
@@ -438,8 +438,8 @@ class MaskRequired(_Base):
 @misconception(
     "mha_one_input",
     replaces="MultiHeadAttention",
-    says="Your forward takes one input x and can only do self-attention. "
-    "Take query, key and value apart, as in cross-attention they differ.",
+    says="Your forward takes one input x and can only do self-attention. Take query, key and "
+    "value: in cross-attention they differ.",
     hint=4,
 )
 class OneInput(_Base):
@@ -468,8 +468,8 @@ class TokensBeforeBatch(_Base):
 @misconception(
     "mha_one_length_for_all",
     replaces="MultiHeadAttention",
-    says="You read the number of tokens from the query and use it for key and value too. "
-    "In cross-attention they have a length of their own.",
+    says="You read the number of tokens from the query and use it for key and value too. In "
+    "cross-attention these have another length.",
     hint=4,
 )
 class OneLengthForAll(_Base):
@@ -485,8 +485,8 @@ class OneLengthForAll(_Base):
 @misconception(
     "mha_query_for_all",
     replaces="MultiHeadAttention",
-    says="You make queries, keys and values all from the query, so key and value are never looked "
-    "at. Each layer has its own input.",
+    says="You compute queries, keys and values all from the query, so key and value are ignored. "
+    "Each layer has its own input.",
     hint=4,
 )
 class QueryForAll(_Base):
@@ -497,8 +497,8 @@ class QueryForAll(_Base):
 @misconception(
     "mha_value_from_key",
     replaces="MultiHeadAttention",
-    says="You make the values from the key, so the argument value is never looked at. "
-    "The two are often the same tensor, but need not be.",
+    says="You compute the values from the key, so the argument value is ignored. The two are "
+    "often the same tensor, but need not be.",
     hint=4,
 )
 class ValueFromKey(_Base):
@@ -509,8 +509,8 @@ class ValueFromKey(_Base):
 @misconception(
     "mha_key_and_value_exchanged",
     replaces="MultiHeadAttention",
-    says="Your keys are made from the argument value, and your values from key. Where the two are "
-    "one tensor it goes unnoticed.",
+    says="You compute the keys from the argument value, and the values from key. When both are "
+    "the same tensor, nobody notices.",
     hint=2,
 )
 class KeyAndValueExchanged(_Base):
@@ -521,8 +521,8 @@ class KeyAndValueExchanged(_Base):
 @misconception(
     "mha_layers_exchanged",
     replaces="MultiHeadAttention",
-    says="You send the query through w_k and the key through w_q. It would train as well, but "
-    "saved weights are found by name.",
+    says="You send the query through w_k and the key through w_q. The module would train as well, "
+    "but saved weights are found by name.",
     hint=2,
 )
 class LayersExchanged(_Base):
@@ -533,8 +533,8 @@ class LayersExchanged(_Base):
 @misconception(
     "mha_key_through_w_q",
     replaces="MultiHeadAttention",
-    says="You send the key through w_q, and w_k is never used: easily copied by mistake. "
-    "Each input has its own layer.",
+    says="You send the key through w_q, so w_k is never used (a copy and paste error?). Each "
+    "input has its own layer.",
     hint=4,
 )
 class KeyThroughWQ(_Base):
@@ -545,8 +545,8 @@ class KeyThroughWQ(_Base):
 @misconception(
     "mha_value_through_w_k",
     replaces="MultiHeadAttention",
-    says="You send the value through w_k, and w_v is never used: easily copied by mistake. "
-    "Each input has its own layer.",
+    says="You send the value through w_k, so w_v is never used (a copy and paste error?). Each "
+    "input has its own layer.",
     hint=4,
 )
 class ValueThroughWK(_Base):
@@ -557,8 +557,8 @@ class ValueThroughWK(_Base):
 @misconception(
     "mha_key_from_query",
     replaces="MultiHeadAttention",
-    says="You make the keys from the query, so the argument key is never looked at. In "
-    "self-attention the two are one tensor, in cross-attention they are not.",
+    says="You compute the keys from the query, so the argument key is ignored. In self-attention "
+    "the two are the same tensor, in cross-attention they are not.",
     hint=4,
 )
 class KeyFromQuery(_Base):
@@ -569,8 +569,8 @@ class KeyFromQuery(_Base):
 @misconception(
     "mha_key_and_value_layers_exchanged",
     replaces="MultiHeadAttention",
-    says="You send the key through w_v and the value through w_k. It would train as well, but "
-    "saved weights are found by name.",
+    says="You send the key through w_v and the value through w_k. The module would train as well, "
+    "but saved weights are found by name.",
     hint=2,
 )
 class KeyAndValueLayersExchanged(_Base):
@@ -594,7 +594,7 @@ class ValueNotProjected(_Base):
     "mha_relu_projections",
     replaces="MultiHeadAttention",
     says="You put a ReLU after the projections. They are plain linear maps: without negative "
-    "numbers no key could ever speak against a query.",
+    "numbers no key could ever lower a score.",
 )
 class ReluProjections(_Base):
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -605,8 +605,8 @@ class ReluProjections(_Base):
 @misconception(
     "mha_key_detached",
     replaces="MultiHeadAttention",
-    says="You detach the keys, so neither the key nor w_k gets a gradient and w_k would never "
-    "learn. Leave them in the graph.",
+    says="You detach the keys, so neither the key nor w_k gets a gradient and w_k never learns. "
+    "Leave them in the graph.",
 )
 class KeyDetached(_Base):
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -617,7 +617,7 @@ class KeyDetached(_Base):
 @misconception(
     "mha_value_detached",
     replaces="MultiHeadAttention",
-    says="No gradient reaches the values, so w_v would never learn. Leave them in the graph: no "
+    says="No gradient reaches the values, so w_v never learns. Leave them in the graph: no "
     "detach(), no .data, no torch.no_grad().",
     hint=5,
 )
@@ -630,8 +630,8 @@ class ValueDetached(_Base):
 @misconception(
     "mha_weights_detached",
     replaces="MultiHeadAttention",
-    says="No gradient reaches the weights, so w_q and w_k would never learn. Leave scores and "
-    "weights in the graph: no detach(), no .data, no torch.no_grad().",
+    says="No gradient reaches the weights, so w_q and w_k never learn. Leave scores and weights "
+    "in the graph: no detach(), no .data, no torch.no_grad().",
     hint=5,
 )
 class WeightsDetached(_Base):
@@ -642,8 +642,8 @@ class WeightsDetached(_Base):
 @misconception(
     "mha_no_w_o",
     replaces="MultiHeadAttention",
-    says="You have a layer w_o but return the heads without it. "
-    "It is the one place where the heads' findings are mixed.",
+    says="You have a layer w_o but return the heads without it. It is the only place where the "
+    "heads are mixed.",
     hint=5,
 )
 class NoWO(_Base):
@@ -673,8 +673,8 @@ class HeadsAndSizeExchanged(_Base):
 @misconception(
     "mha_split_by_view",
     replaces="MultiHeadAttention",
-    says="You view straight as [B, H, T, d_k], which mixes tokens between the heads. "
-    "Cut the features first, then let tokens and heads change places.",
+    says="You view straight to [B, H, T, d_k], which mixes tokens between the heads. Cut the "
+    "features first, then swap tokens and heads.",
     hint=5,
 )
 class SplitByView(_Base):
@@ -686,8 +686,8 @@ class SplitByView(_Base):
 @misconception(
     "mha_join_by_view",
     replaces="MultiHeadAttention",
-    says="You split the heads well but join them by a reshape alone, which mixes the tokens. "
-    "Bring the tokens forward again before you merge.",
+    says="You split the heads correctly but join them by a reshape alone, which mixes the tokens. "
+    "Swap heads and tokens back before you merge.",
     hint=5,
 )
 class JoinByView(_Base):
@@ -699,9 +699,8 @@ class JoinByView(_Base):
 @misconception(
     "mha_split_and_join_by_view",
     replaces="MultiHeadAttention",
-    says="You view straight as [B, H, T, d_k] and back again. It looks consistent, but a head "
-    "gets the next T * d_k numbers, not its part of every token; tokens and heads have to "
-    "change places both ways.",
+    says="You view straight to [B, H, T, d_k] and back again. It looks consistent, but a head "
+    "gets the next T * d_k numbers, not its part of every token: swap tokens and heads both ways.",
     hint=5,
 )
 class SplitAndJoinByView(SplitByView, JoinByView):
@@ -711,8 +710,8 @@ class SplitAndJoinByView(SplitByView, JoinByView):
 @misconception(
     "mha_interleaved",
     replaces="MultiHeadAttention",
-    says="Your heads take every H-th feature, at the split and at the join alike. It would train, "
-    "but saved weights expect d_k neighbouring features in a head.",
+    says="Your heads take every H-th feature, both when you split and when you join. The module "
+    "would train, but saved weights expect d_k neighbouring features in a head.",
     hint=5,
 )
 class Interleaved(_Base):
@@ -741,8 +740,8 @@ class InterleavedSplit(_Base):
 @misconception(
     "mha_heads_attend_to_heads",
     replaces="MultiHeadAttention",
-    says="Tokens and heads never change places, so within each token heads attend to heads. "
-    "It is the tokens that attend to tokens, in every head.",
+    says="You never swap tokens and heads, so within each token heads attend to heads. Tokens "
+    "must attend to tokens, in every head.",
     hint=7,
 )
 class HeadsAttendToHeads(_Base):
@@ -785,8 +784,8 @@ class ScaleByDK(_Base):
 @misconception(
     "mha_scale_by_d_model",
     replaces="MultiHeadAttention",
-    says="You divide the scores by the root of d_model. "
-    "One head's product only sums over its own d_k features.",
+    says="You divide the scores by the root of d_model. One head's product sums over its own d_k "
+    "features only.",
     hint=5,
 )
 class ScaleByDModel(_Base):
@@ -812,7 +811,7 @@ class MaskInverted(_Base):
 @misconception(
     "mha_mask_ignored",
     replaces="MultiHeadAttention",
-    says="You take a mask but never use it. It goes on between the scores and the softmax.",
+    says="You take a mask but never use it. Apply it between the scores and the softmax.",
     hint=5,
 )
 class MaskIgnored(_Base):
@@ -823,8 +822,8 @@ class MaskIgnored(_Base):
 @misconception(
     "mha_mask_added",
     replaces="MultiHeadAttention",
-    says="You add the mask to the scores, so blocked keys only fall behind by 1. "
-    "This mask says yes or no: blocked scores have to become -inf.",
+    says="You add the mask to the scores, so blocked keys only fall behind by 1. This mask says "
+    "yes or no: blocked scores must become -inf.",
     hint=5,
 )
 class MaskAdded(_Base):
@@ -860,8 +859,9 @@ class MaskAfterSoftmax(_Base):
 @misconception(
     "mha_mask_renormalised",
     replaces="MultiHeadAttention",
-    says="You mask the weights after the softmax and divide by what is left. Where a blocked key "
-    "has a far larger score, next to nothing is left of the allowed ones. Mask the scores, before.",
+    says="You mask the weights after the softmax and divide by what is left. If a blocked key has "
+    "a far larger score, almost nothing is left for the allowed ones. Mask the scores, before the "
+    "softmax.",
     hint=5,
 )
 class MaskRenormalised(_Base):
@@ -876,8 +876,8 @@ class MaskRenormalised(_Base):
 @misconception(
     "mha_minus_1e9",
     replaces="MultiHeadAttention",
-    says="A query that may look at nothing looks at all keys equally: so it is where one blocks "
-    "with a large negative number, such as -1e9. Use -inf and give such a row zeros.",
+    says="A query that may look at nothing looks at all keys equally, as when you block with a "
+    "large negative number such as -1e9. Use -inf and give such a row zeros.",
     hint=5,
 )
 class Minus1e9(_Base):
@@ -888,7 +888,7 @@ class Minus1e9(_Base):
 @misconception(
     "mha_blocked_nan",
     replaces="MultiHeadAttention",
-    says="If a query may look at nothing, your softmax gives NaN, and it spreads through the "
+    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
     "output. Your attention_weights gives zeros instead: use it.",
     hint=5,
 )
@@ -912,8 +912,8 @@ class MaskExtraAxis(_Base):
 @misconception(
     "mha_mask_of_another",
     replaces="MultiHeadAttention",
-    says="You repeat the masks in the wrong order, so a sequence meets the mask of another one of "
-    "its batch. All heads of one sequence share its mask: broadcasting does that.",
+    says="You repeat the masks in the wrong order, so a sequence gets the mask of another one. "
+    "All heads of one sequence share its mask: broadcasting does that.",
 )
 class MaskOfAnother(_Base):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -925,8 +925,8 @@ class MaskOfAnother(_Base):
 @misconception(
     "mha_mask_remembered",
     replaces="MultiHeadAttention",
-    says="You keep the mask in the module and use it again when the next call brings none. "
-    "Each call stands alone.",
+    says="You keep the mask in the module and use it again when the next call brings none. Each "
+    "call must stand alone.",
 )
 class MaskRemembered(_Base):
     last_mask: Tensor | None = None
@@ -940,8 +940,8 @@ class MaskRemembered(_Base):
 @misconception(
     "mha_mask_in_place",
     replaces="MultiHeadAttention",
-    says="You turn the mask around in place. It belongs to the caller, whose next call would "
-    "find it the other way round: make a new tensor.",
+    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
+    "inverted: make a new tensor.",
 )
 class MaskInPlace(_Base):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -951,8 +951,8 @@ class MaskInPlace(_Base):
 @misconception(
     "mha_always_causal",
     replaces="MultiHeadAttention",
-    says="You always block the future, even when no mask is given. "
-    "Only the caller knows whether it has to be: the mask says so.",
+    says="You always block the future, even when no mask is given. Only the caller knows whether "
+    "that is wanted, and says so with a mask.",
 )
 class AlwaysCausal(_Base):
     def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -966,8 +966,8 @@ class AlwaysCausal(_Base):
 @misconception(
     "mha_softmax_over_queries",
     replaces="MultiHeadAttention",
-    says="Your softmax runs over the queries. Each query shares its attention out among the keys, "
-    "the last axis.",
+    says="Your softmax runs over the queries. Each query shares its attention among the keys, the "
+    "last axis.",
     hint=5,
 )
 class SoftmaxOverQueries(_Base):
@@ -990,8 +990,8 @@ class SoftmaxOverHeads(_Base):
 @misconception(
     "mha_softmax_over_queries_blocked_mended",
     replaces="MultiHeadAttention",
-    says="You look after blocked rows, but your softmax runs over the queries. Each query shares "
-    "its attention out among the keys, the last axis.",
+    says="You handle blocked rows, but your softmax runs over the queries. Each query shares its "
+    "attention among the keys, the last axis.",
     hint=5,
 )
 class SoftmaxOverQueriesBlockedMended(_Base):
@@ -1006,8 +1006,8 @@ class SoftmaxOverQueriesBlockedMended(_Base):
 @misconception(
     "mha_softmax_over_heads_blocked_mended",
     replaces="MultiHeadAttention",
-    says="You look after blocked rows, but your softmax runs over the heads, axis 1. Each head "
-    "stands alone; normalise over the keys, the last axis.",
+    says="You handle blocked rows, but your softmax runs over the heads, axis 1. Each head stands "
+    "alone; normalise over the keys, the last axis.",
     hint=5,
 )
 class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
@@ -1018,7 +1018,7 @@ class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
     "mha_softmax_over_queries_nan_to_num",
     replaces="MultiHeadAttention",
     says="Your softmax runs over the queries, and you put 0 where it would give NaN. Each query "
-    "shares its attention out among the keys, the last axis.",
+    "shares its attention among the keys, the last axis.",
     hint=5,
 )
 class SoftmaxOverQueriesNanToNum(_Base):
@@ -1041,8 +1041,8 @@ class SoftmaxOverHeadsNanToNum(_Base):
 @misconception(
     "mha_scaled_after_softmax",
     replaces="MultiHeadAttention",
-    says="You divide the weights by sqrt(d_k), after the softmax. It is the scores that are "
-    "scaled: the weights of a query sum to 1.",
+    says="You divide the weights by sqrt(d_k), after the softmax. Scale the scores instead: the "
+    "weights of a query sum to 1.",
     hint=4,
 )
 class ScaledAfterSoftmax(_Base):
@@ -1056,8 +1056,8 @@ class ScaledAfterSoftmax(_Base):
 @misconception(
     "mha_heads_scaled",
     replaces="MultiHeadAttention",
-    says="You divide by sqrt(d_k) after the softmax, on the way to the values. It is the scores "
-    "that are scaled, before the softmax.",
+    says="You divide by sqrt(d_k) after the softmax, on the way to the values. Scale the scores "
+    "instead, before the softmax.",
     hint=4,
 )
 class HeadsScaled(_Base):
@@ -1072,7 +1072,7 @@ class HeadsScaled(_Base):
     "mha_softmax_float32",
     replaces="MultiHeadAttention",
     says="Your softmax turns the weights into float32, and then they no longer fit the values. "
-    "Bring them back to the dtype of the input.",
+    "Convert them back to the dtype of the input.",
 )
 class SoftmaxFloat32(_Base):
     def weights(self, scores: Tensor) -> Tensor:
@@ -1100,8 +1100,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "mha_dropout_twice",
     replaces="MultiHeadAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is enough "
-    "here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
     hint=6,
 )
 class DropoutTwice(_Base):
@@ -1113,7 +1113,7 @@ class DropoutTwice(_Base):
     "mha_dropout_twice_on_weights",
     replaces="MultiHeadAttention",
     says="Your weights go through dropout twice, so far more of them are dropped than the rate "
-    "says. Once is enough.",
+    "says. Apply it once.",
     hint=6,
 )
 class DropoutTwiceOnWeights(_Base):
@@ -1155,8 +1155,8 @@ class DropoutOnHeads(_Base):
 @misconception(
     "mha_dropout_always",
     replaces="MultiHeadAttention",
-    says="Your dropout is active after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
     hint=6,
 )
 class DropoutAlways(_Base):
@@ -1179,8 +1179,8 @@ class DropoutNever(_Base):
 @misconception(
     "mha_dropout_not_rescaled",
     replaces="MultiHeadAttention",
-    says="You drop weights but leave the others as they are, so training sees smaller sums than "
-    "eval does. The kept ones grow by 1 / (1 - p).",
+    says="You drop weights but leave the others as they are, so the sums are smaller in training "
+    "than in eval. Multiply the kept ones by 1 / (1 - p).",
     hint=6,
 )
 class DropoutNotRescaled(_Base):
@@ -1193,8 +1193,8 @@ class DropoutNotRescaled(_Base):
 @misconception(
     "mha_dropout_on_scores",
     replaces="MultiHeadAttention",
-    says="You use dropout before the softmax. A score of 0 still gets weight there; "
-    "drop the weights, after the softmax.",
+    says="You apply dropout before the softmax. A score of 0 still gets weight there; drop the "
+    "weights, after the softmax.",
     hint=6,
 )
 class DropoutOnScores(_Base):
@@ -1220,8 +1220,8 @@ class DropoutKeepsP(_Base):
 @misconception(
     "mha_dropout_rate_unused",
     replaces="MultiHeadAttention",
-    says="You make nn.Dropout without the rate, and it drops one half by default. "
-    "Pass the argument dropout on to it.",
+    says="You create nn.Dropout without the rate, so it drops one half. Pass the argument dropout "
+    "on to it.",
     hint=6,
 )
 class DropoutRateUnused(_Base):
@@ -1248,8 +1248,8 @@ class DropoutDefault(_Base):
 @misconception(
     "mha_output_only",
     replaces="MultiHeadAttention",
-    says="You return the output alone. The caller also wants to see the attention weights: "
-    "return a pair, output first.",
+    says="You return only the output. The caller also wants the attention weights: return a pair, "
+    "output first.",
     hint=5,
 )
 class OutputOnly(_Base):
@@ -1283,8 +1283,8 @@ class WeightsAveraged(_Base):
 @misconception(
     "mha_weights_folded",
     replaces="MultiHeadAttention",
-    says="Your weights have batch and heads folded into one axis. "
-    "Give the heads an axis of their own again: [B, H, Tq, Tk].",
+    says="Batch and heads are folded into one axis of your weights. Give the heads their own axis "
+    "again: [B, H, Tq, Tk].",
     hint=7,
 )
 class WeightsFolded(_Base):
@@ -1295,8 +1295,8 @@ class WeightsFolded(_Base):
 @misconception(
     "mha_scores_returned",
     replaces="MultiHeadAttention",
-    says="The second thing you return is the scores before the softmax. "
-    "The caller wants the weights, whose rows sum to 1.",
+    says="Your second result is the scores before the softmax. Return the weights, whose rows sum "
+    "to 1.",
     hint=5,
 )
 class ScoresReturned(_Base):

@@ -137,8 +137,8 @@ def way(
 @misconception(
     "need_switch_ignored",
     replaces="OptionalWeightsAttention",
-    says="You take need_weights and do not look at it: the weights come back in any case. "
-    "With False, None takes their place.",
+    says="You take need_weights but ignore it: the weights come back in any case. With False, "
+    "return None in their place.",
     hint=1,
 )
 class SwitchIgnored(_Base):
@@ -149,8 +149,8 @@ class SwitchIgnored(_Base):
 @misconception(
     "need_output_alone",
     replaces="OptionalWeightsAttention",
-    says="Without the weights you return the output alone. A caller unpacks two results: put None "
-    "in the second place.",
+    says="Without the weights you return only the output. A caller unpacks two results: return "
+    "None as the second.",
     hint=1,
 )
 class OutputAlone(_Base):
@@ -172,7 +172,7 @@ class Inverted(_Base):
 @misconception(
     "need_empty_tensor",
     replaces="OptionalWeightsAttention",
-    says="You return an empty tensor where there are no weights. None says so; an empty tensor "
+    says="You return an empty tensor when there are no weights. Return None: an empty tensor "
     "looks like an answer.",
     hint=1,
 )
@@ -184,8 +184,8 @@ class EmptyTensor(_Base):
 @misconception(
     "need_detached",
     replaces="OptionalWeightsAttention",
-    says="No gradient flows through the weights that you return, so no loss can be put on them. "
-    "Return them as they are, not detached and not computed again.",
+    says="No gradient flows through the weights that you return, so no loss can use them. Return "
+    "them as they are, not detached and not computed again.",
     hint=4,
 )
 class Detached(_Base):
@@ -197,7 +197,7 @@ class Detached(_Base):
     "need_averaged",
     replaces="OptionalWeightsAttention",
     says="You average the weights over the heads, as nn.MultiheadAttention does by default. "
-    "Return those of each head.",
+    "Return each head's own: [B, H, Tq, Tk].",
     hint=1,
 )
 class Averaged(_Base):
@@ -208,8 +208,7 @@ class Averaged(_Base):
 @misconception(
     "need_false_by_default",
     replaces="OptionalWeightsAttention",
-    says="Your switch is off by default. It is on unless a caller turns it off, so that old calls "
-    "go on working.",
+    says="need_weights is False by default. It must be True, so that existing calls keep working.",
     hint=1,
 )
 class FalseByDefault(_Base):
@@ -227,8 +226,8 @@ class FalseByDefault(_Base):
 @misconception(
     "need_never_given",
     replaces="OptionalWeightsAttention",
-    says="The weights never come back: None takes their place whatever the switch says. With "
-    "need_weights=True, which is the default, return them.",
+    says="The weights never come back: you return None whatever need_weights says. With "
+    "need_weights=True, the default, return them.",
     hint=1,
 )
 class NeverGiven(_Base):
@@ -242,8 +241,9 @@ class NeverGiven(_Base):
 @misconception(
     "need_kept_for_plotting",
     replaces="OptionalWeightsAttention",
-    says="Something as large as the weights stays on the module after the call, so it takes memory "
-    "in every layer of a model. Keep nothing: whoever wants the weights asks for them.",
+    says="Something as large as the weights stays on the module after the call, so it takes "
+    "memory in every layer of a model. Keep nothing: return the weights to callers who ask for "
+    "them.",
     hint=3,
 )
 class KeptForPlotting(_Base):
@@ -256,7 +256,7 @@ class KeptForPlotting(_Base):
     "need_old_ones_kept",
     replaces="OptionalWeightsAttention",
     says="You keep the weights of a call that asked for them, and they are still there after one "
-    "that did not. A result need not be kept at all.",
+    "that did not. Keep no results on the module.",
     hint=3,
 )
 class OldOnesKept(_Base):
@@ -292,7 +292,8 @@ class _Fast(_Base):
 @misconception(
     "need_fast_without_mask",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter way forgets the mask. Both ways must give the same output.",
+    says="Without weights, your shorter path forgets the mask. Both paths must give the same "
+    "output.",
     hint=5,
 )
 class FastWithoutMask(_Fast):
@@ -303,8 +304,8 @@ class FastWithoutMask(_Fast):
 @misconception(
     "need_fast_without_dropout",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter way drops nothing in training. The switch must "
-    "not change what is learnt.",
+    says="Without weights, your shorter path drops nothing in training. need_weights must not "
+    "change what the module learns.",
     hint=5,
 )
 class FastWithoutDropout(_Fast):
@@ -315,8 +316,8 @@ class FastWithoutDropout(_Fast):
 @misconception(
     "need_fast_drops_always",
     replaces="OptionalWeightsAttention",
-    says="F.scaled_dot_product_attention knows nothing of train() and eval(): your shorter way "
-    "drops weights in evaluation mode too. Give it 0 there.",
+    says="F.scaled_dot_product_attention ignores train() and eval(): your shorter path drops "
+    "weights in evaluation mode too. Pass dropout_p=0.0 there.",
     hint=5,
 )
 class FastDropsAlways(_Fast):
@@ -327,8 +328,8 @@ class FastDropsAlways(_Fast):
 @misconception(
     "need_mask_in_place",
     replaces="OptionalWeightsAttention",
-    says="You turn the mask around in place. It belongs to the caller, whose next call would "
-    "find it the other way round: make a new tensor.",
+    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
+    "inverted: make a new tensor.",
     hint=5,
 )
 class MaskInPlace(_Base):
@@ -355,8 +356,8 @@ class DropoutNever(_Base):
 @misconception(
     "need_dropout_always",
     replaces="OptionalWeightsAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
 )
 class DropoutAlways(_Base):
     def drop(self, weights: Tensor) -> Tensor:
@@ -380,8 +381,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "need_dropout_twice",
     replaces="OptionalWeightsAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
-    "enough here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
 )
 class DropoutTwice(_Base):
     def out(self, joined: Tensor) -> Tensor:

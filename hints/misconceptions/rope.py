@@ -92,8 +92,8 @@ def way(
 @misconception(
     "rope_half_exponent",
     replaces="rope_angles",
-    says="Your exponent grows by 1 / d_k from pair to pair. It grows by 2 / d_k, so that the "
-    "speeds run through nearly the whole range from 1 to 1 / base.",
+    says="Your exponent grows by 1 / d_k from pair to pair. It must grow by 2 / d_k, so that the "
+    "speeds go from 1 nearly down to 1 / base.",
     hint=2,
 )
 def half_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -127,8 +127,8 @@ def ends_at_base(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0)
 @misconception(
     "rope_from_one",
     replaces="rope_angles",
-    says="You count positions from 1. The first token stands at position offset, 0 by default, and "
-    "does not turn at all.",
+    says="You count positions from 1. The first token is at position offset, 0 by default, where "
+    "nothing turns.",
     hint=2,
 )
 def from_one(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -138,8 +138,8 @@ def from_one(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> 
 @misconception(
     "rope_offset_ignored",
     replaces="rope_angles",
-    says="You take an offset but never use it. It is the position of the first token, and all "
-    "others stand behind it.",
+    says="You take an offset but never use it. It is the position of the first token; the others "
+    "follow.",
     hint=2,
 )
 def offset_ignored(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -149,8 +149,8 @@ def offset_ignored(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 
 @misconception(
     "rope_offset_on_the_angle",
     replaces="rope_angles",
-    says="You add the offset to the angles. It is counted in tokens: add it to the position, "
-    "before each pair's speed comes in.",
+    says="You add the offset to the angles. It counts tokens: add it to the position, before you "
+    "multiply by each pair's speed.",
     hint=2,
 )
 def offset_on_the_angle(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -181,8 +181,8 @@ def base_ignored(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0)
 @misconception(
     "rope_angle_per_feature",
     replaces="rope_angles",
-    says="You return every angle twice, d_k of them. Here there is one angle for each pair, "
-    "d_k / 2; repeating them is apply_rope's own affair.",
+    says="You return every angle twice, d_k of them. Return one angle for each pair, d_k / 2; "
+    "apply_rope repeats them if it needs to.",
     hint=1,
 )
 def angle_per_feature(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -218,8 +218,8 @@ def halves(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_left_in_halves",
     replaces="apply_rope",
-    says="You turn neighbours, but put all first features before all second ones. Each number "
-    "belongs back in the place it came from.",
+    says="You turn neighbours, but put all first features before all second ones. Put each number "
+    "back in the place it came from.",
     hint=5,
 )
 def left_in_halves(x: Tensor, angles: Tensor) -> Tensor:
@@ -230,8 +230,8 @@ def left_in_halves(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_mirror",
     replaces="apply_rope",
-    says="Both of your signs are plus, which is no turn: pairs change their length. One of the two "
-    "sines is subtracted.",
+    says="Both of your signs are plus, which is no rotation: pairs change their length. Subtract "
+    "one of the two sines.",
     hint=4,
 )
 def mirror(x: Tensor, angles: Tensor) -> Tensor:
@@ -243,7 +243,7 @@ def mirror(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_cos_and_sin_swapped",
     replaces="apply_rope",
-    says="Sine and cosine have changed places, so that an angle of 0 turns by a right angle.",
+    says="You swapped sine and cosine, so that an angle of 0 turns by a right angle.",
     hint=4,
 )
 def cos_and_sin_swapped(x: Tensor, angles: Tensor) -> Tensor:
@@ -255,7 +255,7 @@ def cos_and_sin_swapped(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_new_a_for_b",
     replaces="apply_rope",
-    says="You compute the second of a pair from the first that has been turned already. Both need "
+    says="You compute the second number of a pair from the first after turning that. Both need "
     "the old pair.",
     hint=4,
 )
@@ -269,7 +269,8 @@ def new_a_for_b(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_in_place",
     replaces="apply_rope",
-    says="You write the turned pairs into x itself, which belongs to the caller.",
+    says="You write the turned pairs into x itself, which belongs to the caller: return a new "
+    "tensor.",
     hint=5,
 )
 def in_place(x: Tensor, angles: Tensor) -> Tensor:
@@ -282,8 +283,8 @@ def in_place(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_turns_by_head",
     replaces="apply_rope",
-    says="You line the angles up with the heads. Of the angles' two axes the first counts tokens, "
-    "and so does the last but one of x: broadcasting from the right fits them.",
+    says="You line the angles up with the heads. The angles' first axis counts tokens, as does "
+    "x's last axis but one: broadcasting from the right fits them.",
     hint=3,
 )
 def turns_by_head(x: Tensor, angles: Tensor) -> Tensor:
@@ -294,8 +295,8 @@ def turns_by_head(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_dtype_of_angles",
     replaces="apply_rope",
-    says="Your result takes a dtype from the angles: float32 from float16, float64 from float32. "
-    "Bring cosine and sine to the dtype of x.",
+    says="Your result takes its dtype from the angles: float32 from float16, float64 from "
+    "float32. Convert cosine and sine to the dtype of x.",
     hint=4,
 )
 def dtype_of_angles(x: Tensor, angles: Tensor) -> Tensor:
@@ -307,8 +308,8 @@ def dtype_of_angles(x: Tensor, angles: Tensor) -> Tensor:
 @misconception(
     "rope_added",
     replaces="apply_rope",
-    says="You add sines and cosines to x, as the first transformer did with its inputs. Here pairs "
-    "are turned: multiplied, with their lengths kept.",
+    says="You add sines and cosines to x, as the first transformer did with its inputs. Rotate "
+    "the pairs instead: multiply, so that their lengths stay the same.",
     hint=4,
 )
 def added(x: Tensor, angles: Tensor) -> Tensor:
@@ -391,8 +392,8 @@ class _Base(nn.Module):
 @misconception(
     "rope_nothing_turned",
     replaces="RotaryMultiHeadAttention",
-    says="Your results are those of stage 6: positions have no effect, and your module still sees "
-    "a set of tokens without an order. Turn each query and key by its token's position.",
+    says="Your results are those of stage 6: positions have no effect, so your module sees a set "
+    "of tokens without an order. Turn each query and key by its token's position.",
     hint=6,
 )
 class NothingTurned(_Base):
@@ -403,8 +404,8 @@ class NothingTurned(_Base):
 @misconception(
     "rope_queries_only",
     replaces="RotaryMultiHeadAttention",
-    says="You turn the queries and not the keys. Scores then depend on where the query stands; "
-    "turn both, and they depend on the distance.",
+    says="You turn the queries but not the keys, so scores depend on where the query is. Turn "
+    "both, and they depend on the distance.",
     hint=6,
 )
 class QueriesOnly(_Base):
@@ -415,8 +416,8 @@ class QueriesOnly(_Base):
 @misconception(
     "rope_values_too",
     replaces="RotaryMultiHeadAttention",
-    says="You turn the values as well. Positions are for comparing; what is fetched stays as it "
-    "is.",
+    says="You turn the values as well. Positions are only for comparing queries with keys; leave "
+    "the values as they are.",
     hint=6,
 )
 class ValuesToo(_Base):
@@ -427,8 +428,8 @@ class ValuesToo(_Base):
 @misconception(
     "rope_before_the_split",
     replaces="RotaryMultiHeadAttention",
-    says="You turn all D features before they are split, so later heads have slower pairs only. "
-    "Split first: every head has pairs of every speed.",
+    says="You turn all D features before you split them, so later heads have only slow pairs. "
+    "Split first: then every head has pairs of every speed.",
     hint=6,
 )
 class BeforeTheSplit(_Base):
@@ -443,8 +444,8 @@ class BeforeTheSplit(_Base):
 @misconception(
     "rope_before_the_layers",
     replaces="RotaryMultiHeadAttention",
-    says="You turn the inputs before w_q and w_k, which mix all pairs again. The turn comes last, "
-    "right before the scores.",
+    says="You turn the inputs before w_q and w_k, which mix all pairs again. Turn last, right "
+    "before the scores.",
     hint=6,
 )
 class BeforeTheLayers(BeforeTheSplit):
@@ -456,8 +457,8 @@ class BeforeTheLayers(BeforeTheSplit):
 @misconception(
     "rope_queries_at_the_end",
     replaces="RotaryMultiHeadAttention",
-    says="You let the queries stand at the end of the keys, as a decoder with a cache needs it. "
-    "Here the first query and the first key are both at position 0.",
+    says="You place the queries at the end of the keys, as a decoder with a cache needs it. Here "
+    "the first query and the first key are both at position 0.",
     hint=6,
 )
 class QueriesAtTheEnd(_Base):
@@ -480,8 +481,8 @@ class Always10000(_Base):
 @misconception(
     "rope_module_accepts_odd",
     replaces="RotaryMultiHeadAttention",
-    says="Your constructor accepts heads with an odd number of features; the error comes with the "
-    "first call. Refuse them at the start, with a ValueError.",
+    says="Your constructor accepts heads with an odd number of features, so the error comes only "
+    "with the first call. Raise a ValueError in the constructor.",
     hint=6,
 )
 class ModuleAcceptsOdd(_Base):
@@ -493,8 +494,8 @@ class ModuleAcceptsOdd(_Base):
 @misconception(
     "rope_short_table",
     replaces="RotaryMultiHeadAttention",
-    says="Your module made its angles for 512 tokens and fails for more. Ask for as many as there "
-    "are, call by call.",
+    says="Your module prepares its angles for 512 tokens and fails for more. Compute as many as "
+    "each call needs.",
     hint=6,
 )
 class ShortTable(_Base):
@@ -505,8 +506,8 @@ class ShortTable(_Base):
 @misconception(
     "rope_table_saved",
     replaces="RotaryMultiHeadAttention",
-    says="You register the angles as a buffer, so they turn up among the saved weights and a "
-    "strict load fails. They follow from d_k and base: compute them, or say persistent=False.",
+    says="You register the angles as a buffer, so they are saved with the weights and a strict "
+    "load fails. They follow from d_k and base: compute them, or pass persistent=False.",
     hint=6,
 )
 class TableSaved(_Base):
@@ -525,8 +526,8 @@ class TableSaved(_Base):
 @misconception(
     "rope_blocked_nan",
     replaces="RotaryMultiHeadAttention",
-    says="If a query may look at nothing, your softmax gives NaN. Your attention_weights is "
-    "there to give zeros instead: use it.",
+    says="If a query may look at nothing, your softmax gives NaN. Your attention_weights gives "
+    "zeros instead: use it.",
     hint=6,
 )
 class BlockedNan(_Base):
@@ -562,8 +563,8 @@ class DropoutNever(_Base):
 @misconception(
     "rope_dropout_always",
     replaces="RotaryMultiHeadAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
 )
 class DropoutAlways(_Base):
     def drop(self, weights: Tensor) -> Tensor:
@@ -587,8 +588,8 @@ class DropoutOnOutput(_Base):
 @misconception(
     "rope_dropout_twice",
     replaces="RotaryMultiHeadAttention",
-    says="You use dropout twice, on the weights and on the output. Once, on the weights, is "
-    "enough here.",
+    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
+    "weights.",
 )
 class DropoutTwice(_Base):
     def out(self, joined: Tensor) -> Tensor:

@@ -27,8 +27,8 @@ def scores_no_scale(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_by_d_k",
     replaces="scaled_scores",
-    says="You divide by d_k, which is too much. The variance of the scores grows with d_k, their "
-    "standard deviation with its square root.",
+    says="You divide by d_k, which is too much. The variance of the scores grows with d_k, but "
+    "their standard deviation with its square root.",
     hint=2,
 )
 def scores_by_d_k(q: Tensor, k: Tensor) -> Tensor:
@@ -49,8 +49,8 @@ def scores_times_root(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_root_of_d_model",
     replaces="scaled_scores",
-    says="You take the root of d_model, all heads together. One head's product only sums over its "
-    "own d_k features, so d_k is what counts.",
+    says="You take the root of d_model, which counts all heads together. One head's product sums "
+    "over its own d_k features only, so take the root of d_k.",
     hint=2,
 )
 def scores_root_of_d_model(q: Tensor, k: Tensor) -> Tensor:
@@ -61,8 +61,8 @@ def scores_root_of_d_model(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_root_of_tokens",
     replaces="scaled_scores",
-    says="You take the root of the number of tokens: that is the axis before the last. "
-    "The product sums over features, so the size you need is that of the last axis.",
+    says="You take the root of the number of tokens, the last axis but one. The product sums over "
+    "features, so take the size of the last axis.",
     hint=2,
 )
 def scores_root_of_tokens(q: Tensor, k: Tensor) -> Tensor:
@@ -72,8 +72,8 @@ def scores_root_of_tokens(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_root_of_heads",
     replaces="scaled_scores",
-    says="You take the root of the number of heads: axis 1 of [B, H, T, d_k]. "
-    "The size you need is the width of one head, the last axis.",
+    says="You take the root of the number of heads, axis 1 of [B, H, T, d_k]. Take the size of "
+    "one head instead, the last axis.",
     hint=2,
 )
 def scores_root_of_heads(q: Tensor, k: Tensor) -> Tensor:
@@ -83,8 +83,8 @@ def scores_root_of_heads(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_power_precedence",
     replaces="scaled_scores",
-    says="In Python `**` binds before `/`, so `d_k**1/2` is half of d_k and not its root. "
-    "Write the exponent as one number, or use a square root function.",
+    says="In Python `**` binds before `/`, so `d_k**1/2` is half of d_k and not its root. Write "
+    "the exponent as 0.5, or use math.sqrt.",
     hint=4,
 )
 def scores_power_precedence(q: Tensor, k: Tensor) -> Tensor:
@@ -95,8 +95,8 @@ def scores_power_precedence(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_power_precedence_inline",
     replaces="scaled_scores",
-    says="You divide by d_k and then by 2: `**` binds before `/` in Python, so that is what "
-    "`/ d_k**1/2` does. Write the exponent as one number, or use a square root function.",
+    says="You divide by d_k and then by 2: `**` binds before `/` in Python, so that is what `/ "
+    "d_k**1/2` does. Write the exponent as 0.5, or use math.sqrt.",
     hint=4,
 )
 def scores_power_precedence_inline(q: Tensor, k: Tensor) -> Tensor:
@@ -120,8 +120,8 @@ def scores_rounded_root(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_no_transpose",
     replaces="scaled_scores",
-    says="You multiply q by k as it stands, so features of q meet tokens of k. "
-    "Turn k's last two axes around, so that features meet features.",
+    says="You multiply q by k as it is, so features of q meet tokens of k. Transpose k's last two "
+    "axes, so that features meet features.",
     hint=3,
 )
 def scores_no_transpose(q: Tensor, k: Tensor) -> Tensor:
@@ -131,8 +131,8 @@ def scores_no_transpose(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_heads_transposed",
     replaces="scaled_scores",
-    says="You swap axes 1 and 2 of k, its heads and tokens: right for a 3-D tensor, not for this "
-    "one. Counting from the end of the shape is the safer habit: the last two change places.",
+    says="You swap axes 1 and 2 of k, its heads and tokens. That fits a 3-D tensor, but this one "
+    "has four axes: count from the end, and swap the last two.",
     hint=4,
 )
 def scores_heads_transposed(q: Tensor, k: Tensor) -> Tensor:
@@ -142,8 +142,8 @@ def scores_heads_transposed(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_key_reshaped",
     replaces="scaled_scores",
-    says="You give k the shape [.., d_k, Tk] by reshaping, which keeps the numbers in their old "
-    "order and mixes tokens with features. Turning the axes around is another operation.",
+    says="You give k the shape [.., d_k, Tk] by a reshape, which keeps the numbers in their old "
+    "order and mixes tokens with features. Swap the two axes instead.",
     hint=4,
 )
 def scores_key_reshaped(q: Tensor, k: Tensor) -> Tensor:
@@ -154,8 +154,8 @@ def scores_key_reshaped(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_roles_swapped",
     replaces="scaled_scores",
-    says="Your rows are keys and your columns queries. Each query asks about all the keys, so "
-    "queries are the rows: [B, H, Tq, Tk].",
+    says="Your rows are keys and your columns are queries. Each query asks all keys, so queries "
+    "are the rows: [B, H, Tq, Tk].",
     hint=1,
 )
 def scores_roles_swapped(q: Tensor, k: Tensor) -> Tensor:
@@ -165,8 +165,8 @@ def scores_roles_swapped(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_cosine",
     replaces="scaled_scores",
-    says="You bring q and k to length 1, so only their angle counts (cosine similarity). "
-    "In attention a longer vector also speaks louder: leave q and k as they are.",
+    says="You bring q and k to length 1, so only their angle counts (cosine similarity). In "
+    "attention a longer vector counts for more: leave q and k as they are.",
     hint=2,
 )
 def scores_cosine(q: Tensor, k: Tensor) -> Tensor:
@@ -176,8 +176,8 @@ def scores_cosine(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_cosine_scaled",
     replaces="scaled_scores",
-    says="You bring q and k to length 1 before you multiply and scale, so only their angle counts. "
-    "In attention a longer vector also speaks louder: leave q and k as they are.",
+    says="You bring q and k to length 1 before you multiply and scale, so only their angle "
+    "counts. In attention a longer vector counts for more: leave q and k as they are.",
     hint=2,
 )
 def scores_cosine_scaled(q: Tensor, k: Tensor) -> Tensor:
@@ -191,7 +191,7 @@ def scores_cosine_scaled(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_softmaxed",
     replaces="scaled_scores",
-    says="You already take the softmax here. The scores come out raw, as the mask goes on between "
+    says="You already take the softmax here. Return the scores themselves: the mask comes between "
     "them and the softmax.",
 )
 def scores_softmaxed(q: Tensor, k: Tensor) -> Tensor:
@@ -202,8 +202,8 @@ def scores_softmaxed(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_key_detached",
     replaces="scaled_scores",
-    says="You detach k from the graph, so no gradient reaches the keys and they would never "
-    "learn. Work with k itself.",
+    says="You detach k from the graph, so no gradient reaches the keys and they never learn. Work "
+    "with k itself.",
 )
 def scores_key_detached(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.detach().transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -223,8 +223,8 @@ def scores_query_in_place(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_float32",
     replaces="scaled_scores",
-    says="You turn q and k into float32 and leave the scores so. "
-    "The result keeps the dtype of what came in.",
+    says="You convert q and k to float32 and leave the scores in it. The result must have the "
+    "dtype of q and k.",
 )
 def scores_float32(q: Tensor, k: Tensor) -> Tensor:
     return q.float() @ k.float().transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -236,8 +236,8 @@ def scores_float32(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_key_reshaped_no_scale",
     replaces="scaled_scores",
-    says="Two things at once: reshaping k mixes its tokens with its features, and nothing is "
-    "scaled. Turn the axes around instead, then divide by the root of d_k.",
+    says="Two things at once: your reshape of k mixes its tokens with its features, and nothing "
+    "is scaled. Swap the axes instead, then divide by the root of d_k.",
     hint=4,
 )
 def scores_key_reshaped_no_scale(q: Tensor, k: Tensor) -> Tensor:
@@ -248,8 +248,8 @@ def scores_key_reshaped_no_scale(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_roles_swapped_no_scale",
     replaces="scaled_scores",
-    says="Two things at once: your rows are keys and your columns queries, and nothing is scaled. "
-    "Put the queries first, then divide by the root of d_k.",
+    says="Two things at once: your rows are keys and your columns are queries, and nothing is "
+    "scaled. Put the queries first, then divide by the root of d_k.",
     hint=1,
 )
 def scores_roles_swapped_no_scale(q: Tensor, k: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ def _blocked_rows(scores: Tensor) -> Tensor:
     "softmax_over_queries",
     replaces="attention_weights",
     says="You normalise over the queries, so the columns sum to 1. Each query shares its "
-    "attention out among the keys: the rows have to.",
+    "attention among the keys, so the rows must sum to 1.",
     hint=1,
 )
 def softmax_over_queries(scores: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def softmax_over_heads(scores: Tensor) -> Tensor:
     "softmax_over_everything",
     replaces="attention_weights",
     says="You divide by the sum of the whole tensor. Every query has a sum of its own, over its "
-    "keys only.",
+    "keys.",
     hint=1,
 )
 def softmax_over_everything(scores: Tensor) -> Tensor:
@@ -69,8 +69,8 @@ def softmax_no_keepdim(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_blocked_nan",
     replaces="attention_weights",
-    says="A fully blocked row becomes NaN: exp(-inf) is 0 at every key, and 0 / 0 is left. "
-    "Treat such a row on its own and give it zeros.",
+    says="A fully blocked row becomes NaN: exp(-inf) is 0 at every key, and 0 / 0 is NaN. Handle "
+    "such a row separately and give it zeros.",
     hint=3,
 )
 def softmax_blocked_nan(scores: Tensor) -> Tensor:
@@ -80,8 +80,8 @@ def softmax_blocked_nan(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_nan_to_num",
     replaces="attention_weights",
-    says="Your values are right, but the gradient of a blocked row is still NaN: it goes back "
-    "through the NaN that you painted over. Keep it from arising, before the softmax.",
+    says="Your values are right, but the gradient of a blocked row is still NaN: it flows back "
+    "through the NaN that you replaced. Keep the NaN from arising, before the softmax.",
     hint=4,
 )
 def softmax_nan_to_num(scores: Tensor) -> Tensor:
@@ -92,8 +92,8 @@ def softmax_nan_to_num(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_nan_in_place",
     replaces="attention_weights",
-    says="You write zeros into the softmax's own result, which it still needs for its gradient, so "
-    "backward fails. Make sure before the softmax that no NaN arises.",
+    says="You write zeros into the softmax's own result, which it still needs for its gradient, "
+    "so backward fails. Make sure before the softmax that no NaN arises.",
     hint=4,
 )
 def softmax_nan_in_place(scores: Tensor) -> Tensor:
@@ -105,8 +105,8 @@ def softmax_nan_in_place(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_blocked_equal",
     replaces="attention_weights",
-    says="You put a large negative number in place of -inf, so a fully blocked row shares its "
-    "weight out equally. Nothing is allowed there: all its weights are 0.",
+    says="You put a large negative number in place of -inf, so a fully blocked row spreads its "
+    "weight equally. Nothing is allowed there: all its weights are 0.",
     hint=3,
 )
 def softmax_blocked_equal(scores: Tensor) -> Tensor:
@@ -116,8 +116,8 @@ def softmax_blocked_equal(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_blocked_finite",
     replaces="attention_weights",
-    says="A fully blocked row shares its weight out equally: so it is where the same finite number "
-    "stands in place of each -inf. Nothing is allowed there: all its weights are 0.",
+    says="A fully blocked row spreads its weight equally, as when the same finite number replaces "
+    "each -inf. Nothing is allowed there: all its weights are 0.",
     hint=3,
 )
 def softmax_blocked_finite(scores: Tensor) -> Tensor:
@@ -127,8 +127,8 @@ def softmax_blocked_finite(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_any_blocked",
     replaces="attention_weights",
-    says="You zero every row in which any key is blocked. Only a row in which all keys are blocked "
-    "has nothing to share out.",
+    says="You zero every row in which any key is blocked. Only a row in which all keys are "
+    "blocked has nothing to share.",
     hint=5,
 )
 def softmax_any_blocked(scores: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def softmax_any_blocked(scores: Tensor) -> Tensor:
     "softmax_unstable",
     replaces="attention_weights",
     says="exp of a large score overflows to inf, and inf / inf is NaN; a fully blocked row gives "
-    "0 / 0. Shift each row by its largest score first, and treat blocked rows on their own.",
+    "0 / 0. Shift each row by its largest score first, and handle blocked rows separately.",
     hint=2,
 )
 def softmax_unstable(scores: Tensor) -> Tensor:
@@ -166,8 +166,8 @@ def softmax_unstable_epsilon(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_shared_maximum",
     replaces="attention_weights",
-    says="You shift every row by the largest score of the whole tensor. A row that lies far below "
-    "it vanishes into 0 / 0; each row needs its own maximum.",
+    says="You shift every row by the largest score of the whole tensor. In a row far below it "
+    "every exp is 0, which gives 0 / 0; each row needs its own maximum.",
     hint=2,
 )
 def softmax_shared_maximum(scores: Tensor) -> Tensor:
@@ -194,8 +194,8 @@ def softmax_shared_maximum_guarded(scores: Tensor) -> Tensor:
     "softmax_logarithm_in_half",
     replaces="attention_weights",
     says="You subtract the logarithm of the sum from the scores in their own dtype. Near 300 "
-    "float16 holds only every quarter, so your rows do not sum to 1. Do it in float32, or shift by "
-    "the largest score, which the dtype holds exactly.",
+    "float16 holds only multiples of 1/4, so your rows do not sum to 1. Compute in float32, or "
+    "shift by the largest score, which the dtype holds exactly.",
     hint=2,
 )
 def softmax_logarithm_in_half(scores: Tensor) -> Tensor:
@@ -232,8 +232,8 @@ def softmax_no_exp(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_sigmoid",
     replaces="attention_weights",
-    says="You squash each score by itself with a sigmoid, so the weights of a query don't sum "
-    "to 1. The keys have to compete for it.",
+    says="You squash each score on its own with a sigmoid, so the weights of a query don't sum to "
+    "1. The keys must compete.",
     hint=1,
 )
 def softmax_sigmoid(scores: Tensor) -> Tensor:
@@ -243,8 +243,8 @@ def softmax_sigmoid(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_float32",
     replaces="attention_weights",
-    says="You take the softmax in float32 and leave the weights so. More precision inside is fine, "
-    "but give them back in the dtype that came in.",
+    says="You take the softmax in float32 and leave the weights in it. More precision inside is "
+    "fine, but return the dtype of the scores.",
 )
 def softmax_float32(scores: Tensor) -> Tensor:
     blocked = _blocked_rows(scores)
@@ -271,8 +271,8 @@ def softmax_in_place(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_over_queries_blocked_mended",
     replaces="attention_weights",
-    says="You look after blocked rows, but you normalise over the queries, so the columns sum to "
-    "1. Each query shares its attention out among the keys: the rows have to.",
+    says="You handle blocked rows, but you normalise over the queries, so the columns sum to 1. "
+    "Each query shares its attention among the keys, so the rows must sum to 1.",
     hint=1,
 )
 def softmax_over_queries_blocked_mended(scores: Tensor) -> Tensor:
@@ -283,8 +283,8 @@ def softmax_over_queries_blocked_mended(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_columns_blocked_mended",
     replaces="attention_weights",
-    says="You share out over the queries, and look for blocked columns. Both belong to the last "
-    "axis: the keys compete, and it is a row that may be blocked.",
+    says="You normalise over the queries, and look for blocked columns. Both belong to the last "
+    "axis: the keys compete, and a row may be blocked.",
     hint=1,
 )
 def softmax_columns_blocked_mended(scores: Tensor) -> Tensor:
@@ -295,8 +295,8 @@ def softmax_columns_blocked_mended(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_over_queries_nan_to_num",
     replaces="attention_weights",
-    says="Two things at once: you normalise over the queries instead of the keys, and you paint "
-    "over NaN afterwards, which leaves NaN in the gradient.",
+    says="Two things at once: you normalise over the queries instead of the keys, and you replace "
+    "NaN afterwards, which leaves NaN in the gradient.",
     hint=1,
 )
 def softmax_over_queries_nan_to_num(scores: Tensor) -> Tensor:
@@ -306,8 +306,8 @@ def softmax_over_queries_nan_to_num(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_over_heads_nan_to_num",
     replaces="attention_weights",
-    says="Two things at once: you normalise over the heads instead of the keys, and you paint "
-    "over NaN afterwards, which leaves NaN in the gradient.",
+    says="Two things at once: you normalise over the heads instead of the keys, and you replace "
+    "NaN afterwards, which leaves NaN in the gradient.",
     hint=1,
 )
 def softmax_over_heads_nan_to_num(scores: Tensor) -> Tensor:

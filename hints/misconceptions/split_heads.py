@@ -21,8 +21,8 @@ def _head_width(x: Tensor, num_heads: int) -> int:
 @misconception(
     "split_no_transpose",
     replaces="split_heads",
-    says="You cut the features into heads but leave the token axis before the head axis. "
-    "Let the two change places, so that each head holds a whole sequence.",
+    says="You cut the features into heads but leave the token axis before the head axis. Swap the "
+    "two, so that each head holds a whole sequence.",
     hint=4,
 )
 def split_no_transpose(x: Tensor, num_heads: int) -> Tensor:
@@ -33,9 +33,9 @@ def split_no_transpose(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_view_scrambles",
     replaces="split_heads",
-    says="Your shape is right, but viewing straight as [B, H, T, d_k] only relabels memory: a "
-    "head gets the next T * d_k numbers, not its part of every token. Cut the feature axis first, "
-    "then let two axes change places.",
+    says="Your shape is right, but a view straight to [B, H, T, d_k] only relabels memory: a head "
+    "gets the next T * d_k numbers, not its part of every token. Cut the feature axis first, then "
+    "swap two axes.",
     hint=3,
 )
 def split_view_scrambles(x: Tensor, num_heads: int) -> Tensor:
@@ -46,9 +46,9 @@ def split_view_scrambles(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_reshape_scrambles",
     replaces="split_heads",
-    says="Your shape is right, but a reshape straight to [B, H, T, d_k] keeps the numbers in their "
-    "order: a head gets the next T * d_k numbers, not its part of every token. Cut the feature "
-    "axis first, then let two axes change places.",
+    says="Your shape is right, but a reshape straight to [B, H, T, d_k] keeps the numbers in "
+    "their order: a head gets the next T * d_k numbers, not its part of every token. Cut the "
+    "feature axis first, then swap two axes.",
     hint=3,
 )
 def split_reshape_scrambles(x: Tensor, num_heads: int) -> Tensor:
@@ -59,8 +59,8 @@ def split_reshape_scrambles(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_wrong_axes_swapped",
     replaces="split_heads",
-    says="You swap the last two axes after cutting the features, so d_k and H change places. "
-    "The two that have to change places are tokens and heads.",
+    says="You swap the last two axes after cutting the features, so d_k and H change places. The "
+    "two axes to swap are tokens and heads.",
     hint=4,
 )
 def split_wrong_axes_swapped(x: Tensor, num_heads: int) -> Tensor:
@@ -71,8 +71,8 @@ def split_wrong_axes_swapped(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_keys_turned",
     replaces="split_heads",
-    says="You also turn tokens and features around, and give [B, H, d_k, T]. That belongs to the "
-    "scores, for the keys alone; here every head keeps its tokens before its features.",
+    says="You also swap tokens and features, and return [B, H, d_k, T]. Only the keys need that, "
+    "and only for the scores; here every head keeps its tokens before its features.",
     hint=4,
 )
 def split_keys_turned(x: Tensor, num_heads: int) -> Tensor:
@@ -94,8 +94,8 @@ def split_heads_first(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_folded_batch",
     replaces="split_heads",
-    says="You fold the heads into the batch axis, [B·H, T, d_k]. That is a good way for some code, "
-    "but here heads keep an axis of their own: [B, H, T, d_k].",
+    says="You fold the heads into the batch axis, [B·H, T, d_k]. Some code does so, but here "
+    "heads keep an axis of their own: [B, H, T, d_k].",
     hint=4,
 )
 def split_folded_batch(x: Tensor, num_heads: int) -> Tensor:
@@ -123,8 +123,8 @@ def split_tokens_before_batch(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_interleaved",
     replaces="split_heads",
-    says="Your heads take every H-th feature, because you cut D into d_k rows of H. "
-    "A head takes d_k neighbouring features: think which of H and d_k is the outer count.",
+    says="Your heads take every H-th feature, because you cut D into d_k rows of H. A head takes "
+    "d_k neighbouring features: which of H and d_k must then be the outer size?",
     hint=2,
 )
 def split_interleaved(x: Tensor, num_heads: int) -> Tensor:
@@ -159,8 +159,8 @@ def split_count_as_width(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_cuts_tokens",
     replaces="split_heads",
-    says="You share the tokens out among the heads. Every head sees all of the tokens; "
-    "what is shared out is the features of each token.",
+    says="You divide the tokens among the heads. Every head sees all tokens; divide the features "
+    "of each token instead.",
     hint=2,
 )
 def split_cuts_tokens(x: Tensor, num_heads: int) -> Tensor:
@@ -199,8 +199,8 @@ def split_assert(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_drops_features",
     replaces="split_heads",
-    says="When num_heads does not divide D, the features left over are dropped in silence. "
-    "Losing data quietly is worse than an error: raise a ValueError.",
+    says="When num_heads does not divide D, you silently drop the features left over. Losing data "
+    "is worse than an error: raise a ValueError.",
     hint=5,
 )
 def split_drops_features(x: Tensor, num_heads: int) -> Tensor:
@@ -212,8 +212,8 @@ def split_drops_features(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_remainder_turned_round",
     replaces="split_heads",
-    says="Your check takes the remainder the wrong way round and refuses sizes that are fine. "
-    "Ask what is left over when D is shared out among the heads.",
+    says="Your check takes the remainder the wrong way round and refuses sizes that are fine. You "
+    "need the remainder of D divided by num_heads.",
     hint=5,
 )
 def split_remainder_turned_round(x: Tensor, num_heads: int) -> Tensor:
@@ -226,8 +226,8 @@ def split_remainder_turned_round(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_float32",
     replaces="split_heads",
-    says="Your heads are float32 whatever x is: float() makes them so, and so is a new tensor that "
-    "isn't told. Give it the dtype and device of x, or rearrange x without a copy.",
+    says="Your heads are float32 whatever the dtype of x: float() does that, and so does a new "
+    "tensor made without dtype=. Rearrange x without a copy, or pass its dtype and device on.",
 )
 def split_float32(x: Tensor, num_heads: int) -> Tensor:
     B, T, _ = x.shape
@@ -271,7 +271,7 @@ def split_reshape_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
     "split_no_transpose_no_value_error",
     replaces="split_heads",
     says="Two things at once: the token axis still comes before the head axis, and sizes that do "
-    "not divide raise no ValueError. Let the axes change places, and check the sizes first.",
+    "not divide raise no ValueError. Swap the axes, and check the sizes first.",
     hint=4,
 )
 def split_no_transpose_no_value_error(x: Tensor, num_heads: int) -> Tensor:
@@ -285,8 +285,8 @@ def split_no_transpose_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_written_over",
     replaces="split_heads",
-    says="If no gradient is needed, you write the heads into the memory of x. x belongs to the "
-    "caller, who then finds other numbers in it: hand out a tensor of your own.",
+    says="When no gradient is needed, you write the heads into the memory of x. x belongs to the "
+    "caller, who then finds other numbers in it: return a new tensor.",
     hint=4,
 )
 def split_written_over(x: Tensor, num_heads: int) -> Tensor:

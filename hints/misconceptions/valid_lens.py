@@ -64,8 +64,8 @@ def way(
 @misconception(
     "qkv_not_turned",
     replaces="transpose_qkv",
-    says="You reshape [B, T, D] straight to [B * H, T, d_k], which mixes tokens between the heads. "
-    "First make room for the heads, then bring them before the tokens.",
+    says="You reshape [B, T, D] straight to [B * H, T, d_k], which mixes tokens between the "
+    "heads. First give the heads an axis, then move it before the tokens.",
     hint=1,
 )
 def qkv_not_turned(x: Tensor, num_heads: int) -> Tensor:
@@ -110,8 +110,8 @@ def qkv_interleaved(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "qkv_tokens_folded",
     replaces="transpose_qkv",
-    says="You fold batch and tokens. It is the heads that move into the batch; "
-    "the tokens keep their axis.",
+    says="You fold batch and tokens together. Fold the heads into the batch instead; the tokens "
+    "keep their axis.",
     hint=1,
 )
 def qkv_tokens_folded(x: Tensor, num_heads: int) -> Tensor:
@@ -121,8 +121,8 @@ def qkv_tokens_folded(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "output_not_turned",
     replaces="transpose_output",
-    says="You reshape straight to [B, T, D]. Tokens and heads must change places first, "
-    "or features of several tokens end up in one.",
+    says="You reshape straight to [B, T, D]. Swap tokens and heads first, or features of several "
+    "tokens end up in one.",
     hint=2,
 )
 def output_not_turned(x: Tensor, num_heads: int) -> Tensor:
@@ -133,7 +133,7 @@ def output_not_turned(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "output_heads_first",
     replaces="transpose_output",
-    says="You read the first axis as head by head. It is sequence by sequence: b * H + h.",
+    says="You read the first axis as head by head. It goes sequence by sequence: b * H + h.",
     hint=2,
 )
 def output_heads_first(x: Tensor, num_heads: int) -> Tensor:
@@ -143,8 +143,8 @@ def output_heads_first(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "output_view",
     replaces="transpose_output",
-    says="After the axes are turned the memory is not in order, and view refuses. "
-    "reshape copies where it must.",
+    says="After you swap the axes the memory is not in order, so view fails. reshape copies when "
+    "it must.",
     hint=2,
 )
 def output_view(x: Tensor, num_heads: int) -> Tensor:
@@ -228,8 +228,8 @@ class _Base(nn.Module):
 @misconception(
     "lens_in_place",
     replaces="ValidLensAttention",
-    says="You turn lengths into last positions in place, so the caller's own valid_lens gets one "
-    "shorter with every call. Make a new tensor.",
+    says="You turn lengths into last positions in place, so the caller's own valid_lens shrinks "
+    "by one with every call. Make a new tensor.",
     hint=4,
 )
 class LensInPlace(_Base):
@@ -240,8 +240,8 @@ class LensInPlace(_Base):
 @misconception(
     "lens_repeated",
     replaces="ValidLensAttention",
-    says="You repeat the lengths as a whole, 3 2 3 2, so heads meet the length of another "
-    "sequence. Each length has to be repeated at once, 3 3 2 2: repeat_interleave.",
+    says="You repeat the lengths as a whole, 3 2 3 2, so heads get the length of another "
+    "sequence. Repeat each length in turn, 3 3 2 2: that is repeat_interleave.",
     hint=3,
 )
 class Repeated(_Base):
@@ -252,7 +252,7 @@ class Repeated(_Base):
 @misconception(
     "lens_flattened",
     replaces="ValidLensAttention",
-    says="repeat_interleave without `dim` makes lengths (B, Tq) flat. Repeat along axis 0.",
+    says="repeat_interleave without `dim` flattens lengths of shape (B, Tq). Repeat along axis 0.",
     hint=3,
 )
 class Flattened(_Base):
@@ -263,8 +263,8 @@ class Flattened(_Base):
 @misconception(
     "lens_not_repeated",
     replaces="ValidLensAttention",
-    says="There are lengths for B sequences, but after folding there are B * H. "
-    "Each length is needed once for every head.",
+    says="There are B lengths, but after folding there are B * H rows. Repeat each length for "
+    "every head.",
     hint=3,
 )
 class NotRepeated(_Base):
@@ -300,8 +300,8 @@ class FirstQuery(_Base):
 @misconception(
     "lens_one_too_many",
     replaces="ValidLensAttention",
-    says="You let one key too many pass. Keys are counted from 0: with the length 3, "
-    "0, 1 and 2 are valid.",
+    says="You let one key too many through. Keys are counted from 0: for length 3, keys 0, 1 and "
+    "2 are valid.",
     hint=4,
 )
 class OneTooMany(_Base):
@@ -325,7 +325,7 @@ class Inverted(_Base):
 @misconception(
     "lens_of_queries",
     replaces="ValidLensAttention",
-    says="You take the lengths for numbers of queries. They count the keys that a query may see.",
+    says="You read the lengths as numbers of queries. They count the keys that a query may see.",
     hint=4,
 )
 class OfQueries(_Base):
@@ -337,8 +337,8 @@ class OfQueries(_Base):
 @misconception(
     "lens_minus_1e6",
     replaces="ValidLensAttention",
-    says="You block with -1e6. For a query without valid keys all scores are then the same, and it "
-    "looks at all keys: use -inf, and give such a query zeros.",
+    says="You block with -1e6. If a query has no valid key, all its scores are then the same and "
+    "it looks at all keys: use -inf, and give such a query zeros.",
     hint=5,
 )
 class Minus1e6(_Base):
@@ -349,8 +349,8 @@ class Minus1e6(_Base):
 @misconception(
     "lens_nan",
     replaces="ValidLensAttention",
-    says="A query without valid keys has only -inf to share out, and the softmax gives NaN. "
-    "Your attention_weights gives zeros: use it.",
+    says="A query without valid keys has only scores of -inf, and the softmax gives NaN. Your "
+    "attention_weights gives zeros: use it.",
     hint=5,
 )
 class Nan(_Base):
@@ -376,7 +376,7 @@ class AfterSoftmax(_Base):
 @misconception(
     "lens_not_lazy",
     replaces="ValidLensAttention",
-    says="Your layers are nn.Linear and fix the size of their input at once. "
+    says="Your layers are nn.Linear, which fixes the size of the input in the constructor. "
     "nn.LazyLinear takes only the number of outputs and waits for the first call.",
     hint=6,
 )
@@ -388,7 +388,7 @@ class NotLazy(_Base):
 @misconception(
     "lens_w_o_not_lazy",
     replaces="ValidLensAttention",
-    says="Your w_o is no nn.LazyLinear. All four layers are lazy here.",
+    says="Your w_o is not an nn.LazyLinear. All four layers are lazy here.",
     hint=6,
 )
 class WONotLazy(_Base):
@@ -459,8 +459,8 @@ class NoScale(_Base):
 @misconception(
     "lens_scale_hiddens",
     replaces="ValidLensAttention",
-    says="You divide the scores by the root of num_hiddens. "
-    "One head's product only sums over its own d_k features.",
+    says="You divide the scores by the root of num_hiddens. One head's product sums over its own "
+    "d_k features only.",
     hint=5,
 )
 class ScaleHiddens(_Base):
@@ -471,7 +471,8 @@ class ScaleHiddens(_Base):
 @misconception(
     "lens_no_w_o",
     replaces="ValidLensAttention",
-    says="You return the heads side by side without w_o. Nothing before it mixes them.",
+    says="You return the heads side by side without w_o. It is the only place where the heads are "
+    "mixed.",
     hint=5,
 )
 class NoWO(_Base):
@@ -493,8 +494,8 @@ class DropoutNever(_Base):
 @misconception(
     "lens_dropout_always",
     replaces="ValidLensAttention",
-    says="Your dropout is active even after eval(). The function needs to be told whether the "
-    "module is training; the layer nn.Dropout knows by itself.",
+    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
+    "training=self.training. An nn.Dropout layer knows the mode by itself.",
     hint=5,
 )
 class DropoutAlways(_Base):

@@ -23,8 +23,8 @@ def some(*sizes: int) -> torch.Tensor:
 @misconception(
     "tests_sums_in_training",
     replaces="make_attention",
-    says="You want the weights of each query to sum to 1 in training mode, with dropout. There "
-    "some of them are dropped and the others grow: call eval() first.",
+    says="Your test expects the weights of each query to sum to 1 in training mode, with dropout. "
+    "Dropout removes some of them and enlarges the others: call eval() first.",
     hint=2,
 )
 class SumsInTraining:
@@ -42,8 +42,8 @@ class SumsInTraining:
 @misconception(
     "tests_mask_the_other_way_round",
     replaces="make_attention",
-    says="Your masks are those of nn.MultiheadAttention, where True is blocked. Here True is "
-    "allowed, so your test refuses every right module.",
+    says="Your masks are those of nn.MultiheadAttention, where True means blocked. Here True "
+    "means allowed, so your test refuses every right module.",
     hint=2,
 )
 class MaskTheOtherWayRound:
@@ -57,8 +57,8 @@ class MaskTheOtherWayRound:
 @misconception(
     "tests_attributes",
     replaces="make_attention",
-    says="Your tests look at attributes that no module needs to have, such as num_heads or d_k. "
-    "What is promised are w_q, w_k, w_v and w_o, the call and its results.",
+    says="Your tests read attributes that no module needs to have, such as num_heads or d_k. Only "
+    "w_q, w_k, w_v and w_o, the call and its results are promised.",
     hint=2,
 )
 class Attributes:
@@ -71,8 +71,8 @@ class Attributes:
 @misconception(
     "tests_type_is_tuple",
     replaces="make_attention",
-    says="You want the type of the result to be tuple itself. A named tuple is one too: unpack the "
-    "result, or use isinstance.",
+    says="Your test wants the type of the result to be exactly tuple. A named tuple is one too: "
+    "unpack the result, or use isinstance.",
     hint=2,
 )
 class TypeIsTuple:
@@ -85,8 +85,8 @@ class TypeIsTuple:
 @misconception(
     "tests_uniform_start",
     replaces="make_attention",
-    says="Your bounds for the starting weights hold for Xavier's uniform values alone. Xavier "
-    "normal is as right: compare the standard deviation with 1 / sqrt(D).",
+    says="Your bounds for the initial weights hold only for Xavier's uniform values. Xavier "
+    "normal is right as well: compare the standard deviation with 1 / sqrt(D).",
     hint=4,
 )
 class UniformStart:
@@ -114,7 +114,7 @@ class AssertNothing:
 @misconception(
     "tests_shapes_alone",
     replaces="make_attention",
-    says="You look at shapes alone. A module that mixes up everything inside can still give the "
+    says="You check only shapes. A module that mixes up everything inside can still give the "
     "right shapes: compare numbers.",
     hint=3,
 )
@@ -128,9 +128,9 @@ class ShapesAlone:
 @misconception(
     "tests_of_a_blog",
     replaces="make_attention",
-    says="Shapes, row sums and one weight under a causal mask: that is what most tests of this "
-    "module look at, and most mistakes show in none of it. Compare the numbers with a "
-    "slow computation of your own.",
+    says="You check shapes, row sums and one weight under a causal mask, as most tests of this "
+    "module do. Most mistakes show in none of these. Compare the numbers with a slow computation "
+    "of your own.",
     hint=5,
 )
 class OfABlog:
@@ -214,8 +214,8 @@ class _Much:
 @misconception(
     "tests_one_sequence",
     replaces="make_attention",
-    says="Your batches hold one sequence. So nothing of yours can tell whether the sequences of a "
-    "batch are kept apart, or have a mask each.",
+    says="Your batches hold one sequence. So none of your tests can tell whether sequences stay "
+    "apart, or whether each has its own mask.",
     hint=4,
 )
 class OneSequence(_Much):
@@ -233,8 +233,8 @@ class OneSequence(_Much):
 @misconception(
     "tests_evaluation_alone",
     replaces="make_attention",
-    says="All that you test is in evaluation mode, or without dropout. What the module does while "
-    "it learns you have not seen.",
+    says="All your tests run in evaluation mode, or without dropout. You have not seen what the "
+    "module does while it learns.",
     hint=6,
 )
 class EvaluationAlone(_Much):
@@ -246,8 +246,8 @@ class EvaluationAlone(_Much):
 @misconception(
     "tests_heads_by_the_weights",
     replaces="make_attention",
-    says="Whether the heads are alike you ask of the weights alone. What becomes of a head after "
-    "that, on its way to the output, you do not see.",
+    says="You check only by the weights whether the heads are alike. You do not see what happens "
+    "to a head after that, on its way to the output.",
     hint=7,
 )
 class HeadsByTheWeights(_Much):
@@ -265,8 +265,8 @@ class HeadsByTheWeights(_Much):
 @misconception(
     "tests_only_attend_to_itself",
     replaces="make_attention",
-    says="Query, key and value are the same tensor in all your tests. Then a module may mix them "
-    "up as it likes.",
+    says="Query, key and value are the same tensor in all your tests, so a module may mix them up "
+    "and still pass.",
     hint=4,
 )
 class SelfAttentionAlone(_Much):
@@ -282,8 +282,8 @@ class SelfAttentionAlone(_Much):
 @misconception(
     "tests_nobody_runs",
     replaces="make_attention",
-    says="Nothing that you wrote is run to its end by pytest. What is skipped, or has a name that "
-    "does not begin with test, catches nothing.",
+    says="pytest runs none of your tests to its end. A test that is skipped, or whose name does "
+    "not begin with test, catches nothing.",
     hint=1,
 )
 class NobodyRuns:

@@ -575,16 +575,16 @@ class _Reader:
             yield from self._changed(self._parents[value], new, "exception", kind)
         if isinstance(value, ast.ListComp):
             for axis in (1, -1, 0):
-                kind = "this list, where one tensor is due"
+                kind = "this list, where one tensor is expected"
                 new = f"__import__('torch').stack({code}, dim={axis})"
                 yield from self._changed(value, new, "returned", kind)
         values = value.elts if isinstance(value, ast.Tuple) else [value]
         if isinstance(value, ast.List) and len(value.elts) > 1:
             new = f"({', '.join(map(self._code, value.elts))})"
-            yield from self._changed(value, new, "returned", "this list, where a tuple is due")
+            yield from self._changed(value, new, "returned", "this list, where a tuple is expected")
         if isinstance(value, ast.Dict) and len(value.values) > 1:
             new = f"({', '.join(map(self._code, value.values))})"
-            yield from self._changed(value, new, "returned", "this dict, where a tuple is due")
+            yield from self._changed(value, new, "returned", "this dict, where a tuple is expected")
         if isinstance(value, ast.Tuple):
             if len(value.elts) == 1:
                 new = self._code(value.elts[0])
@@ -737,7 +737,7 @@ class _Reader:
                     yield _Change(close, close, f"{comma}diagonal={diagonal}", "diagonal", kind, at)
         for unused in scope.unused:
             if unused not in given and not method:
-                kind = f"this call, which is not given {unused}"
+                kind = f"this call, which does not get {unused}"
                 yield _Change(close, close, f"{comma}{unused}={unused}", "unused", kind, at)
 
     def _renamed(self, node: ast.Call, name: str, rule: str, kind: str = "") -> Iterator[_Change]:
@@ -923,7 +923,7 @@ class _Reader:
                     yield from self._changed(index, str(new), "size", "the axis of this size", node)
             return
         if not is_shape:
-            kind = "this part of the tensor, where all of it is due"
+            kind = "this part of the tensor, where all of it is needed"
             yield from self._changed(node, self._tight(node.value), "unwrap", kind)
         if isinstance(index, ast.Tuple) and 1 < len(index.elts) <= 4:
             codes = [self._code(each) for each in index.elts]
@@ -965,7 +965,7 @@ class _Reader:
             new = str(not value)
             yield from self._changed(node, new, "constant", f"this {value}")
             if isinstance(above, ast.keyword) and above.arg in scope.params:
-                kind = f"this {value}, where {above.arg} is due"
+                kind = f"this {value}, where {above.arg} is expected"
                 yield from self._changed(node, above.arg, "unused", kind)
         elif isinstance(value, (int, float)):
             if self._is_axis(whole, above):
@@ -1033,7 +1033,7 @@ class _Reader:
     def _of_attribute(self, node: ast.Attribute, parent: Any, scope: _Scope) -> Iterator[_Change]:
         if node.attr in ("T", "H"):
             code = self._tight(node.value)
-            kind = f"this .{node.attr}, which turns all axes round"
+            kind = f"this .{node.attr}, which reverses all axes"
             yield from self._changed(node, f"{code}.transpose(-2, -1)", "transposed", kind)
             yield from self._changed(node, f"{code}.transpose(1, 2)", "transposed", kind)
         if node.attr in ("mT", "data", "T", "real", "indices"):
