@@ -1,16 +1,15 @@
 """Bonus: attention without the big matrix.
 
-The scores of 4096 tokens are 16 million numbers for each head, and only to
-be summed away a moment later. They need not be in memory all at once: a
-query's output is a weighted sum, and both the sum of the exponentials and the
-sum of the weighted values can be built up block by block. FlashAttention does
-that inside the processor's small fast memory, which also makes it quicker, as
-most of the time went into moving those numbers about.
+The scores of 4096 tokens are 16 million numbers for each head, only to be
+summed away a moment later. They need not be in memory all at once: a query's
+output is a weighted sum, and both the sum of the exponentials and the sum of
+the weighted values can be built up block by block. FlashAttention does that
+inside the processor's small fast memory, which also makes it quicker, as most
+of the time went into moving those numbers about.
 
 PyTorch has it as F.scaled_dot_product_attention, SDPA for short. It picks a
 kernel for your hardware. So this stage is about using a fast function that
-somebody else wrote: what does it mean by its arguments, and is that what
-yours mean?
+somebody else wrote: what do its arguments mean, and is that what yours mean?
 """
 
 import torch
@@ -38,12 +37,12 @@ def flash_attention(
     causal=True blocks later tokens as well, whatever the mask says; it is
     used for Tq = Tk only. A query that may see no key gets zeros. dropout_p
     is the chance that a weight is dropped; those kept are divided by
-    1 - dropout_p. There is no training mode here: what the caller says is
-    done, and the default is none.
+    1 - dropout_p. There is no training mode here: the caller decides, and the
+    default is no dropout.
 
     With mask=None, no dropout and no gradients, causal or not, the largest
     amount of memory in use must grow with T: a mask that the caller has made
-    is as large as the matrix, so there little can be saved.
+    is as large as the matrix, so little can be saved then.
 
     The result has the dtype and the device of q, however large the scores
     are. Gradients flow back to q, k and v and are never NaN. The mask may be

@@ -95,8 +95,9 @@ class GroupedQueryAttention(nn.Module):
 
         Traps:
         - Fewer heads, not smaller ones: d_k is D / H for the keys as well,
-          for a query and a key that are multiplied must be equally long.
-        - Two divisions have to come out even. Refuse both at once, here.
+          because a query and a key can be multiplied only if they are equally
+          long.
+        - Two divisions must come out even. Check both here.
 
         Raises:
             ValueError: d_model is not a multiple of num_heads, or num_heads
@@ -117,14 +118,14 @@ class GroupedQueryAttention(nn.Module):
             mask broadcastable to (B, H, Tq, Tk), True or 1 = allowed, or None
             ->  output (B, Tq, D), weights (B, H, Tq, Tk)
 
-        Query head h uses key head and value head h // (H / Hkv). A mask of
-        its own that a head may have, (1, H, 1, Tk) say, is a query head's:
-        heads that share their keys may still be shown different ones.
+        Query head h uses key head and value head h // (H / Hkv). A mask with
+        an axis of heads, such as (1, H, 1, Tk), counts query heads: heads
+        that share their keys may still see different ones.
 
         Traps:
         - Head after head in turns (0, 1, 0, 1) also gives right shapes, and
-          with Hkv = 1 or Hkv = H even right numbers. It is neighbours that
-          share (0, 0, 1, 1).
+          with Hkv = 1 or Hkv = H even right numbers. Neighbours must share
+          (0, 0, 1, 1).
         - Keys and values go together: the same order for both.
         """
         raise NotImplementedError("GroupedQueryAttention.forward is not written yet")

@@ -25,7 +25,7 @@ from split_heads import split_heads
 
 
 class CachedSelfAttention(nn.Module):
-    """Causal self-attention that can go on where an earlier call stopped.
+    """Causal self-attention that can continue where an earlier call stopped.
 
     The layers w_q, w_k, w_v and w_o are those of MultiHeadAttention: the same
     names, sizes and starting values, and nothing else in the state_dict. There
@@ -89,7 +89,7 @@ class CachedSelfAttention(nn.Module):
           hides the wrong tokens as soon as there are old ones. With a single
           new token nothing is hidden at all, so test with two.
         - The cache belongs to the caller: put old and new together in new
-          tensors. The caller may go on from one cache twice, to try two
+          tensors. The caller may continue from one cache twice, to try two
           continuations.
         - Keep nothing on self. The next call may be about another text.
         """

@@ -7,7 +7,7 @@ and key are allowed.
 
 In this course True (or 1) means ALLOWED. F.scaled_dot_product_attention reads
 a boolean mask the same way. nn.MultiheadAttention reads it the other way
-round: there True means blocked. Look it up whenever you change library.
+round: there True means blocked. Look it up whenever you change libraries.
 """
 
 import math

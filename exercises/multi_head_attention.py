@@ -115,9 +115,8 @@ class MultiHeadAttention(nn.Module):
         Traps:
         - nn.Module must be set up before you assign layers to it.
         - With bias=False there is no bias to fill.
-        - The sizes are known now, so now is the time to refuse bad ones, not
-          at the first call. Use a real exception: `assert` is gone under
-          `python -O`.
+        - You know the sizes here, so refuse bad ones here, not at the first
+          call. Raise a real exception: `python -O` removes an `assert`.
 
         Raises:
             ValueError: d_model is not a multiple of num_heads.
@@ -143,7 +142,7 @@ class MultiHeadAttention(nn.Module):
         A query with no allowed key gets zero weights, so its output is the
         bias of w_o, and no gradient is NaN.
 
-        Dropout falls on the weights, once, in training mode only, with a new
+        Dropout acts on the weights, once, in training mode only, with a new
         draw for each weight in each call: weights that stay are divided by
         1 - dropout (for 0.2 they grow by 1.25), so that the sum is right on
         average. In training mode you may return the weights from before
@@ -156,8 +155,8 @@ class MultiHeadAttention(nn.Module):
         behind that the next one would notice.
 
         The last layer w_o is not decoration. Up to there every head writes
-        only into its own d_k features of the output; w_o is where what the
-        heads have found is mixed.
+        only into its own d_k features of the output; w_o mixes what the heads
+        have found.
 
         Traps:
         - Project first, then split. A head split off first could only ever
@@ -166,6 +165,6 @@ class MultiHeadAttention(nn.Module):
           three are the same tensor.
         - Take the number of query tokens from query and the number of key
           tokens from key. A self-attention test never shows a mix-up.
-        - Two things are returned, as a tuple or a NamedTuple.
+        - Return two things, as a tuple or a NamedTuple.
         """
         raise NotImplementedError("MultiHeadAttention.forward is not written yet")

@@ -1,14 +1,14 @@
 """Bonus: weights only for those who ask.
 
-Each call of your module hands out the weights of all heads, (B, H, Tq, Tk)
+Each call of your module returns the weights of all heads, (B, H, Tq, Tk)
 numbers: for 8 sequences, 16 heads and 4096 tokens some 2 billion, or 8 GB.
 Hardly any caller looks at them. Worse is a module that keeps them, in an
 attribute "for plotting later": then they stay in memory until the next call,
 in every layer of the model.
 
 So the caller says whether the weights are wanted. nn.MultiheadAttention has
-the same switch, need_weights, also True unless told otherwise, and takes a
-faster way when it is False.
+the same switch, need_weights, also True by default, and takes a faster path
+when it is False.
 """
 
 import torch

@@ -122,15 +122,15 @@ class CausalSelfAttention(nn.Module):
                             1  1  1  0
                             1  1  1  1
 
-        Dropout falls on the weights, in training mode only, with a new draw
-        for each weight in each call. The output has the dtype and device of
-        x and of the layers. x may be a strided view and is not changed, and
-        no call leaves anything behind that the next one would notice.
+        Dropout acts on the weights, in training mode only, with a new draw
+        for each weight in each call. The output has the dtype and device of x
+        and of the layers. x may be a strided view and is not changed, and no
+        call leaves anything behind that the next one would notice.
 
         Traps:
         - A mask that is not cut fits only texts of exactly context_size
           tokens. The shortest test that shows it has one token less.
-        - Cut it anew in every call. If the cut mask replaces the whole one,
+        - Cut it again in every call. If the cut mask replaces the whole one,
           the next longer text has none.
 
         Raises:

@@ -35,13 +35,13 @@ def peak_bytes(
     device, call attention(q, k, v) and return the largest number of bytes that
     its tensors took at any one moment, beyond the inputs.
 
-    It is a peak, not a sum: what was freed does not count any more. It is
-    what is alive, not what is there at the end: the biggest tensors are
-    usually gone by then. And every call is measured by itself; nothing is left
-    of the one before.
+    It is a peak, not a sum: freed memory no longer counts. It is what is
+    alive at one moment, not what is left at the end: the biggest tensors are
+    usually gone by then. And every call is measured by itself; nothing of the
+    one before counts.
 
-    Whether the three inputs and the output are counted is up to you: they grow
-    with T and are small beside what is to be seen.
+    Whether you count the three inputs and the output is up to you: they grow
+    with T and are small beside what you want to see.
 
     >>> def wasteful(q, k, v):
     ...     table = torch.zeros(1000, 1000)  # 4 million bytes
@@ -52,8 +52,9 @@ def peak_bytes(
     4.0
 
     Traps:
-    - tracemalloc, and the size of the process as the system sees it, will not
-      do: PyTorch's memory is none of Python's, and freed memory is kept.
+    - tracemalloc, and the size of the process as the system sees it, do not
+      help: PyTorch allocates its memory outside Python, and keeps what is
+      freed.
     - A view has no memory of its own, but it keeps alive that of the tensor it
       looks at. What counts are storages.
     - Two ways that work: a profiler that records every allocation and release

@@ -1,4 +1,4 @@
-"""Bonus stage: tell attention where the tokens stand.
+"""Bonus stage: tell attention where the tokens are.
 
 Shuffle the keys and values of stage 6, and its output stays the same: the
 module sees a set, not a sequence. Rotary position embeddings (RoPE) give each
@@ -14,7 +14,7 @@ distances.
 
 Why turn? The dot product of two points depends on the angle between them. If
 the query turns by m steps and the key by n, what is left in their score is
-n - m: how far apart they stand, and not where.
+n - m: how far apart they are, and not where.
 """
 
 import torch
@@ -84,9 +84,8 @@ def apply_rope(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     >>> [round(number, 4) for number in apply_rope(x, angles).flatten().tolist()]
     [1.0, 1.7321, -3.0, -4.0]
 
-    Turning all pairs the other way is not wrong: scores then tell m - n where
-    they told n - m. Only queries and keys, and whoever trained the weights,
-    must agree on it.
+    Turning all pairs the other way is not wrong: scores then depend on m - n
+    instead of n - m. But queries, keys and trained weights must agree on it.
 
     Traps:
     - Some libraries pair feature i with feature i + d_k / 2. That works too,
@@ -107,7 +106,7 @@ def apply_rope(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 
 class RotaryMultiHeadAttention(nn.Module):
-    """Multi-head attention that knows positions, with no parameter more.
+    """Multi-head attention that knows positions, without a new parameter.
 
     Queries and keys are turned after they are split. All else is as in
     MultiHeadAttention: layers, starting values, masks, queries that may see
@@ -188,7 +187,7 @@ class RotaryMultiHeadAttention(nn.Module):
             mask broadcastable to (B, H, Tq, Tk), True or 1 = allowed, or None
             ->  output (B, Tq, D), weights (B, H, Tq, Tk)
 
-        The first query and the first key both stand at position 0.
+        The first query and the first key are both at position 0.
 
         Traps:
         - Values are what is fetched; they are not turned. A turned value

@@ -2,11 +2,12 @@
 
 A single attention pattern must serve every purpose at once. Multi-head
 attention runs H smaller attentions side by side, each on its own slice of the
-features, so that each may learn to look for something else.
+features, so each can learn to look for something different.
 
-Nothing is computed here. The D = d_model features of a token are dealt out to
-H heads, d_k = D / H features each, and the heads become an axis of their own.
-From then on one batched product serves all heads, with no loop over them.
+Nothing is computed here. The D = d_model features of a token are divided
+among H heads, d_k = D / H features each, and the heads become an axis of
+their own. From then on one batched product serves all heads, with no loop
+over them.
 
 Letters used in this course: B batch, T tokens, D = d_model, H heads,
 d_k = D / H; later Tq and Tk, the numbers of query and key tokens.
@@ -16,7 +17,7 @@ import torch
 
 
 def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Deal the features of every token out to the heads.
+    """Divide the features of every token among the heads.
 
         x (B, T, D)  ->  result (B, H, T, d_k)      d_k = D / H
 
@@ -55,9 +56,8 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
       head 0 whole tokens instead of a part of every token; compare with the
       numbers above.
     - The batch keeps its own axis: a token never moves to another sequence.
-    - If D does not divide by H, say so yourself. The error PyTorch would give
-      speaks of sizes, not of the cause, and an `assert` is gone under
-      `python -O`.
+    - If D does not divide by H, say so yourself. PyTorch's own error would
+      name sizes, not the cause, and `python -O` removes an `assert`.
 
     Raises:
         ValueError: D is not a multiple of num_heads.

@@ -22,7 +22,7 @@ from split_heads import split_heads
 
 
 def transpose_qkv(x: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Deal the features out to the heads, and count every head as a sequence.
+    """Split the features into heads, and count every head as a sequence.
 
         x (B, T, D)  ->  result (B * H, T, d_k)     H = num_heads, d_k = D / H
 
@@ -37,8 +37,8 @@ def transpose_qkv(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     The dtype, the device and the numbers are those of x, which may be a
     strided view and is not changed. Gradients flow back to x.
 
-    Trap: all heads of the first sequence come first, then those of the second.
-    What is repeated for every head later on has to keep to that order.
+    Trap: all heads of the first sequence come first, then those of the
+    second. Whatever you repeat for every head later must follow that order.
     """
     ### BEGIN SOLUTION
     return split_heads(x, num_heads).flatten(0, 1)  # (B, H, T, d_k) -> (B * H, T, d_k)
@@ -92,7 +92,7 @@ class ValidLensAttention(nn.Module):
             bias: whether the four layers have a bias.
 
         nn.LazyLinear(n) is an nn.Linear whose weights have no shape, hence no
-        values, until the first call. Leave their start to torch.
+        values, until the first call. Leave their initial values to torch.
 
         Raises:
             ValueError: num_hiddens is not a multiple of num_heads.
@@ -127,7 +127,7 @@ class ValidLensAttention(nn.Module):
         valid_lens[b, i]. None means that all keys are valid. A query without
         a valid key gets zeros from every head, and so w_o(0) as its output.
 
-        Dropout falls on the weights, in training mode only, with a new draw
+        Dropout acts on the weights, in training mode only, with a new draw
         for each weight in each call. The result has the dtype and device of
         the inputs and of the layers. Inputs may be strided views, and neither
         they nor the lengths are changed; lengths come in any integer dtype.
@@ -137,7 +137,7 @@ class ValidLensAttention(nn.Module):
           Three heads and the lengths 3 and 2 need 3 3 3 2 2 2, not 3 2 3 2 3 2.
         - Blocking with a large negative number instead of -inf, as the book
           does with -1e6, lets a query without valid keys look at all of them.
-        - What you make in here has to be on the inputs' device.
+        - What you create in here must be on the inputs' device.
         """
         ### BEGIN SOLUTION
         q = transpose_qkv(self.w_q(queries), self.num_heads)  # (B * H, Tq, d_k)

@@ -2,10 +2,11 @@
 
 For sixteen stages somebody else has tested your code. Now you test somebody
 else's: many modules for multi-head attention, some right, most of them wrong,
-and you don't get to see one. You write tests; each module is put to them.
+and you never see one. You write tests, and the grader runs them on each
+module.
 
 A test is a function whose name begins with `test`. It takes the fixture
-make_attention, which makes a module, and asserts what must be so:
+make_attention, which makes a module, and asserts what must hold:
 
     def test_keeps_the_shape(make_attention):
         mha = make_attention(12, 3).eval()

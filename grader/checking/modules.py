@@ -205,7 +205,7 @@ def expect_dropped(
         )
     if not are_close(seen, again, rtol=1e-4, atol=1e-6).all():
         raise CheckFailed(
-            "Dropout falls on something other than the weights\n"
+            "Dropout acts on something other than the weights\n"
             "  expected  a weight that is dropped for all features of its value\n"
             "  got       a weight that is dropped for some features and kept for others",
             Way.VALUES,

@@ -50,7 +50,7 @@ def trace(submission: Any) -> Iterator[Step | str]:
         "output of a shorter text",
         module(x[:, :2]),
         "B two d_out",
-        says="The first two words alone. They cannot tell: nothing that follows reaches them.",
+        says="The first two words alone: the same rows, as no later word reaches them.",
         labels={"two": WORDS[:2]},
     )
     other = x.clone()

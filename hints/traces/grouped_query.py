@@ -39,7 +39,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "keys",
         keys,
         f"B Hkv={HKV} T d_k={D // H}",
-        says="`split_heads` of w_k(x): all that is kept of a word, besides as many values.",
+        says="`split_heads` of w_k(x): a cache keeps these, and as many values.",
         labels=labels,
     )
     module = submission.GroupedQueryAttention(D, H, HKV, bias=False)
@@ -62,8 +62,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "without key head 1",
         without,
         "B H Tq Tk",
-        says="The rows of key head 1 are set to 0: whoever reads it has nothing to go by and looks "
-        "at all words alike.",
+        says="The rows of key head 1 are set to 0: heads that read it look at all words alike.",
         labels=labels,
     )
     evenly = (without[0] - 1 / len(WORDS)).abs().amax(dim=(1, 2)) < 1e-6

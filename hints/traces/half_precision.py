@@ -28,13 +28,13 @@ def trace(submission: Any) -> Iterator[Step | str]:
     )
     yield Step("dot products in float32", q @ k.mT, "B H Tq Tk", says="As they are.", labels=labels)
     yield Step(
-        "in float16", (q @ k.mT).half(), "B H Tq Tk", says="65504 is the end.", labels=labels
+        "in float16", (q @ k.mT).half(), "B H Tq Tk", says="Nothing is beyond 65504.", labels=labels
     )
     yield Step(
         "in bfloat16",
         (q @ k.mT).bfloat16(),
         "B H Tq Tk",
-        says="No end in sight, but steps of 512: the three keys have become one.",
+        says="No overflow, but steps of 512: the three keys have become one.",
         labels=labels,
     )
     yield Step(

@@ -34,7 +34,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T  # (B, T, D)
     yield Step("q", q, "B T D", says="w_q(x): what each word asks for.", labels=labels)
     yield Step("k", k, "B T D", says="w_k(x): what each word has to offer.", labels=labels)
-    yield Step("v", v, "B T D", says="w_v(x): what each word hands on.", labels=labels)
+    yield Step("v", v, "B T D", says="w_v(x): what each word passes on.", labels=labels)
 
     q = submission.split_heads(q, H)
     yield Step("q heads", q, split, says="`split_heads`: half of the features each.", labels=labels)

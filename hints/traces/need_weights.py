@@ -30,7 +30,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     module.eval()
     yield Step("x", x, "B Tq D", says="Four words, four features each.", labels=labels)
     output, shares = module(x, x, x)
-    yield Step("output", output, "B Tq D", says="With the weights asked for.", labels=labels)
+    yield Step("output", output, "B Tq D", says="With need_weights=True.", labels=labels)
     yield Step("weights", shares, f"B H={H} Tq Tk={len(WORDS)}", labels=labels)
     other, nothing = module(x, x, x, need_weights=False)
     yield Step("output again", other, "B Tq D", says="With need_weights=False.", labels=labels)

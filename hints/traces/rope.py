@@ -56,7 +56,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "scores 40 places on",
         submission.scaled_scores(far, far),
         "B H Tq Tk",
-        says="Every angle is another one, every score is the same.",
+        says="Every angle is different, every score is the same.",
         labels=labels,
     )
 
@@ -70,7 +70,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "weights",
         shares,
         "B H Tq Tk",
-        says="Your module, its layers the identity: each place looks most at itself.",
+        says="Your module, with identity layers: each position looks most at itself.",
         labels=labels,
     )
     yield Step(

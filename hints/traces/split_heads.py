@@ -29,7 +29,7 @@ def trace(submission: Any) -> Iterator[Step]:
         "heads",
         submission.split_heads(x, H),
         f"B H={H} T d_k={D // H}",
-        says="Each head keeps every word, with three features of it: a row has one and the same "
-        "number of tens, and all rows of a head have the same ones.",
+        says="Each head keeps every word, with three of its features: in a row all tens are the "
+        "same, and all rows of a head have the same ones.",
         labels={"H": HEADS, "T": WORDS},
     )

@@ -37,7 +37,7 @@ def trace(submission: Any) -> Iterator[Step | str]:
         "transpose_output of it",
         submission.transpose_output(folded, H),
         "B T D",
-        says="As it was.",
+        says="As before.",
     )
 
     generator = torch.Generator().manual_seed(5)

@@ -73,7 +73,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
     yield (
         "Your tests on five modules: a right one; one whose `mask` hides what is allowed; one that "
         "takes a key for a `value`; one that always `drops` out, and one that `never` does. These "
-        "are examples; what counts are others."
+        "are examples; the grader uses others."
     )
     sources = {name: source(changes) for name, changes in MODULES.items()}
     trials = submission.tried("make_attention", sources, "Attention")
