@@ -163,7 +163,24 @@ class SubmissionRuns:
         *,
         only_definitions: bool = False,
     ) -> tuple[StageFacts, WorkerAnswers]:
-        """One run of a stage's checks, perhaps with `only_definitions` of the cells."""
+        """One run of a stage's checks, perhaps with `only_definitions` of the cells.
+
+        If something killed a worker meanwhile, perhaps the system for memory, the run is repeated
+        once: it need not be the submission's fault.
+        """
+        killed = self.interpreter.killed
+        result = self._one_run(stage, answered, part, only_definitions)
+        if self.interpreter.killed == killed or self._cancelled or self.budget.is_spent:
+            return result
+        return self._one_run(stage, answered, part, only_definitions)
+
+    def _one_run(
+        self,
+        stage: Stage,
+        answered: Sequence[Stage],
+        part: Submission,
+        only_definitions: bool,
+    ) -> tuple[StageFacts, WorkerAnswers]:
         references = References(self.interpreter, self._course, answered) if answered else None
         is_whole = part is self._submission and part.cells is not None
         keeps = is_whole and not answered and not only_definitions

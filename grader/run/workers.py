@@ -132,6 +132,7 @@ class Worker:
         self.channel.close()
         self._interpreter.workers.discard(self)
         status = self._interpreter.end(self._pid, grace)
+        self._interpreter.killed += grace > 0 and _is_killed(status)
         remove_tree(self.scratch)
         return status
 
@@ -172,6 +173,7 @@ class Interpreter:
         self.idle: Worker | None = None
         self.workers: set[Worker] = set()
         self._seconds_of_ended = 0.0
+        self.killed = 0  # workers at work that something else killed, perhaps the system
         try:
             self._process, self._control = _launch(self._setup)
             sweep()  # while the interpreter imports
@@ -327,6 +329,15 @@ class Interpreter:
             )
         self._ready = True
         self._missing_layers = tuple(answer["missing_layers"])
+
+
+def _is_killed(status: End) -> bool:
+    return (
+        isinstance(status, int)
+        and os.name == "posix"
+        and os.WIFSIGNALED(status)
+        and os.WTERMSIG(status) == signal.SIGKILL
+    )
 
 
 def how_it_ended(status: End) -> str:
