@@ -20,6 +20,7 @@ from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 from grader.types.text import safe
 
+_TRIES = 2  # workers that may end over one request
 _SECONDS = 3.0  # for one look
 _ANOTHER_ENCODING = re.compile(rb"(?i)coding[:=](?![ \t]*utf-8(?![\w.-]))")
 
@@ -61,8 +62,7 @@ class Reader:
         """What `look` finds; None if it takes longer than `seconds`."""
         if self._interpreter is None:
             return look(about)
-        while True:
-            is_new = self._worker is None
+        for _ in range(_TRIES):
             worker = self._worker = self._worker or self._interpreter.start()
             deadline = time.monotonic() + seconds
             try:
@@ -72,9 +72,8 @@ class Reader:
                 self.close()
                 return None
             except (Closed, WireError):
-                self.close()
-                if is_new:
-                    return None  # otherwise an earlier request may have ended the worker: try again
+                self.close()  # an earlier request may have ended it, or the system: try again
+        return None
 
 
 class SourceReader:

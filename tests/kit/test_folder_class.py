@@ -13,9 +13,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
+import psutil
 import pytest
 
 from grader.classes.alone import alone
@@ -502,20 +505,44 @@ def verdicts(out: Path) -> list[object]:
         ]
 
 
-def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> int:
-    """Run until done, killing what runs `kills` times; how often it was really killed."""
+def lanes_and_workers(command: int) -> tuple[list[int], list[int]]:
+    """The processes that grade for a command, and those in which submissions run."""
+    lanes, workers = [], []
+    with suppress(psutil.Error):
+        for child in psutil.Process(command).children():
+            if "-c" in child.cmdline():  # the isolated interpreter, with a copy for each lane
+                workers += [w.pid for copy in child.children() for w in copy.children()]
+            else:
+                lanes.append(child.pid)
+    return lanes, workers
+
+
+def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> Counter[str]:
+    """Grade until done; kill the command, a lane or a worker at random moments: how often each."""
     draw = random.Random(3)
-    done = 0
-    for _ in range(kills):
-        wanted = written(out) + draw.randint(-2, 8)
-        process = start(course, out, folder)
-        time.sleep(draw.uniform(0, 0.4))  # perhaps before anything is graded
-        while process.poll() is None and written(out) < wanted:
+    done: Counter[str] = Counter()
+    finished: dict[str, int] = {}
+    process = start(course, out, folder)
+    for number in range(kills):
+        kind = ("command", "lane", "worker")[number % 3]
+        time.sleep(draw.uniform(0, 0.3))  # perhaps before anything is graded
+        victims = [process.pid]
+        while kind != "command" and process.poll() is None:
+            victims = lanes_and_workers(process.pid)[kind == "worker"]
+            if victims:
+                break
             time.sleep(0.01)
-        if process.poll() is None:
-            done += 1
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(ProcessLookupError):
+            if process.poll() is None:
+                (os.killpg if kind == "command" else os.kill)(draw.choice(victims), signal.SIGKILL)
+                done[kind] += 1
+        if kind == "command":
+            process.wait()
+            there = numbers(out) if (out / FILE).exists() else {}
+            assert finished.items() <= there.items(), "what is finished is neither lost nor redone"
+            finished = there
+            process = start(course, out, folder)
+    process.wait()
     assert start(course, out, folder).wait() == 0
     return done
 
@@ -542,10 +569,18 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_killed_fifty_times_it_ends_as_if_it_had_never_been(course: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "many"
+def test_killed_a_hundred_times_it_ends_as_if_it_had_never_been(
+    course: Path, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "many", tmp_path / "killed"
     variations(folder, 500)
     assert start(course, tmp_path / "whole", folder).wait() == 0
-    assert killed_and_resumed(course, folder, tmp_path / "killed", 50) >= 40
-    assert verdicts(tmp_path / "killed") == verdicts(tmp_path / "whole")
-    assert written(tmp_path / "killed") == 500
+    done = killed_and_resumed(course, folder, out, 100)
+    assert all(done[kind] >= 20 for kind in ("command", "lane", "worker")), done
+    for found, due in zip(verdicts(out), verdicts(tmp_path / "whole"), strict=True):
+        assert found == due
+    with open_ledger(out, create=False) as ledger:
+        students = ledger.students()
+        assert len(students) == 500
+        for student in students:
+            assert len([entry for entry in ledger.history(student) if not entry.is_lost]) == 1
