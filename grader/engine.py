@@ -278,8 +278,10 @@ class Engine:
     ) -> None:
         """Learn from the solutions what the checks ask with this seed: later verdicts are faster.
 
-        It ends as soon as it is told not to `go_on`.
+        It ends as soon as it is told not to `go_on`. A student's copy has nothing to learn from.
         """
+        if self.course.is_partial:
+            return
         for stage in stages:
             if self.interpreter.forks and not stage.fixture and go_on():
                 self.read_misconceptions((stage,))

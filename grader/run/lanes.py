@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawArray
@@ -74,6 +74,19 @@ class SharedSeconds:
             return math.fsum(self._used)
 
         return used
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delay Ctrl-C until the block ends.
+
+    Python would drop one that comes while it forks: what runs after a fork cannot raise.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class LaneLost(Exception):
@@ -141,7 +154,8 @@ class _Lane(Generic[Job]):
         fork = multiprocessing.get_context("fork")
         inherited = [self.connection, *others]
         self._process = fork.Process(target=_serve, args=(theirs, inherited, work), daemon=True)
-        self._process.start()
+        with uninterrupted():
+            self._process.start()
         theirs.close()
         self._give(job)
 
@@ -171,6 +185,7 @@ class _Lane(Generic[Job]):
 
 def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # If the parent is killed, this process must not wait for the end of its job.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for other in others:

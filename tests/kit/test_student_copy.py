@@ -212,6 +212,13 @@ def test_watch_goes_on_and_says_what_is_left(
     assert TOO_MUCH.search(said) is None, said
 
 
+def test_nothing_is_learnt_from_solutions_that_a_copy_has_not(whole: Course, copy: Path) -> None:
+    hand_in(whole, copy)
+    course = read_course(copy / "course.toml")
+    assert not (copy / "solutions").exists()
+    with_engine(course, course.stages, "cpu", lambda engine: engine.rehearse(course.stages, 0))
+
+
 @pytest.mark.parametrize(
     "words, why",
     [

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grader.authoring.mutants.forks import Bounds, Lost, in_forks, uninterrupted
+from grader.authoring.mutants.forks import Bounds, Lost, in_forks
 from grader.authoring.mutants.operators import mutants_of
 from grader.authoring.mutants.record import no_checks, read_records
 from grader.authoring.mutants.types import (
@@ -39,6 +39,7 @@ from grader.misconceptions import Misconception
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
 from grader.run.facts import Case, CaseFact, Ending
+from grader.run.lanes import uninterrupted
 from grader.run.local_answers import LocalAnswers
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
