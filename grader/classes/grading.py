@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from grader.classes.late import in_utc, lateness
+from grader.classes.locked import way_out
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.feedback import (
     notebook_verdict,
@@ -50,9 +51,8 @@ Result = TypeVar("Result")
 _READ_ONLY = 0o444
 _INCOMPLETE = (
     "nothing was graded: this machine ({machine}) does not lock: {missing}; one student's code "
-    "could read or change the work and the points of others. Grade on a Linux machine, real or "
-    "virtual, that locks everything (docs/instructors.md); or add {option} if you trust all "
-    "students"
+    "could read or change the work and the points of others. {way_out}; or add {option} if you "
+    "trust all students"
 )
 _COLLECTED = 10  # submissions between two garbage collections
 
@@ -110,7 +110,12 @@ def with_locked_engine(
         if missing and not unlocked:
             named = ", ".join(missing)
             raise KitError(
-                _INCOMPLETE.format(machine=platform.node(), missing=named, option=option)
+                _INCOMPLETE.format(
+                    machine=platform.node(),
+                    missing=named,
+                    way_out=way_out(missing),
+                    option=option,
+                )
             )
         return body(engine)
 

@@ -20,7 +20,7 @@ from grader.show.scoreboard import VISIBLE_PASS
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
-    *("instructors.md", "channels.md", "sources.md", "threat-model.md"),
+    *("instructors.md", "channels.md", "containers.md", "sources.md", "threat-model.md"),
     *("architecture.md", "authoring.md", "first-hour.md", "performance.md", "reference.md"),
 )
 GUIDES = [ROOT / "docs" / name for name in NAMES]
@@ -29,7 +29,8 @@ COURSE = read_course(ROOT / "course.toml")
 TEXT = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 INSTRUCTORS, CHANNELS = TEXT["instructors.md"], TEXT["channels.md"]
 # What else the guides use, to be found on any system.
-TOOLS = {"bwrap", "source", "cd", "mkdir", "unzip", "cp", "cat", "git", "python3", ".venv/bin/pip"}
+TOOLS = {"source", "cd", "mkdir", "unzip", "cp", "cat", "git", "python3", ".venv/bin/pip"}
+TOOLS |= {"bwrap", "docker"}
 
 
 def lines(text: str) -> Iterator[list[str]]:

@@ -50,6 +50,24 @@ def test_a_class_is_refused_where_a_layer_is_missing(tmp_path: Path, layer: str)
 
 
 @has_both
+@pytest.mark.parametrize(
+    ("layer", "way_out"),
+    [
+        ("landlock", "Landlock needs Linux 5.13, and"),
+        ("landlock, forbidden", "The seccomp profile of this container forbids Landlock"),
+        ("landlock, off", "Landlock is off: add landlock to lsm="),
+        ("seccomp", "Grade on a Linux machine, real or virtual"),
+    ],
+)
+def test_the_way_out_of_a_missing_layer_is_told(tmp_path: Path, layer: str, way_out: str) -> None:
+    hand_in(tmp_path / "class", "ann", RIGHT)
+    done = grade(layer, str(tmp_path / "class"), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert f"does not lock: {layer.partition(',')[0]};" in done.stderr
+    assert way_out in done.stderr
+
+
+@has_both
 @LACKING
 def test_every_report_of_an_unlocked_class_says_so(tmp_path: Path, layer: str) -> None:
     hand_in(tmp_path / "class", "ann", RIGHT)

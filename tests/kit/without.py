@@ -7,6 +7,7 @@ them as such a system does.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import sys
@@ -18,14 +19,22 @@ COLUMN = lock._MACHINES[platform.machine()][0]
 LANDLOCK = 444, 447  # its three calls have these numbers on every processor
 INVALID = (lock._RETURN, 0, 0, 0x00050000 | 22)
 NUMBER = (lock._LOAD, 0, 0, lock._NUMBER)
-PROGRAMS = {
-    "landlock": [
+
+
+def without_landlock(answer: tuple[int, int, int, int]) -> list[tuple[int, int, int, int]]:
+    return [
         NUMBER,
         (lock._AT_LEAST, 0, 2, LANDLOCK[0]),
         (lock._AT_LEAST, 1, 0, LANDLOCK[1]),
-        lock._UNKNOWN,
+        answer,
         lock._ALLOW,
-    ],
+    ]
+
+
+PROGRAMS = {
+    "landlock": without_landlock(lock._UNKNOWN),
+    "landlock, forbidden": without_landlock(lock._REFUSE),
+    "landlock, off": without_landlock((lock._RETURN, 0, 0, 0x00050000 | errno.EOPNOTSUPP)),
     "seccomp": [
         NUMBER,
         (lock._EQUAL, 0, 3, PRCTL),
