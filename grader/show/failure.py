@@ -126,7 +126,7 @@ def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
 
 def _also(page: Page, cause: Cause) -> Iterator[Text]:
     """A line for the other checks of a cause, with as many of their titles as fit."""
-    how = "by this mistake" if cause.show.diagnosis else "in the same way"
+    how = "for the same reason" if cause.show.diagnosis else "in the same way"
     verb = "fails" if len(cause.others) == 1 else "fail"
     lost = cause.lost - (cause.show.max_score - cause.show.score)
     points = f" (-{amount(lost)})" if lost > 0 else ""

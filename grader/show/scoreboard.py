@@ -14,7 +14,7 @@ from grader.types.progress import Progress, StageProgress
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.text import listed
 
-CHANGED = "changed, not judged yet"
+CHANGED = "changed, not graded yet"
 VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 
 
@@ -117,7 +117,7 @@ def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
 
 def unjudged(known: StageProgress) -> str:
     """The words for a stage without a verdict on its present text."""
-    return CHANGED if known.is_changed else "not judged yet"
+    return CHANGED if known.is_changed else "not graded yet"
 
 
 def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:

@@ -50,9 +50,12 @@ def run(args: argparse.Namespace) -> int:
     if course.is_partial:
         raise KitError("this copy has only the visible checks: your instructor gives the points")
     core = [stage for stage in course.stages if not stage.bonus]
-    left = [s.slug for s in core if progress.stage(s.slug).status is not Status.PASSED]
+    known = {stage.slug: progress.stage(stage.slug) for stage in core}
+    left = {slug: each for slug, each in known.items() if each.status is not Status.PASSED}
     if left:
-        print(f"  Not yet: {', '.join(left)}. Type `grade` to see where you stand.")
+        from grader.learning.certificate.screen import too_early
+
+        console(args).print(too_early(left), end="")
         return 1
     with status_line(args):
         shown = _shown(workspace)

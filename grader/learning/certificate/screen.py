@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -12,7 +12,9 @@ from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import stop_screen
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.show.scoreboard import standing, unjudged
 from grader.show.screen import GAP, MARGIN, Page, amount, count, screen
+from grader.types.progress import StageProgress
 
 
 @screen
@@ -47,6 +49,19 @@ def certificate_screen(
     widest = max((len(words) for words, _ in offers), default=0)
     for words, command in offers:
         yield from page.offer(f"{words:{widest}}", command)
+    yield Text()
+
+
+@screen
+def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
+    """What is said while stages do not pass: their slugs, and where each stands."""
+    yield Text()
+    yield from page.sentence(Text("The certificate comes when every core stage passes. Still:"))
+    for slug, known in left.items():
+        word = unjudged(known) if known.status is None else standing(known.status)
+        yield from page.sentence(Text(f"  {page.word(slug)}: {word}"))
+    yield Text()
+    yield from page.offer("To grade them:", "grade")
     yield Text()
 
 

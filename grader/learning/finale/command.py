@@ -17,7 +17,6 @@ from grader.learning.pictures.trace_command import add_submission, chosen_submis
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_workspace
-from grader.types.course import Stage
 from grader.types.errors import KitError, close_to, unwritable
 from grader.types.report import Status
 
@@ -56,8 +55,10 @@ def run(args: argparse.Namespace) -> int:
     from grader.run.failures import AnswerError
 
     for stage in dict.fromkeys(program.stage for program in programs):
-        if args.submission is None and not _has_passed(args, stage):
-            console(args).print(not_passed(stage.slug), end="")
+        if args.submission is None:
+            known = recall_present(locate_workspace(args.course)).progress.stage(stage.slug)
+            if known.status is not Status.PASSED:
+                console(args).print(not_passed(stage.slug, known.is_changed), end="")
     with studio(course, args.device) as room, _first_interrupt() as is_over:
         for program in programs:
             try:
@@ -68,11 +69,6 @@ def run(args: argparse.Namespace) -> int:
             if is_over():
                 break
     return 0
-
-
-def _has_passed(args: argparse.Namespace, stage: Stage) -> bool:
-    progress = recall_present(locate_workspace(args.course)).progress
-    return progress.stage(stage.slug).status is Status.PASSED
 
 
 def _chosen(programs: tuple[Program, ...], name: str | None, part: str | None) -> list[Program]:

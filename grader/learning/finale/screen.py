@@ -87,11 +87,12 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
 
 
 @screen
-def not_passed(page: Page, slug: str) -> Iterator[Text]:
-    """What is said before the training if the stage has not passed."""
+def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
+    """What is said before the training if the code has not passed."""
     yield Text()
-    words = f"{page.word(slug)} has not passed yet, so do not expect it to learn. First:"
-    yield from page.offer(words, f"grade {slug}")
+    so_far = "has changed and is not graded yet" if is_changed else "has not passed yet"
+    yield from page.sentence(Text(f"{page.word(slug)} {so_far}: it may not learn."))
+    yield from page.offer("To check it:", f"grade {slug}")
 
 
 @screen

@@ -67,7 +67,7 @@ def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> Non
     solve(tiny, "moving_average")
     assert "grade certificate" not in say("grade")[1]
     code, out, _ = say("certificate")
-    assert code == 1 and "Not yet: smooth." in out
+    assert code == 1 and "smooth: not started" in out and "moving_average" not in out
 
     solve(tiny, "smooth")
     assert "grade certificate" in say("grade")[1]

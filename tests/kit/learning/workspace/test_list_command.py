@@ -98,11 +98,11 @@ def test_says_when_a_verdict_is_not_on_the_present_files(
 
     graded(birds)
     (birds / "exercises" / "fold.py").write_text("x = 1\n", encoding="utf-8")
-    assert "so far changed, not judged yet, best 40 of 40, first passed on 20" in shown()
+    assert "so far changed, not graded yet, best 40 of 40, first passed on 20" in shown()
     graded(birds, NOTEBOOK)
     assert "so far passed in a notebook, best 40 of 40" in shown()
     file = memory_folder(birds) / "progress.json"
     data = json.loads(file.read_text(encoding="utf-8"))
     del data["stages"]["fold"]["judged"]  # as an older version of the kit has written it
     file.write_text(json.dumps(data), encoding="utf-8")
-    assert "so far not judged yet, best 40 of 40" in shown()
+    assert "so far not graded yet, best 40 of 40" in shown()
