@@ -45,8 +45,8 @@ class CausalSelfAttention(nn.Module):
     >>> sum(p.numel() for p in attention.parameters())  # 3 * 24 + 36 + 6
     114
 
-    The mask is no parameter: nothing in it is learnt. It is a buffer, a tensor
-    that belongs to the module and goes with it to a GPU:
+    The mask is not a parameter: nothing in it is learnt. It is a buffer, a
+    tensor that belongs to the module and goes with it to a GPU:
 
     >>> sum(buffer.numel() for buffer in attention.buffers())  # 8 * 8
     64
@@ -93,8 +93,8 @@ class CausalSelfAttention(nn.Module):
 
             x (B, T, d_in), 1 <= T <= context_size  ->  output (B, T, d_out)
 
-        A text may be shorter than context_size, and its scores are T x T. Of
-        the mask only the first T rows and columns are used:
+        A text may be shorter than context_size, and its scores are T x T. Only
+        the first T rows and columns of the mask are used:
 
                             context_size = 4        T = 2
             allowed         1  0  0  0              1  0
@@ -109,7 +109,7 @@ class CausalSelfAttention(nn.Module):
 
         Traps:
         - A mask that is not cut fits only texts of exactly context_size
-          tokens. The shortest test that shows it has one token less.
+          tokens. Test with one token less.
         - Cut it again in every call. If the cut mask replaces the whole one,
           the next longer text has none.
 

@@ -44,11 +44,11 @@ def flash_attention(
     amount of memory in use must grow with T: a mask that the caller has made
     is as large as the matrix, so little can be saved then.
 
-    The result has the dtype and the device of q, however large the scores
-    are. Gradients flow back to q, k and v and are never NaN. The mask may be
-    bool or hold 0 and 1 in any dtype. Inputs may be strided views, and none
-    is changed. Any way that does this is right, by the function that PyTorch
-    has or with blocks of your own.
+    The result has the dtype and the device of q, however large the scores are.
+    Gradients flow back to q, k and v and are never NaN. The mask may be bool
+    or hold 0 and 1 in any dtype. Inputs may be strided views, and none is
+    changed. Any way that does this is right: PyTorch's own function, or blocks
+    of your own.
 
     >>> q, k = torch.tensor([[[[1.0], [0.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
     >>> v = torch.tensor([[[[4.0], [8.0]]]])

@@ -12,9 +12,9 @@ with one input are one product with three weights stacked:
         +--> the last D:            values  (B, T, D)
 
 From there on nothing is new. The numbers are the same, the work is the same,
-but the hardware gets one large product in place of three smaller ones, which
-it likes better. GPT-2 and most models after it store their weights this way,
-and so does nn.MultiheadAttention (as in_proj_weight).
+but the hardware gets one large product instead of three smaller ones, and runs
+it faster. GPT-2 and most models after it store their weights this way, and so
+does nn.MultiheadAttention (as in_proj_weight).
 
 To use weights that were trained in separate layers, they must be stacked in
 the right order: that is `fuse`.
@@ -74,8 +74,8 @@ class FusedMultiHeadAttention(nn.Module):
             allowed, or None
             ->  output (B, T, D), weights (B, H, T, T)
 
-        All else is as in MultiHeadAttention: the masks, queries that may see
-        no key, dropout on the weights in training mode and the weights
+        Everything else is as in MultiHeadAttention: the masks, queries that
+        may see no key, dropout on the weights in training mode and the weights
         returned then, the dtype and device of the results, inputs that may be
         strided views and are not changed.
 

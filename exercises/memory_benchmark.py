@@ -1,11 +1,12 @@
 """Bonus: measure what attention takes.
 
 "Attention is quadratic in the sequence length." You have read it often; here
-you measure it. Two small tools do: one says how many bytes a function needed
-at its worst moment, the other what power of T a row of such numbers follows.
+you measure it. Two small tools are enough: one says how many bytes a function
+needed at its worst moment, the other what power of T a row of such numbers
+follows.
 
-With both you can put any attention to the test, yours, PyTorch's or the one of
-tomorrow's paper, without believing anybody. The command
+With both you can test any attention: yours, PyTorch's or the one in tomorrow's
+paper. The command
 
     grade trace memory_benchmark --out memory.svg
 

@@ -28,7 +28,7 @@ from split_heads import split_heads
 
 
 def rope_angles(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> torch.Tensor:
-    """Say how far each pair of features of each token turns, in radians.
+    """Return how far each pair of features of each token turns, in radians.
 
         seq_len = T, d_k  ->  angles (T, d_k / 2), float32 or float64, on the CPU
 
@@ -82,8 +82,8 @@ def apply_rope(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     Traps:
     - Some libraries pair feature i with feature i + d_k / 2. That works too,
       but not with weights that were trained for neighbours.
-    - Both results come back to the places of their pair, a of the next pair
-      follows b of this one.
+    - Both results go back to the places of their pair: the next pair's a
+      follows this pair's b.
     - The new b needs the old a.
     """
     raise NotImplementedError("apply_rope is not written yet")
@@ -92,9 +92,9 @@ def apply_rope(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 class RotaryMultiHeadAttention(nn.Module):
     """Multi-head attention that knows positions, without a new parameter.
 
-    Queries and keys are turned after they are split. All else is as in
-    MultiHeadAttention: layers, starting values, masks, queries that may see
-    no key, dropout, the dtype and device of the results, inputs that may be
+    Queries and keys are turned after they are split. Everything else is as in
+    MultiHeadAttention: layers, starting values, masks, queries that may see no
+    key, dropout, the dtype and device of the results, inputs that may be
     strided views and are not changed.
 
     >>> mha = RotaryMultiHeadAttention(d_model=512, num_heads=8)
@@ -105,9 +105,9 @@ class RotaryMultiHeadAttention(nn.Module):
     >>> sum(p.numel() for p in mha.parameters())
     1050624
 
-    One head of two features, all layers the identity, and four times the
-    same word: what it looks at depends on the distance alone, and on the
-    angle of 1 radian a step. Here the scores of the first word:
+    One head of two features, all layers the identity, and four times the same
+    word: what it looks at depends on the distance alone, and on the angle of 1
+    radian a step. Here are the weights of the first word:
 
     >>> small = RotaryMultiHeadAttention(d_model=2, num_heads=1)
     >>> for layer in (small.w_q, small.w_k, small.w_v, small.w_o):

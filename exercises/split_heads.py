@@ -52,9 +52,9 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     number of heads: 8 of size 64 in the paper, and up to 96 in later models.
 
     Traps:
-    - The right shape is not yet the right answer. Another way to it gives
-      head 0 whole tokens instead of a part of every token; compare with the
-      numbers above.
+    - The right shape does not mean the right answer. Another way to this shape
+      gives head 0 whole tokens instead of a part of every token; compare with
+      the numbers above.
     - The batch keeps its own axis: a token never moves to another sequence.
     - If D does not divide by H, say so yourself. PyTorch's own error would
       name sizes, not the cause, and `python -O` removes an `assert`.

@@ -48,7 +48,7 @@ def transpose_output(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 
         x (B * H, T, d_k)  ->  result (B, T, D)     H = num_heads, D = H * d_k
 
-    For dtype, device, strided views and gradients the same holds.
+    The same holds for dtype, device, strided views and gradients.
 
     >>> x = torch.arange(12).reshape(2, 1, 6)
     >>> transpose_output(transpose_qkv(x, 3), 3).tolist()
@@ -68,7 +68,7 @@ class ValidLensAttention(nn.Module):
     >>> attention(x, y, y, torch.tensor([3, 2])).shape
     torch.Size([2, 4, 100])
 
-    Now the layers know their sizes, and inputs of others would be refused:
+    Now the layers know their sizes, and refuse inputs of other sizes:
 
     >>> attention.w_q.weight.shape
     torch.Size([100, 100])
@@ -108,9 +108,10 @@ class ValidLensAttention(nn.Module):
             ->  output (B, Tq, num_hiddens)
 
         With lengths (B,), all queries of sequence b may look at its first
-        valid_lens[b] keys; with lengths (B, Tq), query i of it at its first
-        valid_lens[b, i]. None means that all keys are valid. A query without
-        a valid key gets zeros from every head, and so w_o(0) as its output.
+        valid_lens[b] keys; with lengths (B, Tq), its query i may look at the
+        first valid_lens[b, i]. None means that all keys are valid. A query
+        without a valid key gets zeros from every head, and so w_o(0) as its
+        output.
 
         Dropout acts on the weights, in training mode only, with a new draw
         for each weight in each call. The result has the dtype and device of

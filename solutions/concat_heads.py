@@ -40,9 +40,9 @@ def concat_heads(x: torch.Tensor) -> torch.Tensor:
       one head or one token will not notice; the numbers above will.
     - Swapping axes moves no number in memory; it only changes the strides by
       which the numbers are found. `view` can merge two axes only if a single
-      stride walks through both, and says so with an error if not.
-      `contiguous` lays the numbers out anew. `reshape` returns a view where
-      that is possible and copies only where it must.
+      stride walks through both, and says so with an error if not. `contiguous`
+      copies the numbers into a new layout. `reshape` returns a view where that
+      is possible and copies only where it must.
     """
     ### BEGIN SOLUTION
     batch, heads, tokens, d_k = x.shape

@@ -41,9 +41,9 @@ class GroupedQueryAttention(nn.Module):
         w_k, w_v   D -> Hkv * d_k
 
     That makes 2 D^2 + 2 D Hkv d_k weights, and with biases 2 D + 2 Hkv d_k
-    numbers more. All else is as in MultiHeadAttention: the masks, queries
-    that may see no key, dropout, the dtype and device of the results, inputs
-    that may be strided views and are not changed.
+    numbers more. Everything else is as in MultiHeadAttention: the masks,
+    queries that may see no key, dropout, the dtype and device of the results,
+    inputs that may be strided views and are not changed.
 
     >>> gqa = GroupedQueryAttention(d_model=512, num_heads=8, num_kv_heads=2)
     >>> x = torch.randn(2, 10, 512)
@@ -145,8 +145,8 @@ class GroupedQueryAttention(nn.Module):
         that share their keys may still see different ones.
 
         Traps:
-        - Head after head in turns (0, 1, 0, 1) also gives right shapes, and
-          with Hkv = 1 or Hkv = H even right numbers. Neighbours must share
+        - Taking turns (0, 1, 0, 1) also gives the right shapes, and even the
+          right numbers with Hkv = 1 or Hkv = H. Neighbours must share
           (0, 0, 1, 1).
         - Keys and values go together: the same order for both.
         """

@@ -1,4 +1,4 @@
-"""Bonus stage: write on, token after token, without starting over.
+"""Bonus stage: generate token by token, without starting over.
 
 A model that writes text adds one token at a time. Each new token must look at
 all tokens before it, but their keys and values are what they were in the last
@@ -78,13 +78,13 @@ class CachedSelfAttention(nn.Module):
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """Let the new tokens look at the old ones, at each other and at themselves.
 
-            x (B, N, D), the N new tokens alone;  cache of P old tokens, or None
+            x (B, N, D), only the N new tokens;  cache of P old tokens, or None
             ->  output (B, N, D), cache of all T = P + N tokens
 
         A cache is a tuple (k, v) of two tensors (B, H, tokens, d_k), as w_k
         and w_v and then split_heads give them, the oldest token first. Any
-        pair of that kind may come, also one that the caller has cut or joined,
-        so take it apart by position: k, v = cache.
+        such pair may come in, even one that the caller has cut or joined, so
+        take it apart by position: k, v = cache.
 
         Output and cache have the dtype and device of x and of the layers, and
         gradients flow back to x and the layers. x and the cache may be strided

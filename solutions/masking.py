@@ -53,8 +53,8 @@ def padding_mask(valid_lens: torch.Tensor, seq_len: int) -> torch.Tensor:
         mask[b, 0, 0, j] is True exactly when j < valid_lens[b]
 
     Lengths lie between 0 and T, both included. The mask is on the same device
-    as valid_lens, which is not changed. Two sequences in a batch of length 4, one real token
-    in the first and three in the second:
+    as valid_lens, which is not changed. Two sequences in a batch of length 4,
+    one real token in the first and three in the second:
 
     >>> mask = padding_mask(torch.tensor([1, 3]), seq_len=4)
     >>> mask.shape, mask.dtype

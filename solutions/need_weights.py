@@ -2,7 +2,7 @@
 
 Each call of your module returns the weights of all heads, (B, H, Tq, Tk)
 numbers: for 8 sequences, 16 heads and 4096 tokens some 2 billion, or 8 GB.
-Hardly any caller looks at them. Worse is a module that keeps them, in an
+Hardly any caller looks at them. Even worse, some modules keep them, in an
 attribute "for plotting later": then they stay in memory until the next call,
 in every layer of the model.
 
@@ -24,10 +24,10 @@ from split_heads import split_heads
 class OptionalWeightsAttention(nn.Module):
     """Multi-head attention that returns its weights only on request.
 
-    All else is as in MultiHeadAttention: the layers w_q, w_k, w_v and w_o and
-    their start, the masks, queries that may see no key, dropout, the dtype
-    and device of the results, inputs that may be strided views and are not
-    changed.
+    Everything else is as in MultiHeadAttention: the layers w_q, w_k, w_v and
+    w_o and their starting values, the masks, queries that may see no key,
+    dropout, the dtype and device of the results, inputs that may be strided
+    views and are not changed.
 
     >>> mha = OptionalWeightsAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(4, 3, 8)
@@ -83,8 +83,8 @@ class OptionalWeightsAttention(nn.Module):
         The output does not depend on the switch: the same numbers, the same
         gradients, and in training the same dropout on the weights.
 
-        Where weights are returned, gradients flow back through them: a loss
-        may ask that heads look at different places, say.
+        When weights are returned, gradients flow back through them: a loss
+        may, for example, reward heads that look at different places.
 
         After a call with need_weights=False nothing of size (Tq, Tk) may be
         left on the module, in no attribute, list, closure or hook, and not

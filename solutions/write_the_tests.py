@@ -16,12 +16,12 @@ make_attention, which makes a module, and asserts what must hold:
 
     make_attention(d_model, num_heads, dropout=0.0, bias=True)  ->  the module
 
-A module is what the stage multi_head_attention asks for, and you may rely on
-no more than it says there: four nn.Linear layers w_q, w_k, w_v and w_o, the
-sizes, Xavier weights and zero biases, `forward(query, key, value, mask=None)`
-with a mask in which True or 1 is allowed, two results, dropout on the weights
-in training mode, a ValueError for sizes that don't fit. All else may differ
-from module to module:
+A module is what the stage multi_head_attention asks for, and you may rely only
+on what it says there: four nn.Linear layers w_q, w_k, w_v and w_o, the sizes,
+Xavier weights and zero biases, `forward(query, key, value, mask=None)` with a
+mask in which True or 1 is allowed, two results, dropout on the weights in
+training mode, a ValueError for sizes that don't fit. Everything else may
+differ from module to module:
 
 - the two results may be a tuple or a NamedTuple;
 - in training mode the returned weights may be those from before dropout or
@@ -42,10 +42,10 @@ mix, equal heads, the layers and their starting values, sizes, dropout and its
 average, gradients.
 
 Below are the tests that courses and blogs usually have, with their names and
-what they are after. They are yours: change, delete and add what you like. You
-may use all of pytest: parametrize, fixtures of your own, classes,
-pytest.raises, torch.testing.assert_close. Only make_attention is given; don't
-write a fixture of that name into this file.
+what they check. They are yours: change, delete and add what you like. You may
+use all of pytest: parametrize, fixtures of your own, classes, pytest.raises,
+torch.testing.assert_close. Only make_attention is given; don't write a fixture
+of that name into this file.
 
 To run the tests on your own module without `grade`, put this into a file
 conftest.py beside it and type `pytest write_the_tests.py`:

@@ -22,7 +22,7 @@ CONTROLS = (
     ),
     Control("mask", "Mask", ("causal", "none", "padding: the last word", "causal and padding")),
     Control("heads", "Heads", (1, 2, 4), start=2),
-    Control("scale", "Scores times", SCALES, kind="slider", start=1),
+    Control("scale", "Multiply the scores by", SCALES, kind="slider", start=1),
 )
 
 
@@ -47,7 +47,7 @@ def explore(
         x,
         f"B T D={D}",
         f"{D} features for each word, drawn from its letters: the same word has the same "
-        "numbers, wherever it is. Nothing here knows of places.",
+        "numbers, wherever it is. They say nothing about its position.",
     )
     q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
     yield step("q", q, "B T D", "w_q(x): what each word asks for.")
@@ -166,8 +166,8 @@ def modules(
     options = {"average_attn_weights": False, "attn_mask": blocked}
     theirs = torch.func.functional_call(builtin, packed, (x, x, x), options)
     yield (
-        f"The module beside nn.MultiheadAttention with the same layers: "
-        f"{apart((output, weights), theirs)}. Beside the steps above: "
+        f"The module and nn.MultiheadAttention with the same layers: "
+        f"{apart((output, weights), theirs)}. The module and the steps on this page: "
         f"{apart((output, weights), by_hand)}."
     )
 

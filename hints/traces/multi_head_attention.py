@@ -86,14 +86,14 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "weights of your module",
         own_weights,
         "B H Tq Tk",
-        says="Your own forward, with the same layers: the weights above.",
+        says="Your forward, same layers: its weights should equal those of the steps.",
         labels=labels,
     )
     yield Step(
         "output of your module",
         own_output,
         "B T D",
-        says="And the output above.",
+        says="Its output should equal that of the steps.",
         labels=labels,
     )
     yield Heatmap(
