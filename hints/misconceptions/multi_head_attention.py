@@ -1165,6 +1165,26 @@ class DropoutAlways(_Base):
 
 
 @misconception(
+    "mha_dropout_always_unseen",
+    replaces="MultiHeadAttention",
+    says="Your dropout is still active after eval(), on the weights that meet the values: "
+    "F.dropout drops unless you pass training=self.training. An nn.Dropout layer knows the mode "
+    "by itself.",
+    hint=6,
+)
+class DropoutAlwaysUnseen(_Base):
+    """The returned weights are those before dropout, so only the output shows it."""
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, v = self.heads(*self.project(query, key, value))
+        weights = self.attend(self.scores(q, k), mask)  # (B, H, Tq, Tk)
+        dropped = F.dropout(weights, p=self.dropout.p)
+        return self.out(self.combine(dropped @ v), query), weights
+
+
+@misconception(
     "mha_dropout_never",
     replaces="MultiHeadAttention",
     says="In training none of your weights is dropped. Use the dropout rate there, on the "
