@@ -11,9 +11,8 @@ from grader.run.allowance import Allowance, Due, Patience, Waited
 from grader.run.failures import AnswerError, Crash, Timeout, Unsent
 from grader.run.solutions import References
 from grader.run.worker.wire import Closed, Deadline, DeadlineError, Frame, WireError
-from grader.run.workers import End, Memory, Worker, how_it_ended
+from grader.run.workers import GRACE, End, Memory, Worker, how_it_ended
 
-_GRACE = 0.2  # seconds for a worker that closed its socket to end, to learn how it ended
 GONE = "The process that ran your code is gone"
 
 
@@ -122,7 +121,7 @@ class Conversation:
                     raise WireError("the worker sent a question, but nothing answers it")
                 channel.send(self._references.answer(reply), deadline)
         except Closed:
-            how = how_it_ended(self.end(0.0 if self._interrupted else _GRACE))
+            how = how_it_ended(self.end(0.0 if self._interrupted else GRACE))
             raise (Crash(how) if is_sent else Unsent(how)) from None
         except WireError as error:
             self.end()

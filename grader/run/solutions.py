@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.run.worker.loader import Loader
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
-from grader.run.workers import Interpreter, Worker
+from grader.run.workers import GRACE, Interpreter, Worker
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 
@@ -128,8 +128,8 @@ class References:
                 self._is_loaded = True
             self._worker.channel.send(frame, deadline)
             return self._worker.channel.receive(deadline)
-        except (Closed, DeadlineError, WireError):
+        except (Closed, DeadlineError, WireError) as error:
             if self._worker is not None:
-                self._worker.end()
+                self._worker.end(GRACE if isinstance(error, Closed) else 0.0)
                 self._worker = None
             raise WireError("an earlier stage's function did not answer") from None

@@ -42,6 +42,7 @@ if sys.platform == "linux":
 _AT_ONCE = 8  # workers: more gain little, because one process forks and ends them all
 _START_SECONDS = 120.0  # importing torch from a cold disk may take this long
 _CONTROL_SECONDS = 30.0
+GRACE = 0.2  # for a worker that closed its socket to end, to learn how it ended
 # In the order of their imports.
 _SOURCES = (
     *("wire", "bridge", "probes", "recording", "trying", "bench", "forbidden", "loader", "lock"),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from grader.engine import Request, grade
 from grader.read.course_file import read_course
-from grader.run.solutions import References
+from grader.run.solutions import References, solution_files
 from grader.run.worker.wire import Frame, WireError
+from grader.types.submission import Submission
 
 COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 NAME = COURSE.stages[0].entry_points[0].name
@@ -40,3 +45,25 @@ def test_a_question_keeps_nothing_that_only_a_check_may_ask(references: Referenc
 def test_nothing_else_is_answered(references: References, target: Any) -> None:
     with pytest.raises(WireError, match="only ask for the functions of earlier stages"):
         references.answer(Frame({"op": "call", "target": target}))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_later_stage_is_not_blamed_if_something_kills_the_worker_of_the_solutions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = solution_files(COURSE)
+    files["moving_average.py"] += b"\nright = moving_average\n"
+    files["moving_average.py"] += b"def moving_average(*given): return 2 * right(*given)\n"
+    exchange = References._exchange
+    killed: list[int] = []
+
+    def disturbed(self: References, frame: Frame) -> Frame:
+        if self._worker is not None and not killed:
+            killed.append(self._worker._pid)
+            os.kill(killed[0], signal.SIGKILL)
+        return exchange(self, frame)
+
+    monkeypatch.setattr(References, "_exchange", disturbed)
+    report = grade(COURSE, Request(Submission("ann", files), COURSE.stages[:2], seed=5), "cpu")
+    assert killed
+    assert report.stages[1].caused_by == "moving_average"
