@@ -22,6 +22,7 @@ class Cluster:
         self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard")
         self.address = self._said(r"Scheduler at: +(tcp://\S+)")
         self.workers = [self.worker() for _ in range(workers)]
+        self._said(rf"(?s)(?:Registered to.*?){{{workers}}}()")
 
     def worker(self) -> subprocess.Popen[bytes]:
         """One worker more."""

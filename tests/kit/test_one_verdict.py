@@ -7,12 +7,18 @@ that shows by its points whether all of their cells were run, in their order.
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from grader.classes.folder.ledger import open_ledger
+from grader.classes.nbgrader.feedback import comment
 from grader.command.main import main
 from grader.engine import Engine, Request, grade, with_engine
 from grader.learning.notebook.builder import notebook_file
@@ -23,8 +29,11 @@ from grader.types.submission import Submission
 pytest.importorskip("nbclient", reason="nbclient is not installed")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
+from tests.kit.dask_cluster import Cluster
+from tests.kit.test_classroom import nbgrader
 from tests.kit.test_notebook_kernel import TINY, Kernel, kernel, points
 
+KIT = Path(__file__).parent
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 NP = "import numpy as np"
@@ -266,3 +275,73 @@ def test_a_class_gets_the_same_points(final: Mapping[str, Report], tmp_path: Pat
     found = {int(line["student"]): points(line["report"])[:2] for line in lines}
     wanted = [points(to_json(report))[:2] for report in final.values()]
     assert [found[number] for number in range(len(wanted))] == wanted
+
+
+# --- every way of grading a class ------------------------------------------------------------
+
+WRONG: Mapping[str, tuple[str, ...]] = {
+    "the last window is left out": (NP, AVERAGE.replace(" + 1)", ")"), SMOOTH),
+    "sums": (NP, AVERAGE.replace("mean", "sum"), SMOOTH),
+    "no width is refused": (NP, AVERAGE.replace("not 1 <= width <= len(values)", "False"), SMOOTH),
+    "it ends the process": (NP, AVERAGE, "import os\nos._exit(0)", SMOOTH),
+    "nothing": (),
+}
+Verdicts = Mapping[tuple[str, str], tuple[float | None, str]]
+"""The points of each student and stage, and the reasons as nbgrader's gradebook has them."""
+
+
+def in_ledger(out: Path) -> Verdicts:
+    with open_ledger(out, create=False) as ledger:
+        return {
+            (entry.student, stage.slug): (stage.score, comment(stage))
+            for entry in ledger.latest()
+            if entry.report is not None
+            for stage in entry.report.stages
+        }
+
+
+def in_gradebook(root: Path) -> Verdicts:
+    with sqlite3.connect(root / "gradebook.db") as db:
+        rows = db.execute(
+            "SELECT a.student_id, graded.name, g.auto_score, c.auto_comment "
+            "FROM submitted_assignment a JOIN submitted_notebook n ON n.assignment_id = a.id "
+            "JOIN grade g ON g.notebook_id = n.id JOIN base_cell graded ON graded.id = g.cell_id "
+            "JOIN comment c ON c.notebook_id = n.id JOIN base_cell own ON own.id = c.cell_id "
+            "WHERE own.name = graded.name || '-code'"
+        )
+        return {(student, slug): (score, words) for student, slug, score, words in rows}
+
+
+@pytest.mark.slow
+def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path: Path) -> None:
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed")
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    notebooks = [*(cells for cells, _ in SHAPES.values()), *WRONG.values()]
+    course = ["--course", str(TINY.root)]
+    made, by_nbgrader = tmp_path / "class", tmp_path / "by nbgrader"
+    assert main(["release", "nbgrader", *course, "--course-dir", str(made)]) == 0
+    nbgrader(made, "generate_assignment", TINY.name)
+    for number, cells in enumerate(notebooks):
+        folder = made / "submitted" / f"s{number:02}" / TINY.name
+        folder.mkdir(parents=True)
+        (folder / f"{TINY.name}.ipynb").write_bytes(saved(cells))
+    words = ["class", str(made / "submitted"), *course, "--seed", "3", "--out"]
+    assert main([*words, str(tmp_path / "here"), "--jobs", "2"]) == 0
+    (tmp_path / "dask").mkdir()
+    cluster = Cluster(tmp_path / "dask")
+    try:
+        there = [*words, str(tmp_path / "there"), "--dask", cluster.address]
+        command = [sys.executable, "-m", "grader", *there]  # else a client's threads would live on
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(KIT.parents[1])}, check=True)
+    finally:
+        cluster.close()
+    assert main(["class", *course, "--seed", "3", "--nbgrader", str(made), TINY.name]) == 0
+    shutil.copytree(made, by_nbgrader)
+    nbgrader(by_nbgrader, "autograde", TINY.name, "--force")
+    verdicts = in_ledger(tmp_path / "here")
+    assert {student for student, _ in verdicts} == {f"s{n:02}" for n in range(len(notebooks))}
+    assert in_ledger(tmp_path / "there") == verdicts
+    core = {key: verdict for key, verdict in verdicts.items() if key[1] != "roughness"}
+    for root in (made, by_nbgrader):
+        found = in_gradebook(root)
+        assert {key: found[key] for key in core} == core
