@@ -31,8 +31,8 @@ time of a submission in the process that judges and in the workers that run it.
 With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
 other, each with so many seconds as `submission_seconds`: what each takes, and the most.
 
-With --dask, a class of this size, no two alike, is graded on a Dask cluster of one worker and of
-one worker for each CPU core, each worker with a core of its own.
+With --dask, a class of this size, no two alike, is graded by one lane, by one lane for each CPU
+core, and on a Dask cluster with as many workers, each with a core of its own.
 
 A class: of a hundred students sixty have every stage right, twenty-five have one or two wrong, ten
 stop somewhere on the way, and five hand in the untouched notebook. What is right or wrong is drawn
@@ -64,6 +64,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -252,33 +253,34 @@ def tell_worst(seconds: float) -> None:
 
 
 def tell_dask(folder: Path, notebooks: Sequence[bytes]) -> None:
-    """Grade them on one Dask worker and on one for each core, and tell how much faster that is."""
+    """Grade them by lanes and by Dask workers, one and one for each core: what each is worth."""
     cores = sorted(os.sched_getaffinity(0))
     few = len(notebooks) // 4
     distinct = [unlike(notebook, number) for number, notebook in enumerate(notebooks)]
     adopt_orphans()
-    one = 0.0
-    for count in sorted({1, len(cores)}):
+    one: dict[str, float] = {}
+    for way, count in product(("lane", "worker"), sorted({1, len(cores)})):
         costs = []
         for some in (distinct[:few], distinct):
-            there = folder / f"dask-{count}-{len(some)}"
+            there = folder / f"{way}-{count}-{len(some)}"
             hand_in(there, some)
             before = seconds_used()
-            cluster = Cluster(there, count)
-            for worker, core in zip(cluster.workers, cores, strict=False):
+            cluster = Cluster(there, count) if way == "worker" else None
+            for worker, core in zip(cluster.workers if cluster else (), cores, strict=False):
                 os.sched_setaffinity(worker.pid, {core})  # what it starts later inherits that
             start = time.perf_counter()
-            options = ("--dask", cluster.address)
+            options = ("--dask", cluster.address) if cluster else ("--jobs", str(count))
             command = class_command(there / "submissions", there / "results", *options)
             if command.wait() != 0:
                 raise SystemExit(f"grade class ended with exit code {command.returncode}")
             seconds = time.perf_counter() - start
-            cluster.close()
+            if cluster:
+                cluster.close()
             costs.append((seconds, seconds_used() - before))
         each, cpu = ((costs[1][at] - costs[0][at]) / (len(distinct) - few) for at in (0, 1))
-        one = one or each
+        one.setdefault(way, each)
         print(
-            f"{count} workers: one more submission {each:6.3f} s, {one / each:5.2f} x one worker, "
+            f"{count} x {way}: one more submission {each:6.3f} s, {one[way] / each:5.2f} x one, "
             f"{cpu:6.3f} s of processor time",
             flush=True,
         )
