@@ -163,8 +163,9 @@ class CutKept(_Base):
 @misconception(
     "csa_not_registered",
     replaces="CausalSelfAttention",
-    says="Your module has no buffer. A mask that you merely assign stays behind when the module "
-    "moves, and a mask made in each call is wasted work. Register it once.",
+    says="Your module has no buffer. Register the mask as one: a mask that you merely assign stays "
+    "behind when the module moves, one made in each call is wasted work, and a parameter would "
+    "be trained.",
     hint=2,
 )
 class NotRegistered(_Base):
@@ -283,6 +284,20 @@ class NotItself(_Base):
 class NothingButLater(_Base):
     def later(self, size: int) -> Tensor:
         return torch.ones(size, size, dtype=torch.bool).tril()
+
+
+@misconception(
+    "csa_nothing_but_later_blocked_mended",
+    replaces="CausalSelfAttention",
+    says="You block the lower triangle with its diagonal, so each token sees only what comes after "
+    "it, and the last one nothing. Block the later tokens instead.",
+    hint=3,
+)
+class NothingButLaterBlockedMended(NothingButLater):
+    def weights(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        shares = super().weights(scores.masked_fill(blocked, 0.0))
+        return shares.masked_fill(blocked, 0.0)
 
 
 @misconception(

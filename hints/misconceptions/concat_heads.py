@@ -153,8 +153,8 @@ def concat_tokens_before_batch(x: Tensor) -> Tensor:
 @misconception(
     "concat_sizes_after_transpose",
     replaces="concat_heads",
-    says="You read H and T from the shape after swapping them, so each has the other's value. "
-    "Read the sizes before you swap.",
+    says="Your H is T and your T is H, as when the sizes are read after swapping the axes. Read "
+    "them before you swap: x is [B, H, T, d_k].",
     hint=4,
 )
 def concat_sizes_after_transpose(x: Tensor) -> Tensor:

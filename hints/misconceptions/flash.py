@@ -123,6 +123,27 @@ def flash_numbers_passed_on(
 
 
 @misconception(
+    "flash_mask_made_numbers",
+    replaces="flash_attention",
+    says="You turn the mask into numbers. F.scaled_dot_product_attention adds those to the scores, "
+    "so blocked keys only fall behind by 1: make the mask boolean.",
+    hint=3,
+)
+def flash_mask_made_numbers(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None:
+        return _right(q, k, v, mask, causal, dropout_p)
+    bias = (mask * _lower(q, k) if causal else mask).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
+@misconception(
     "flash_mask_inverted",
     replaces="flash_attention",
     says="You invert the mask. nn.MultiheadAttention needs that; F.scaled_dot_product_attention "

@@ -230,6 +230,20 @@ class NewFirst(_Base):
 
 
 @misconception(
+    "kv_joined_along_heads",
+    replaces="CachedSelfAttention",
+    says="You join old and new along the heads. Of [B, H, T, d_k] the tokens are the third axis: "
+    "dim=2, or dim=-2.",
+    hint=3,
+)
+class JoinedAlongHeads(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return k, v
+        return torch.cat([cache[0], k], dim=1), torch.cat([cache[1], v], dim=1)
+
+
+@misconception(
     "kv_v_before_k",
     replaces="CachedSelfAttention",
     says="Your cache is (v, k). Keys come first, in what you take and in what you return.",
@@ -239,6 +253,18 @@ class VBeforeK(_Base):
     def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         return super().join(k, v, None if cache is None else cache[::-1])
 
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return output, (v, k)
+
+
+@misconception(
+    "kv_v_returned_first",
+    replaces="CachedSelfAttention",
+    says="You return the cache as (v, k), but take it as (k, v), so the next call mixes them up. "
+    "Keys come first.",
+    hint=2,
+)
+class VReturnedFirst(_Base):
     def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
         return output, (v, k)
 

@@ -297,8 +297,8 @@ def apply_zero(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_minus_1e9",
     replaces="apply_mask",
-    says="You fill in -1e9. A fully blocked row then looks like any other and gets equal weights, "
-    "and float16 cannot hold the number; use -inf.",
+    says="You fill in, or add, -1e9. A fully blocked row then looks like any other and gets equal "
+    "weights, and float16 cannot hold the number; use -inf.",
     hint=5,
 )
 def apply_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -375,8 +375,8 @@ def apply_zero_times_inf(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_minus_10000_added",
     replaces="apply_mask",
-    says="You add -10000 where attention is blocked, as BERT does. Large but finite leaves a fully "
-    "blocked row with weights; use -inf.",
+    says="You fill in, or add, -10000 where attention is blocked, as BERT does. Large but finite "
+    "leaves a fully blocked row with weights; use -inf.",
     hint=5,
 )
 def apply_minus_10000_added(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -230,6 +230,28 @@ def exponent_without_logs(seq_lens: Sequence[int], sizes: Sequence[float]) -> fl
 
 
 @misconception(
+    "exponent_log_of_lengths_alone",
+    replaces="growth_exponent",
+    says="You take logarithms of the lengths, but not of the sizes. A power is a slope only if "
+    "both axes are logarithmic.",
+    hint=6,
+)
+def exponent_log_of_lengths_alone(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    return statistics.linear_regression([math.log(T) for T in seq_lens], sizes).slope
+
+
+@misconception(
+    "exponent_log_of_sizes_alone",
+    replaces="growth_exponent",
+    says="You take logarithms of the sizes, but not of the lengths. A power is a slope only if "
+    "both axes are logarithmic.",
+    hint=6,
+)
+def exponent_log_of_sizes_alone(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    return statistics.linear_regression(seq_lens, [math.log(size) for size in sizes]).slope
+
+
+@misconception(
     "exponent_through_origin",
     replaces="growth_exponent",
     says="You force your line through the origin, as if a single token took one byte. The "

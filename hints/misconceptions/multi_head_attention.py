@@ -1240,8 +1240,8 @@ class DropoutKeepsP(_Base):
 @misconception(
     "mha_dropout_rate_unused",
     replaces="MultiHeadAttention",
-    says="You create nn.Dropout without the rate, so it drops one half. Pass the argument dropout "
-    "on to it.",
+    says="You drop one half whatever the rate, as nn.Dropout does if you give it none. Pass the "
+    "argument dropout on to it.",
     hint=6,
 )
 class DropoutRateUnused(_Base):

@@ -102,6 +102,17 @@ def half_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
 
 
 @misconception(
+    "rope_double_exponent",
+    replaces="rope_angles",
+    says="Your exponent grows by 4 / d_k from pair to pair. Where you count in steps of 2 already, "
+    "divide by d_k: the step is 2 / d_k.",
+    hint=2,
+)
+def double_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
+    return _angles(seq_len, d_k, base**2, offset)
+
+
+@misconception(
     "rope_faster_and_faster",
     replaces="rope_angles",
     says="Your later pairs turn faster instead of slower. The sign of the exponent is missing.",
@@ -238,6 +249,19 @@ def mirror(x: Tensor, angles: Tensor) -> Tensor:
     cos, sin = _cos_sin(x, angles)
     a, b = x[..., ::2], x[..., 1::2]
     return _interleaved(a * cos + b * sin, b * cos + a * sin)
+
+
+@misconception(
+    "rope_mirrored_second",
+    replaces="apply_rope",
+    says="The second number of a pair needs a plus: a sin + b cos. With a minus the pair is "
+    "mirrored, not turned, and even an angle of 0 changes it.",
+    hint=4,
+)
+def mirrored_second(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = _cos_sin(x, angles)
+    a, b = x[..., ::2], x[..., 1::2]
+    return _interleaved(a * cos - b * sin, a * sin - b * cos)
 
 
 @misconception(
@@ -411,6 +435,19 @@ class NothingTurned(_Base):
 class QueriesOnly(_Base):
     def turned(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.turn(q), k, v
+
+
+@misconception(
+    "rope_speeds_of_d_model",
+    replaces="RotaryMultiHeadAttention",
+    says="You compute the speeds for all d_model features and use the first of them, so the pairs "
+    "of a head turn too fast. A head has d_k features: compute them for d_k.",
+    hint=6,
+)
+class SpeedsOfDModel(_Base):
+    def turn(self, x: Tensor, offset: int = 0) -> Tensor:
+        angles = _angles(x.shape[2], self.num_heads * self.d_k, self.base, offset)
+        return _turn(x, angles[:, : self.d_k // 2])
 
 
 @misconception(

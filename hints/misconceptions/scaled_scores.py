@@ -70,6 +70,17 @@ def scores_root_of_tokens(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
+    "scores_root_of_keys",
+    replaces="scaled_scores",
+    says="You take the root of the number of keys, the last axis of the scores. The product sums "
+    "over features, so take the size of the last axis of q.",
+    hint=2,
+)
+def scores_root_of_keys(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / math.sqrt(k.size(-2))
+
+
+@misconception(
     "scores_root_of_heads",
     replaces="scaled_scores",
     says="You take the root of the number of heads, axis 1 of [B, H, T, d_k]. Take the size of "
@@ -160,6 +171,17 @@ def scores_key_reshaped(q: Tensor, k: Tensor) -> Tensor:
 )
 def scores_roles_swapped(q: Tensor, k: Tensor) -> Tensor:
     return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_keys_added_up",
+    replaces="scaled_scores",
+    says="Each head compares its queries with the keys of all heads added up. In einsum a letter "
+    "that only one input has is summed away: give the heads of q and k the same one.",
+    hint=3,
+)
+def scores_keys_added_up(q: Tensor, k: Tensor) -> Tensor:
+    return torch.einsum("bhid,bgjd->bhij", q, k) / math.sqrt(q.shape[-1])
 
 
 @misconception(

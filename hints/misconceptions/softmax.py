@@ -52,6 +52,17 @@ def softmax_over_everything(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_twice",
+    replaces="attention_weights",
+    says="You apply the softmax twice. The second time it gets shares between 0 and 1, so all "
+    "weights come out nearly equal, and blocked keys get some, too.",
+    hint=1,
+)
+def softmax_twice(scores: Tensor) -> Tensor:
+    return torch.softmax(torch.softmax(scores, dim=-1), dim=-1)
+
+
+@misconception(
     "softmax_no_keepdim",
     replaces="attention_weights",
     says="Your sum drops the key axis, so it no longer lines up with the scores. "

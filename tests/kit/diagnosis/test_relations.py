@@ -59,6 +59,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     "a mask turned round": (~MASK, MASK, "turned-round"),
     "blocked turned round": (np.where(np.isinf(BLOCKED), X, -np.inf), BLOCKED, "blocked-turned-"),
     "a factor": (X * 1.7, X, "factor"),
+    "a factor that leaves less than the tolerance": (X * 1e-12, X, "factor"),
     "a sign": (-X, X, "factor"),
     "an offset": (X + 1, X, "offset"),
     "an offset for each feature": (X + np.array([1, 2, 0, 5]), X, "offset-of-feature"),
@@ -114,6 +115,7 @@ def test_a_rounding_is_told_with_the_digits_that_are_right(dtype: type, told: st
 UNRELATED: dict[str, tuple[Array, Array]] = {
     "other numbers": (drawn(2, 3, 4, seed=7), X),
     "the right numbers": (X, X),
+    "other numbers, all less than the tolerance": (drawn(2, 3, 4, seed=7) * 1e-12, X),
     "another shape": (drawn(5, 2), X),
     "numbers that are all alike": (np.full((2, 3), 2.0), np.ones((2, 3))),
     "one number": (np.array([[2.0]]), np.array([[1.0]])),
