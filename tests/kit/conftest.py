@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from grader.run.workers import Interpreter
 from tests.kit.birds import birds
+from tests.kit.warm import warm_interpreters
 from tests.kit.wrong_answers import COURSE
 
 __all__ = ["birds"]  # a fixture for the tests of every wing
+# jsonschema, which nbformat imports, knows addresses without it, and it takes seconds to import.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,6 +31,26 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = 2
         config.option.dist = "loadfile"  # what a file sets up is set up once
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect thousands of tests without looking for garbage, and never look at them again.
+
+    Otherwise each process that a test forks copies the memory that holds them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> Iterator[None]:
+    with warm_interpreters():
+        yield
 
 
 @pytest.fixture(scope="session")
