@@ -44,5 +44,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         if left:
-            left = max(left - (time.monotonic() - began), 0.001)
-            signal.setitimer(signal.ITIMER_REAL, left, again)
+            left -= time.monotonic() - began
+            signal.setitimer(signal.ITIMER_REAL, left if left > 0 else again, again)
+            if left <= 0:  # at once: the next block inside the outer one would stop the timer again
+                signal.raise_signal(signal.SIGALRM)
