@@ -1,17 +1,20 @@
 """Interpreters for tests: forked from one that has imported the same, as lanes do.
 
-A test that starts a process of its own, such as one that types the command, has none of it.
+A test that starts a process of its own, such as one that types the command, has none of it. Nor
+has one that gives the kit a temporary folder of its own, to see what is left there.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
 import pytest
 
+from grader.run import workers
 from grader.run.workers import Interpreter
 from grader.types.course import Limits
 
@@ -40,15 +43,15 @@ class Warm:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._started: dict[object, Interpreter] = {}
+        self._temporary = tempfile.gettempdir()
 
     def __call__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> Interpreter:
+        if not workers._CAN_FORK or tempfile.gettempdir() != self._temporary:
+            return Interpreter(preload, limits, gpu=gpu)
         key = preload, limits, gpu, tuple(sys.path)
         first = self._started.get(key)
         if first is None:
-            first = Interpreter(preload, limits, gpu=gpu)
-            if not first.forks:
-                return first
-            self._stack.enter_context(first)
+            first = self._stack.enter_context(Interpreter(preload, limits, gpu=gpu))
         copy = first.copy()
         copy.__class__ = Copy
         self._started[key] = first  # not before: one that cannot import is of no further use
