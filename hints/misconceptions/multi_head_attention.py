@@ -832,6 +832,18 @@ class MaskAdded(_Base):
 
 
 @misconception(
+    "mha_mask_wrong_sign",
+    replaces="MultiHeadAttention",
+    says="You add a large positive number to blocked scores, so blocked keys take all the "
+    "attention. The minus sign is missing; best fill in -inf.",
+    hint=5,
+)
+class MaskWrongSign(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores + (1.0 - mask.to(scores.dtype)) * 1e9
+
+
+@misconception(
     "mha_mask_multiplied",
     replaces="MultiHeadAttention",
     says="You multiply the scores by the mask, so blocked ones become 0. "
@@ -1036,6 +1048,43 @@ class SoftmaxOverQueriesNanToNum(_Base):
 class SoftmaxOverHeadsNanToNum(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return torch.nan_to_num(torch.softmax(scores, dim=1))
+
+
+@misconception(
+    "mha_softmax_twice",
+    replaces="MultiHeadAttention",
+    says="You apply the softmax twice. The second time it gets shares between 0 and 1, so all "
+    "weights come out nearly equal, and blocked keys get some, too.",
+    hint=5,
+)
+class SoftmaxTwice(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(super().weights(scores))
+
+
+@misconception(
+    "mha_queries_and_keys_exchanged",
+    replaces="MultiHeadAttention",
+    says="Your keys ask and your queries answer: queries and keys are exchanged where you compute "
+    "the scores. Rows are queries, columns are keys: q k^T, [Tq, Tk].",
+    hint=4,
+)
+class QueriesAndKeysExchanged(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(k, q)
+
+
+@misconception(
+    "mha_values_added_up",
+    replaces="MultiHeadAttention",
+    says="Each head fetches the values of all heads added up. In einsum a letter that only one "
+    "input has is summed away: give the heads of weights and values the same one.",
+    hint=4,
+)
+class ValuesAddedUp(_Base):
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().heads(q, k, v)
+        return q, k, v.sum(dim=1, keepdim=True)
 
 
 @misconception(
@@ -1310,6 +1359,22 @@ class WeightsAveraged(_Base):
 class WeightsFolded(_Base):
     def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         return output, weights.flatten(0, 1)
+
+
+@misconception(
+    "mha_weights_unmasked",
+    replaces="MultiHeadAttention",
+    says="Your output is right, but the weights that you return were computed without the mask. "
+    "Return those that the output was made with.",
+    hint=5,
+)
+class WeightsUnmasked(_Base):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, _ = self.heads(*self.project(query, key, value))
+        output, _ = super().forward(query, key, value, mask)
+        return output, self.weights(self.scores(q, k))
 
 
 @misconception(
