@@ -48,8 +48,9 @@ _PLAIN_BUILTINS = frozenset(
 _WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
 _WIDE = frozenset(
     {
-        *("as_strided", "attrgetter", "backends", "builtins", "compile", "copyreg", "ctypes"),
-        *("ctypeslib", "distributed", "evaluate_forward_ref", "f2py", "ForwardRef", "fx", "gc"),
+        *("as_strided", "attrgetter", "backends", "benchmark", "builtins", "compile", "copyreg"),
+        *("cpp_extension", "ctypes", "ctypeslib", "distributed", "evaluate_forward_ref"),
+        *("export", "f2py", "ForwardRef", "fx", "gc"),
         *("get_type_hints", "hub", "importlib", "inspect", "jit", "library", "load"),
         *("make_dataclass", "methodcaller", "multiprocessing", "operator", "ops", "os"),
         *("overrides", "package", "register", "save", "serialization", "singledispatch"),

@@ -141,6 +141,8 @@ REACHING = {
     "attributes by their names": "import functools, paper\n"
     "functools.update_wrapper(paper, paper, assigned=('fold',))\n",
     "code in a text": "import numpy as np\nnp.testing.runstring('x = 1', {})\n",
+    "code that is timed": "import numpy as np\nnp.benchmark.Timer('x = 1').timeit(1)\n",
+    "code that is exported": "from numpy import export\n",
     "code of bytes": "import typing\ntyping.types.CodeType(0)\n",
     "what is left open": "import paper\ndef tail(x):\n    with paper.mode():\n        yield x\n",
     "an asynchronous comprehension": "def tail(x):\n    return [y async for y in x]\n",
