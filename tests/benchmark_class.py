@@ -26,7 +26,8 @@ With --in-flight, a class of this size, nobody hostile, is graded two at a time 
 each submission more that is in flight takes half of the private memory more, of all processes.
 
 With --profile, what is left of the time: for the second half of a class of this size, the processor
-time of a submission in the process that judges and in the workers that run it.
+time of a submission in the process that judges and in the workers that run it. Beside these, what
+no way of grading can save: the calls that the checks make of the solutions, in one process.
 
 With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
 other, each with so many seconds as `submission_seconds`: what each takes, and the most.
@@ -76,6 +77,8 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells
 from grader.run.earned import Earned
+from grader.run.solutions import local_solutions, solution_files
+from grader.run.worker.bench import Bench
 from grader.run.worker.names import names_of
 from grader.types.course import Stage
 from grader.types.submission import Submission
@@ -94,6 +97,7 @@ BIN = Path(sys.executable).parent
 STOCK, TWO = "nbgrader autograde", "two of them at a time"
 OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
 DISTINCT = "grade class, none alike"
+_REPEATS = 5  # of which the fastest counts
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
     "import os\nos._exit(0)",
@@ -322,6 +326,8 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
             of_workers = times.user + times.system + times.children_user + times.children_system
             return time.process_time(), of_workers
 
+        engine.rehearse(STAGES, 1)
+        tell_calls(engine)
         with Earned(shared=False) as earned:
             for number, data in enumerate(notebooks):
                 before = used()
@@ -342,6 +348,26 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
         print(
             f"{kind:<16}{len(costs):5} submissions: judge {here:4.0f} ms, workers {workers:4.0f} ms"
         )
+
+
+def tell_calls(engine: Engine) -> None:
+    """Tell what the checks' calls of the solutions take without grading, worker or pytest."""
+    submission = Submission("", solution_files(COURSE))
+    calls, seconds = 0, 0.0
+    for stage in STAGES:
+        cases = engine.facts(Request(submission, (stage,), 1)).cases
+        bench = Bench(local_solutions(COURSE, stage))
+        taken = []
+        for _ in range(_REPEATS):
+            before = time.process_time()
+            for case in cases:
+                bench.reset()
+                for exchange in case.exchanges:
+                    bench.answer(exchange.request)
+            taken.append(time.process_time() - before)
+        calls += sum(len(case.exchanges) for case in cases)
+        seconds += min(taken)
+    print(f"the calls alone, {calls} of the solutions: {1000 * seconds:4.0f} ms")
 
 
 def with_memory(there: Path, *options: str) -> list[dict[str, list[float]]]:
