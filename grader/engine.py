@@ -278,7 +278,7 @@ class Engine:
     ) -> None:
         """Learn from the solutions what the checks ask with this seed: later verdicts are faster.
 
-        It ends as soon as it is told not to `go_on`. A student's copy has nothing to learn from.
+        It stops as soon as `go_on` returns False. A student's copy has no solutions to learn from.
         """
         if self.course.is_partial:
             return
@@ -330,8 +330,8 @@ class Engine:
     ) -> Report:
         """The report with the place of its first failing stage's mistake, if it `may_place` one.
 
-        That is looked for so long, or as long as the submission has time left. If it gives up, a
-        note says so. If it finds none, the first wrong value on the way to the answer is told.
+        It searches for `seconds` at most, and no longer than the submission has time left. If it
+        gives up, a note says so. If it finds none, the report shows the first wrong value on the way.
         Raises Cancelled after `cancel`.
         """
         if not self.may_place(report):

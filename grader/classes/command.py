@@ -202,7 +202,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     assignment = find_assignment(course, args.assignment)
     times = None if args.times is None else read_times(args.times, course.zone)
     if args.since is not None:
-        with open_ledger(args.since, create=False):  # a wrong folder is told before the work
+        with open_ledger(args.since, create=False):  # finds a wrong folder before the work
             pass
     students, odd = read_students(Path(args.what), assignment, times)
     with open_ledger(args.out, create=True, course=course) as ledger, alone(args.out):

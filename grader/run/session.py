@@ -153,8 +153,8 @@ class Checks:
     ) -> None:
         """Learn what the checks of a stage ask with this seed, and what of it can be asked early.
 
-        `find` returns the solution's functions. Before each case it asks whether to `go_on`; if
-        not, nothing is sent ahead until the rehearsal is complete.
+        `find` returns the solution's functions. It stops before a case if `go_on` returns False;
+        then nothing is sent ahead until a later rehearsal is complete.
         """
         from grader.run.scouting import NoisyAnswers
 

@@ -246,7 +246,7 @@ def _class(
 def _class_screen(
     page: Page, mistakes: Sequence[Misconception], headings: Sequence[str]
 ) -> Iterator[Text]:
-    """Each sentence with the hint that an instructor is told to give."""
+    """Each sentence with the hint to give with it."""
     for mistake in mistakes:
         yield from page.sentence(page.inline(mistake.says))
         if mistake.hint is not None and 0 < mistake.hint <= len(headings):

@@ -1,6 +1,6 @@
 """Which value on the way to an answer is the first that the learner's code does not make. Pure.
 
-What is told are facts about numbers. A learner may take another way: a value that is missing says
+It tells facts about numbers. A learner may take another way: a value that is missing says
 nothing if a later one is right.
 """
 

@@ -165,7 +165,7 @@ def _run(
                 self.outcomes[name] = min(outcome, known, key=OUTCOMES.index)
 
         def _told(self, error: BaseException) -> dict[str, Any]:
-            """An exception as data; what pytest does not take is told with the learner's line."""
+            """An exception as data; one that pytest refuses comes with the learner's line."""
             if isinstance(error, pytest.FixtureLookupError):
                 asking = [self._function, *(one.func for one in error.fixturestack)]
                 # Nothing else that is public knows which there are.

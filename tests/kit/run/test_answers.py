@@ -29,7 +29,7 @@ def test_a_block_is_stopped_though_others_in_it_come_to_an_end() -> None:
     began = time.process_time()
     with pytest.raises(Stopped, match=r"in 0\.05 s"):
         blocks_without_end()
-    assert time.process_time() - began < 1  # each block used to begin the last millisecond anew
+    assert time.process_time() - began < 1  # each block once restarted the last millisecond
 
 
 @timers
