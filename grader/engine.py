@@ -331,8 +331,8 @@ class Engine:
         """The report with the place of its first failing stage's mistake, if it `may_place` one.
 
         It searches for `seconds` at most, and no longer than the submission has time left. If it
-        gives up, a note says so. If it finds none, the report shows the first wrong value on the way.
-        Raises Cancelled after `cancel`.
+        gives up, a note says so. If it finds none, the report shows the first wrong value on the
+        way. Raises Cancelled after `cancel`.
         """
         if not self.may_place(report):
             return report
