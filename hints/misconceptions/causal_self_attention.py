@@ -138,8 +138,8 @@ def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
 @misconception(
     "csa_not_cut",
     replaces="CausalSelfAttention",
-    says="Your mask keeps context_size rows or columns whatever the text's length, so it fits only "
-    "the longest texts. Use its first T rows and its first T columns.",
+    says="Your mask keeps context_size rows or columns, so it fits only the longest texts. Use its "
+    "first T rows and its first T columns.",
     hint=3,
 )
 class NotCut(_Base):

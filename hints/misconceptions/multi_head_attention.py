@@ -557,8 +557,8 @@ class ValueThroughWK(_Base):
 @misconception(
     "mha_key_from_query",
     replaces="MultiHeadAttention",
-    says="You compute the keys from the query, so the argument key is ignored. In self-attention "
-    "the two are the same tensor, in cross-attention they are not.",
+    says="You compute the keys from the query, so the argument key is ignored. Only in "
+    "self-attention are the two the same tensor.",
     hint=4,
 )
 class KeyFromQuery(_Base):
@@ -1065,8 +1065,8 @@ class SoftmaxTwice(_Base):
 @misconception(
     "mha_queries_and_keys_exchanged",
     replaces="MultiHeadAttention",
-    says="Your keys ask and your queries answer: queries and keys are exchanged where you compute "
-    "the scores. Rows are queries, columns are keys: q k^T, [Tq, Tk].",
+    says="Queries and keys are exchanged where you compute the scores. Rows are queries, columns "
+    "are keys: q k^T.",
     hint=4,
 )
 class QueriesAndKeysExchanged(_Base):
