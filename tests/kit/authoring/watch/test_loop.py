@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -188,7 +189,11 @@ def test_learners_have_no_such_option_in_their_copy(
 def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
     command = [sys.executable, "-m", "grader", "watch", "--author", "roughness", "--plain"]
     with subprocess.Popen(
-        [*command, "--course", str(course.root)], stdout=subprocess.PIPE, text=True
+        [*command, "--course", str(course.root)],
+        stdout=subprocess.PIPE,
+        text=True,
+        # A test run in the background ignores Ctrl-C, and so would the command.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
@@ -197,5 +202,5 @@ def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
         change(course, "hints/roughness.md", "Count", "TODO: Count")
         assert any("to do: hints/roughness.md" in line for line in lines)
         assert any("Proven again at the next save" in line for line in lines)
-        process.send_signal(2)
+        process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 1
