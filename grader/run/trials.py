@@ -103,7 +103,7 @@ def neutral(source: str, vocabulary: Collection[str], chance: random.Random) -> 
             for statements in _idle(vocabulary, chance):
                 place = chance.randint(0, len(node.body) - 1)  # the last statement may return
                 node.body[place:place] = statements
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.unparse(tree)
 
 
 def _idle(vocabulary: Collection[str], chance: random.Random) -> Iterator[list[ast.stmt]]:

@@ -481,7 +481,7 @@ def expect_passed(what: str, trial: Trial) -> None:
     if not trial.count("passed", "failed", "errored"):
         raise CheckFailed("None of your tests ran to the end" + counted(trial))
     if trial.verdict == "failed":
-        raise CheckFailed(f"Your tests fail on {what}{counted(trial)}\n  first     {trial.said}")
+        raise CheckFailed(f"Your tests fail on {what}\n  first     {trial.said}")
     if not trial.made:
         raise CheckFailed(
             "Your tests never call make_attention(...)\n"

@@ -50,6 +50,7 @@ def tried(
 ) -> dict[str, Any]:
     """How the tests in a module, or in one class, do with `given` behind their fixture.
 
+    The first test that fails is the last that runs: it decides the verdict.
     `value` is the verdict, `outcomes` those of the tests, `first` the exception of the first that
     failed, with its name, `made` how often the fixture was called, `ended` why not all was run.
     """
@@ -96,6 +97,7 @@ def _run(
             self.made = 0
             self.ended = ""
             self.left_out = ""  # why pytest has taken something for no test
+            self._session: Any = None
             self._error: BaseException | None = None
             self._function: Any = None  # whose error it is
 
@@ -111,6 +113,7 @@ def _run(
         @pytest.hookimpl(tryfirst=True)
         def pytest_collection(self, session: pytest.Session) -> bool:
             """Collect what is there, and no file."""
+            self._session = session
             module = Tests.from_parent(session, path=session.path / "tests.py", nodeid="")
             session.items = list(session.genitems(module))
             session.testscollected = len(session.items)
@@ -163,6 +166,8 @@ def _run(
             known = self.outcomes.get(name, outcome)
             if outcome:
                 self.outcomes[name] = min(outcome, known, key=OUTCOMES.index)
+            if outcome in ("failed", "errored"):
+                self._session.shouldfail = "the verdict is known"
 
         def _told(self, error: BaseException) -> dict[str, Any]:
             """An exception as data; one that pytest refuses comes with the learner's line."""

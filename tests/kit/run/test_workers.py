@@ -86,11 +86,12 @@ class Watch(TorchDispatchMode):
 
 with Watch(), torch.profiler.profile(profile_memory=True):
     torch.ones(2) + 1
-assert "torch._dynamo" not in sys.modules and "torch._inductor" not in sys.modules
+torch.testing.assert_close(torch.ones(1), torch.ones(1))
+assert not {"torch._dynamo", "torch._inductor", "sympy"} & {*sys.modules}
 """
 
 
-def test_watching_torch_does_not_import_its_compiler() -> None:
+def test_watching_and_comparing_do_not_import_torchs_compiler() -> None:
     load = {
         "files": {},
         "script": None,

@@ -59,10 +59,15 @@ OUTCOMES = {
     ),
     "a TestCase": (
         (
-            "import unittest\nclass Birds(unittest.TestCase):\n    def test_a(self):\n"
-            "        self.assertEqual(1, 2)\n    def test_b(self): self.skipTest('no')"
+            "import unittest\nclass Birds(unittest.TestCase):\n"
+            "    def test_a(self): self.skipTest('no')\n"
+            "    def test_b(self): self.assertEqual(1, 2)"
         ),
-        {"Birds::test_a": "failed", "Birds::test_b": "skipped"},
+        {"Birds::test_a": "skipped", "Birds::test_b": "failed"},
+    ),
+    "one after the first that fails": (
+        "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(): pass",
+        {"test_a": "passed", "test_b": "failed"},
     ),
     "marks": (
         (
