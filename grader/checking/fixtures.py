@@ -76,5 +76,10 @@ class Submission(Protocol):
     def held_by(self, module: Any) -> list[tuple[int, ...]]:
         """The shapes of the tensors that a module keeps alive in any way."""
 
-    def tried(self, fixture: str, sources: Mapping[str, str], name: str) -> Mapping[str, Trial]:
-        """Run the learner's tests with each of these sources behind their fixture."""
+    def tried(
+        self, fixture: str, sources: Mapping[str, str], name: str, *, whole: bool = False
+    ) -> Mapping[str, Trial]:
+        """Run the learner's tests with each of these sources behind their fixture.
+
+        They stop at the first test that fails, unless `whole`.
+        """

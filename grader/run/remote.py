@@ -47,13 +47,16 @@ class RemoteSubmission:
             return RemoteObject(value, name)
         return RemoteModule(stage, value, EntryPoint(name, ("any",), is_class=True), made, "")
 
-    def tried(self, fixture: str, sources: Mapping[str, str], name: str) -> dict[str, Trial]:
+    def tried(
+        self, fixture: str, sources: Mapping[str, str], name: str, *, whole: bool = False
+    ) -> dict[str, Trial]:
         """How the learner's tests judge each of several implementations.
 
         `fixture` is the fixture that the tests take; `name` is the class or function of each of the
-        sources that it gives them. The sources in one call are tried in random order.
+        sources that it gives them. The sources in one call are tried in random order. The first
+        test that fails is the last that runs, unless the `whole` of them is asked for.
         """
-        trials = self._stage.tried(fixture, list(sources.values()), name)
+        trials = self._stage.tried(fixture, list(sources.values()), name, whole)
         return dict(zip(sources, trials, strict=True))
 
     def measured(self) -> AbstractContextManager[Usage]:

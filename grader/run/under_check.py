@@ -222,7 +222,7 @@ class StageUnderCheck:
             )
         usage.peak, usage.held = reported.get("peak", 0), reported.get("held", 0)
 
-    def tried(self, fixture: str, sources: Sequence[str], name: str) -> list[Trial]:
+    def tried(self, fixture: str, sources: Sequence[str], name: str, whole: bool) -> list[Trial]:
         """How the learner's tests judge what `name` is in each of the sources.
 
         Each source has a process of its own, a secret seed, a random place in the order and a
@@ -238,7 +238,7 @@ class StageUnderCheck:
         seed_of_call = self.case.next_seed()
         self._trials.update(dict.fromkeys(new, Trial(ended="The grader did not get to it")))
         requests = [
-            self._request(fixture, neutral(source, words, chance), name, chance.getrandbits(32))
+            _request(fixture, neutral(source, words, chance), name, chance.getrandbits(32), whole)
             for source in new
         ]
         trials = self._answers.side_by_side(self._trial, requests)
@@ -253,13 +253,9 @@ class StageUnderCheck:
             trial = self._trials[source]
             # Tests that time out are recorded differently from those that were never run.
             reply = Frame({"value": "ended" if trial.ended else trial.verdict})
-            request = self._request(fixture, source, name, seed_of_call)
+            request = _request(fixture, source, name, seed_of_call, whole)
             self.case.exchanges.append(Exchange(request, reply))
         return [self._trials[source] for source in sources]
-
-    def _request(self, fixture: str, source: str, name: str, seed: int) -> Frame:
-        target = {"function": fixture}
-        return Frame({"op": "try", "target": target, "given": source, "name": name, "seed": seed})
 
     def _trial(self, request: Frame) -> Trial:
         try:
@@ -274,3 +270,9 @@ class StageUnderCheck:
         if error.get("stub") is True:
             self.case.not_written = True
         return submission_error(error)
+
+
+def _request(fixture: str, source: str, name: str, seed: int, whole: bool) -> Frame:
+    """The request to run the learner's tests."""
+    how = {"given": source, "name": name, "seed": seed, "whole": whole}
+    return Frame({"op": "try", "target": {"function": fixture}, **how})

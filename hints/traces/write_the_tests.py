@@ -76,7 +76,7 @@ def trace(submission: Any) -> Iterator[Step | Heatmap | str]:
         "are examples; the grader uses others."
     )
     sources = {name: source(changes) for name, changes in MODULES.items()}
-    trials = submission.tried("make_attention", sources, "Attention")
+    trials = submission.tried("make_attention", sources, "Attention", whole=True)
     for name, trial in trials.items():
         if trial.ended:
             yield f"{name}: your tests do not finish. {trial.ended}"

@@ -170,9 +170,9 @@ class Bench:
         fixture = header["target"]["function"]
         given = defined(header.pop("given"), header.pop("name"))
         seed_all(header.pop("seed"))
-        return Frame(
-            tried(self._find(fixture), fixture, given, lambda error: describe(error, self._line))
-        )
+        whole = header.pop("whole")
+        tests = self._find(fixture)
+        return Frame(tried(tests, fixture, given, lambda e: describe(e, self._line), whole=whole))
 
     def _target(self, target: dict[str, Any]) -> tuple[Callable[..., Any], Any]:
         """The callable that a request names, and the object that it belongs to."""

@@ -46,17 +46,22 @@ def verdict(outcomes: Outcomes, ended: str) -> str:
 
 
 def tried(
-    tests: ModuleType | type, fixture: str, given: Callable[..., Any], describe: Describe
+    tests: ModuleType | type,
+    fixture: str,
+    given: Callable[..., Any],
+    describe: Describe,
+    *,
+    whole: bool = False,
 ) -> dict[str, Any]:
     """How the tests in a module, or in one class, do with `given` behind their fixture.
 
-    The first test that fails is the last that runs: it decides the verdict.
+    The first test that fails decides the verdict; only if `whole` do the others run after it.
     `value` is the verdict, `outcomes` those of the tests, `first` the exception of the first that
     failed, with its name, `made` how often the fixture was called, `ended` why not all was run.
     """
     import pytest
 
-    run = _run(tests, fixture, given, describe)
+    run = _run(tests, fixture, given, describe, whole)
     code = pytest.main([*_OPTIONS], plugins=[run])
     if not run.ended and code not in (0, 1, 5):  # all passed, some failed, there are none
         run.ended = "pytest was ended before all tests were run"
@@ -75,7 +80,11 @@ def tried(
 
 
 def _run(
-    tests: ModuleType | type, fixture: str, given: Callable[..., Any], describe: Describe
+    tests: ModuleType | type,
+    fixture: str,
+    given: Callable[..., Any],
+    describe: Describe,
+    whole: bool,
 ) -> Any:
     """The pytest plugin of one run, which keeps what came of it."""
     import pytest
@@ -166,7 +175,7 @@ def _run(
             known = self.outcomes.get(name, outcome)
             if outcome:
                 self.outcomes[name] = min(outcome, known, key=OUTCOMES.index)
-            if outcome in ("failed", "errored"):
+            if outcome in ("failed", "errored") and not whole:
                 self._session.shouldfail = "the verdict is known"
 
         def _told(self, error: BaseException) -> dict[str, Any]:
