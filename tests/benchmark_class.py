@@ -26,8 +26,9 @@ With --in-flight, a class of this size, nobody hostile, is graded two at a time 
 each submission more that is in flight takes half of the private memory more, of all processes.
 
 With --profile, what is left of the time: for the second half of a class of this size, the processor
-time of a submission in the process that judges and in the workers that run it. Beside these, what
-no way of grading can save: the calls that the checks make of the solutions, in one process.
+time of a submission in the process that judges, by what it does there, and in the workers that run
+it. Beside these, what no way of grading can save: the calls that the checks make of the solutions,
+in one process; and what a worker takes that imports a stage and is asked nothing.
 
 With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
 other, each with so many seconds as `submission_seconds`: what each takes, and the most.
@@ -55,18 +56,21 @@ import os
 import random
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
@@ -77,6 +81,7 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells
 from grader.run.earned import Earned
+from grader.run.importing import Import
 from grader.run.solutions import local_solutions, solution_files
 from grader.run.worker.bench import Bench
 from grader.run.worker.names import names_of
@@ -98,6 +103,18 @@ STOCK, TWO = "nbgrader autograde", "two of them at a time"
 OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
 DISTINCT = "grade class, none alike"
 _REPEATS = 5  # of which the fastest counts
+_TICK = 0.001  # seconds of processor time between two looks at what the judge does
+PARTS = {
+    "/grader/run/worker/wire.py": "packs, unpacks, sends and receives",
+    "/grader/run/worker/": "answers for earlier stages",
+    "/grader/run/": "asks, waits and keeps the exchanges",
+    "/grader/checking/": "compares",
+    "/tests/checks/": "draws inputs and makes references",
+    "/grader/diagnosis/": "looks for the cause",
+    "/hints/misconceptions/": "looks for the cause",
+    "/_pytest/": "pytest",
+    "/pluggy/": "pytest",
+}
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
     "import os\nos._exit(0)",
@@ -316,6 +333,7 @@ def seconds_used() -> float:
 def tell_profile(notebooks: Sequence[bytes]) -> None:
     """Grade them in this process, and tell what the later ones take, by what they are."""
     taken: dict[str, list[tuple[float, float]]] = {}
+    parts: dict[str, Counter[str]] = {}
 
     def body(engine: Engine) -> None:
         gc.freeze()
@@ -328,11 +346,17 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
 
         engine.rehearse(STAGES, 1)
         tell_calls(engine)
+        before = used()
+        for _ in range(_REPEATS):
+            import_alone(engine)
+        here, workers = (1000 * (b - a) / _REPEATS for a, b in zip(before, used(), strict=True))
+        print(f"a worker that is asked nothing: judge {here:.0f} ms, workers {workers:.0f} ms")
         with Earned(shared=False) as earned:
             for number, data in enumerate(notebooks):
                 before = used()
                 submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
-                report = engine.grade(Request(submission, STAGES, 1), earned=earned)
+                with sampled() as seen:
+                    report = engine.grade(Request(submission, STAGES, 1), earned=earned)
                 engine.interpreter.prepare()
                 after = used()
                 kind = "all right" if report.score == report.max_score else "something wrong"
@@ -341,6 +365,7 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
                 if number >= len(notebooks) // 2:
                     cost = (after[0] - before[0], after[1] - before[1])
                     taken.setdefault(kind, []).append(cost)
+                    parts.setdefault(kind, Counter()).update(seen)
 
     with_engine(COURSE, STAGES, "cpu", body)
     for kind, costs in sorted(taken.items()):
@@ -348,6 +373,41 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
         print(
             f"{kind:<16}{len(costs):5} submissions: judge {here:4.0f} ms, workers {workers:4.0f} ms"
         )
+        for part, looks in parts[kind].most_common():
+            print(f"    {here * looks / parts[kind].total():4.0f} ms  {part}")
+
+
+@contextmanager
+def sampled() -> Iterator[Counter[str]]:
+    """Look now and then at what this process does, and count the looks by PARTS."""
+    seen: Counter[str] = Counter()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            for place, part in PARTS.items():
+                if place in frame.f_code.co_filename:
+                    seen[part] += 1
+                    return
+            frame = frame.f_back
+        seen["the rest"] += 1
+
+    signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+    try:
+        yield seen
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def import_alone(engine: Engine) -> None:
+    """Have a worker run the cells of a notebook, and end it."""
+    worker = engine.interpreter.start()
+    files = solution_files(COURSE)
+    cells = tuple(files[stage.file_name].decode() for stage in STAGES)
+    request = Import(COURSE, STAGES[-1], Submission("", {}, cells=cells), for_every_stage=True)
+    worker.channel.send(request.request())
+    worker.channel.receive()
+    worker.end()
 
 
 def tell_calls(engine: Engine) -> None:
