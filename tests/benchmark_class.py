@@ -518,7 +518,7 @@ def answered(released: dict[str, Any], draw: random.Random, attack: str | None) 
         begun = 0
     taken: set[str] = set()
     for number, stage in enumerate(STAGES):
-        code = cell_code(read_stub(stage), COURSE)
+        code, _ = code_of(read_stub(stage))
         if number < begun:
             texts = wrong_texts(stage) if stage in wrong else right_texts(stage)
             code, names = draw.choice([each for each in map(code_of, texts) if not each[1] & taken])
@@ -551,6 +551,7 @@ def wrong_texts(stage: Stage) -> list[str]:
     return [answer.source for answer in wrong_answers(stage.slug)]
 
 
+@cache
 def code_of(source: str) -> tuple[str, frozenset[str]]:
     """An answer as a cell, and the global names that it defines."""
     code = cell_code(source, COURSE)
