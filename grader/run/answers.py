@@ -287,7 +287,8 @@ class WorkerAnswers:
 
     def _talk(self, worker: Worker, script: Script | None = None) -> Conversation:
         first = {"begin": True, "forbidden": self._import.stage.forbidden}
-        return Conversation(worker, self._allowance, self._references, first, script)
+        heard = self._heard.note_calls
+        return Conversation(worker, self._allowance, self._references, first, script, heard)
 
     def _ask_to_import(self, conversation: Conversation, request: Frame) -> Frame:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,7 @@ class Conversation:
     """Sends requests to one worker within an allowance; `references` answers its own requests.
 
     `first` is sent beside the first request of each case. What the `script` expects is sent ahead.
+    `unasked` is called with each reply that no case asked for, because the code did run.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Conversation:
         references: References | None = None,
         first: Mapping[str, Any] | None = None,
         script: Script | None = None,
+        unasked: Callable[[Frame], None] = lambda reply: None,
     ) -> None:
         self.worker: Worker | None = worker
         self.begins = True  # whether the next request is the first of its case
@@ -38,6 +40,7 @@ class Conversation:
         self._waited = Waited(worker.waited_seconds)
         self._allowance = allowance
         self._references = references
+        self._unasked = unasked
         self._interrupted = False
 
     def begin(self, case: str, patience: Patience) -> None:
@@ -52,7 +55,7 @@ class Conversation:
     def _throw_away(self, replies: Iterator[None], patience: Patience) -> None:
         with suppress(AnswerError):  # the worker is ended then
             for _ in replies:
-                self._received(patience, is_kept=False)
+                self._unasked(self._received(patience, is_kept=False))
 
     def ask(self, request: Frame, patience: Patience, known: Container[bytes] = ()) -> Frame:
         """The reply to a request; if its digest is in `known`, its header stays unparsed.

@@ -229,7 +229,7 @@ class Checks:
             axes=tuple(getattr(error, "axes", ())),
         )
         if remote.case.has_lacked:
-            return fact  # another submission with the same replies may have the entry point
+            return fact  # another submission with the same replies may have what was missing
         return self._transcripts.learn(key, fact)
 
     def _error(self, item: pytest.Item) -> tuple[BaseException | None, tuple[Comparison, ...]]:

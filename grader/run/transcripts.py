@@ -83,12 +83,13 @@ class Transcripts:
     def learn(self, key: Key, fact: CaseFact) -> CaseFact:
         """Remember how a case went; returns the fact with the number that identifies it.
 
-        It remembers only what would happen again: no timeout and no crash.
+        It remembers only what would happen again: no timeout, no crash, and no reply that came too
+        late to be unpacked.
         """
         exchanges = fact.exchanges
         if fact.ending not in _REPEATABLE or not exchanges or self._left < 0:
             return fact
-        if not all(exchange.reply.digest for exchange in exchanges):
+        if not all(each.reply.digest and each.reply.left > 0 for each in exchanges):
             return fact
         node = self._roots.setdefault(key, _Node())
         kept: list[Exchange] = []

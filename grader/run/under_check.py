@@ -46,8 +46,8 @@ class CaseRecord:
     """What has happened in one case of a check; `seed` is the one for its next calls.
 
     `last_call` and `last_target` are the last call of the learner's code, in words and by name. It
-    `has_lacked` an entry point if one was missing. `before` holds method calls to send with the
-    next request, `given` the replies that are known before their requests.
+    `has_lacked` something if an entry point or an answer was missing. `before` holds method calls
+    to send with the next request, `given` the replies that are known before their requests.
     """
 
     seed: int = 0
@@ -169,9 +169,16 @@ class StageUnderCheck:
 
     def need(self, name: str) -> None:
         """Make sure that the entry point exists. Raises AnswerError."""
-        self.case.has_lacked = True
-        self._answers.need(name)
-        self.case.has_lacked = False
+        with self._noticing_lacks():
+            self._answers.need(name)
+
+    @contextmanager
+    def _noticing_lacks(self) -> Iterator[None]:
+        try:
+            yield
+        except AnswerError:
+            self.case.has_lacked = True
+            raise
 
     def before_the_next(self, target: dict[str, Any], *args: Any) -> None:
         """Send a method call together with the next request, which saves a round trip.
@@ -187,7 +194,8 @@ class StageUnderCheck:
             self.case.before = []
         if self.case.block:
             frame = Frame({**frame.header, "measured": self.case.block}, frame.data)
-        reply = self._answer(frame)
+        with self._noticing_lacks():
+            reply = self._answer(frame)
         if "given" not in frame.header.get("target", {}):
             self.case.has_answered = True
         self._recorded += len(frame.data) + reply.size

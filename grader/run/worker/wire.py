@@ -59,7 +59,7 @@ class Frame:
 
     `aside` travels along but is not part of the message. A received frame has the `digest` of its
     header and data, in `size` roughly the memory that it takes, and in `left` the seconds that its
-    receiver had left until the deadline.
+    receiver had left until the deadline: 0 if they were not enough to unpack it.
     """
 
     __slots__ = ("_encoded", "_header", "aside", "data", "digest", "left", "size")
@@ -540,6 +540,7 @@ class Unpacker:
         if not isinstance(data, dict) or depth > _DEPTH_CAP + 1:
             raise WireError("a value is not of the protocol")
         if time.monotonic() > self._end:
+            self.frame.left = 0.0  # whoever reads it again, or keeps what came of it, can tell
             raise WireError("reading it took all the time that was left to the call")
         for tag, content in data.items():
             if tag in ("tensor", "ndarray"):

@@ -32,6 +32,7 @@ slug = "doubling"
 title = "Numbers"
 points = 4
 entry_points = { double = "array", negate = "array" }
+forbidden = ["math.fsum"]
 """
 RIGHT = "def double(x):\n    return 2 * x\n\n\ndef negate(x):\n    return -x\n"
 CHECKS = '''
@@ -160,6 +161,46 @@ def test_no_request_that_holds_an_answer_waits_in_the_process(course: Course) ->
     derived = seen["negate [0.9, 0.2]"]
     assert fed_back == [] and derived == [], "the next one depends on this answer"
     assert report.passed
+
+
+# What it asks next depends on the form of an answer, as it does with the names of parameters.
+CHECKS_BY_FORM = '''
+import numpy as np
+import pytest
+from grader.checking import expect_close
+
+@pytest.mark.points(4)
+def test_whole(submission):
+    """Doubles whole numbers, as such or as others"""
+    x = np.arange(4)
+    kind = submission.double(x).dtype
+    expect_close(submission.negate(x.astype(kind)), -x.astype(kind), axes="n")
+'''
+# The first answer has another form, so the case starts again and the second answer is thrown away.
+CALLS_AT_FIRST = """
+import importlib
+
+calls = []
+
+
+def double(x):
+    calls.append(x)
+    return 2.0 * x if len(calls) == 1 else 2 * x
+
+
+def negate(x):
+    if len(calls) == 1:
+        getattr(importlib.import_module("math"), "fsum")([1.0])
+    return -x
+"""
+
+
+def test_no_forbidden_call_is_hidden_by_an_answer_that_is_thrown_away(course: Course) -> None:
+    course.stages[0].check_file.write_text(CHECKS_BY_FORM)
+    for ahead in (False, True):
+        [report] = graded(course, [CALLS_AT_FIRST], ahead=ahead)
+        assert "calls math.fsum" in report.stages[0].checks[0].message
+        assert report.score == 0
 
 
 WRONG = [

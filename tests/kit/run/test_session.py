@@ -6,11 +6,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
+from grader.run.conversation import Conversation
 from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.run.failures import WrongReturn
 from grader.run.session import Checks, _way, with_checks
@@ -187,9 +189,27 @@ def test_both(submission):
 """
 
 
-def test_what_one_submission_lacks_another_may_have(tmp_path: Path) -> None:
+# A check that says by itself what it means that there is no answer.
+CATCHES = BOTH.replace(
+    "    assert submission.second() == 2",
+    "    try:\n        second = submission.second()\n    except Exception:\n        second = 0\n"
+    "    assert second == 2, 'there is no second'",
+)
+DIES_SECOND = b"def second():\n    import os\n    os._exit(3)\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "lacking", "ending"),
+    [
+        pytest.param(BOTH, b"", Ending.RAISED, id="an entry point"),
+        pytest.param(CATCHES, DIES_SECOND, Ending.WRONG, id="an answer"),
+    ],
+)
+def test_what_one_submission_lacks_another_may_have(
+    tmp_path: Path, check: str, lacking: bytes, ending: Ending
+) -> None:
     (tmp_path / "tests" / "checks").mkdir(parents=True)
-    (tmp_path / "tests" / "checks" / "test_pair.py").write_text(BOTH, encoding="utf-8")
+    (tmp_path / "tests" / "checks" / "test_pair.py").write_text(check, encoding="utf-8")
     (tmp_path / "course.toml").write_text(TWO, encoding="utf-8")
     course = read_course(tmp_path / "course.toml")
     stage = course.stage("pair")
@@ -198,7 +218,7 @@ def test_what_one_submission_lacks_another_may_have(tmp_path: Path) -> None:
 
     def body(checks: Checks) -> list[Ending]:
         endings = []
-        for source in (first, first + second, first):
+        for source in (first + lacking, first + second, first + lacking):
             answers = WorkerAnswers(
                 interpreter, course, stage, Submission("mine", {"pair.py": source})
             )
@@ -208,7 +228,26 @@ def test_what_one_submission_lacks_another_may_have(tmp_path: Path) -> None:
 
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         endings = with_checks(course, [stage], body)
-    assert endings == [Ending.RAISED, Ending.PASSED, Ending.RAISED]
+    assert endings == [ending, Ending.PASSED, ending]
+
+
+def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = Conversation.exchange
+
+    def late(*args: Any, **kwargs: Any) -> Frame:
+        reply = exchange(*args, **kwargs)
+        reply.left = 1e-9
+        return reply
+
+    def body(checks: Counting, grade: Grade) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Conversation, "exchange", late)
+            assert Ending.PASSED not in [fact.ending for fact in grade(RIGHT).cases]
+        assert {fact.ending for fact in grade(RIGHT).cases} == {Ending.PASSED}
+
+    grading(interpreter, monkeypatch, body)
 
 
 def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
