@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,11 +32,14 @@ class PointsImport:
 def numbered(by_login: Mapping[str, object], logins: Sequence[str]) -> dict[str, str]:
     """The names in the scores that are no logins but end in a platform's student number, by number.
 
-    `grade class` uses such names for files downloaded from Canvas or Moodle: lovelaceada_123.
+    `grade class` uses such names for files downloaded from Canvas or Moodle: lovelaceada_123. A
+    number that several names end in is left out: nobody may get another one's points.
     """
     known = {login.strip().casefold() for login in logins}
-    found = {name: re.fullmatch(r".*_(\d+)", name) for name in by_login if name not in known}
-    return {match[1]: name for name, match in found.items() if match}
+    matches = [(name, re.fullmatch(r".*_(\d+)", name)) for name in by_login if name not in known]
+    found = [(match[1], name) for name, match in matches if match]
+    count = Counter(number for number, _ in found)
+    return {number: name for number, name in found if count[number] == 1}
 
 
 def folded(scores: Mapping[str, float]) -> dict[str, tuple[str, float]]:

@@ -36,9 +36,10 @@ ARCHIVE = ".zip"
 _ARCHIVE_CAP = NOTEBOOK_CAP + FOLDER_CAP
 _ENTRY = b"PK\x01\x02"  # starts each entry in an archive's directory
 _ENTRIES_CAP = 20_000
-_NAMES = (
-    re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S),
-    re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S),
+# The end of a file's name is the student's own: it may look like what a platform puts first.
+_CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S)
+_MOODLE = re.compile(
+    r"(?P<who>.+?_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
 
 
@@ -61,12 +62,11 @@ def downloaded(name: str) -> Downloaded | None:
 
     The student keeps the platform's number, because two students may have the same name.
     """
-    moodle, canvas = (pattern.fullmatch(name) for pattern in _NAMES)
-    if moodle:
-        return Downloaded(moodle["who"], moodle["file"], is_note=moodle["kind"] == "onlinetext")
-    if canvas:
+    if canvas := _CANVAS.fullmatch(name):
         student = f"{canvas['name']}_{canvas['number']}"
         return Downloaded(student, canvas["file"], is_late=canvas["late"] is not None)
+    if moodle := _MOODLE.fullmatch(name):
+        return Downloaded(moodle["who"], moodle["file"], is_note=moodle["kind"] == "onlinetext")
     return None
 
 

@@ -63,6 +63,12 @@ def test_a_name_that_is_no_login_may_end_in_canvas_own_number() -> None:
     assert found.without_student == ("x_12", "y_99")
 
 
+def test_nobody_gets_points_by_a_number_that_several_names_end_in() -> None:
+    found = done(byronada_11=7.0, eve_1_x_11=0.0)
+    assert found.given == 0
+    assert found.without_student == ("byronada_11", "eve_1_x_11")
+
+
 def test_a_login_is_taken_for_no_number() -> None:
     roster = [*ROSTER, ["Eve", "16", "s6", "eve_14", "A", "", "", "", "", ""]]
     found = canvas_import(roster, {"eve_14": 3.0}, "Heads (78)")

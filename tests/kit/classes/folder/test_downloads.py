@@ -23,6 +23,14 @@ from grader.types.errors import SubmissionFileError
         ("a_b_7_assignsubmission_file_x.py", "a_b_7", "x.py"),
         ("lovelaceada_123_456_nb-1.ipynb", "lovelaceada_123", "nb-1.ipynb"),
         ("lovelaceada_LATE_123_456_soft_max.py", "lovelaceada_123", "soft_max.py"),
+        # Students choose the name of their file: it makes nobody another student.
+        ("eve_1_22_x_9_assignsubmission_file_y.py", "eve_1", "x_9_assignsubmission_file_y.py"),
+        (
+            "Eve E_1_assignsubmission_file_x_9_assignsubmission_file_y.py",
+            "Eve E_1",
+            "x_9_assignsubmission_file_y.py",
+        ),
+        ("Eve_1_assignsubmission_file_bob_9_22_y.py", "Eve_1", "bob_9_22_y.py"),
     ],
 )
 def test_a_platforms_name_tells_the_student_and_the_file(name: str, student: str, own: str) -> None:
