@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from grader.engine import chosen_device, may_use_gpu
@@ -27,6 +27,8 @@ from grader.types.submission import Submission
 _CALL_SECONDS, _ALL_SECONDS = 60, 1800  # for one call; for all of a training
 _STEPS = 20  # of one call: less than a second
 _MEAN = 50  # steps whose mean loss is shown
+_LARGEST = 1e30  # number that is shown: so that sums and curves of such numbers are numbers too
+_NAMED = 20  # scores, and guides, that are shown
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,21 @@ class Trainee:
         self._number = made.id
 
     def steps(self, number: int) -> list[float]:
-        """Train for so many steps; returns their losses, all finite and above 0."""
+        """Train for so many steps; returns their losses, all above 0 and none of them huge."""
         losses = self._ask("steps", number)
         if not isinstance(losses, list) or len(losses) != number:
             raise WrongReturn(f"steps({number}) returned {described(losses)}, not {number} losses")
-        if not all(_is_positive(loss) for loss in losses):
-            raise WrongReturn("The loss is no longer a number above 0, so nothing more is learnt.")
+        if not all(isinstance(loss, float) and 0 < loss <= _LARGEST for loss in losses):
+            raise WrongReturn("The loss became 0, huge or no number, so nothing more is learnt.")
         return losses
 
     def numbers(self, method: str) -> dict[str, float]:
-        """The named numbers that a method returns."""
+        """The named numbers that a method returns, without any that cannot be shown."""
         found = self._ask(method)
         if not isinstance(found, dict):
             raise WrongReturn(f"{method}() returned {described(found)}, not numbers by name")
-        return {str(name): float(x) for name, x in found.items() if isinstance(x, (int, float))}
+        named = islice(found.items(), _NAMED)
+        return {str(name): float(x) for name, x in named if _is_shown(x)}
 
     def sample(self) -> str:
         """What the model writes now."""
@@ -132,8 +135,8 @@ def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-def _is_positive(loss: Any) -> bool:
-    return isinstance(loss, float) and math.isfinite(loss) and loss > 0
+def _is_shown(number: Any) -> bool:
+    return isinstance(number, (int, float)) and abs(number) <= _LARGEST
 
 
 @contextmanager

@@ -161,7 +161,8 @@ def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("[float(np.ptp(self.rough))]", '[float("nan")]', "no longer a number above 0"),
+        ("[float(np.ptp(self.rough))]", '[float("nan")]', "The loss became 0, huge or no number"),
+        ("[float(np.ptp(self.rough))]", "[1e308]", "The loss became 0, huge or no number"),
         ("* number", "* (number - 1)", "steps(20) returned"),
         ('"rows": ["r"]', '"rows": []', "The heatmap cannot be drawn"),
     ],
@@ -172,6 +173,15 @@ def test_an_answer_that_makes_no_sense(tiny: Path, say: Say, old: str, new: str,
     code, shown, errors = say()
     assert (code, errors) == (1, "")
     assert told in shown
+
+
+def test_numbers_that_cannot_be_shown_are_left_out(tiny: Path, say: Say) -> None:
+    numbers = '{"mean": float("nan"), "most": 10**307, "least": float("-inf"), "all": 1.5}'
+    write(PROGRAM.replace('{"roughness"', f'{numbers} or {{"roughness"'))
+    code, shown, errors = say()
+    assert (code, errors) == (0, "")
+    assert "all: 1.5" in shown
+    assert "mean" not in shown and "most" not in shown and "least" not in shown
 
 
 @pytest.mark.parametrize(
