@@ -53,7 +53,7 @@ def score_rows(entries: Iterable[LedgerEntry], assignment: Assignment) -> Iterat
 def csv_cell(text: str) -> str:
     """The text, changed so that no spreadsheet runs it as a formula."""
     text = safe(text).replace("\n", " ")
-    return f"'{text}" if text[:1] in _BEGIN_FORMULAS else text
+    return f"'{text}" if text.lstrip()[:1] in _BEGIN_FORMULAS else text
 
 
 def json_line(entry: LedgerEntry, assignment: Assignment) -> str:

@@ -60,14 +60,17 @@ def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> 
     assert row(replace(unread, is_lost=True))["score"] == ""
 
 
-def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor() -> None:
-    assert (
-        row(replace(ENTRY, record=SubmissionRecord("=1+1\x1b[2J", "c")))["student_id"]
-        == "'=1+1\\x1b[2J"
-    )
-    assert (
-        row(replace(ENTRY, record=SubmissionRecord("\uff1d1+1", "c")))["student_id"] == "'\uff1d1+1"
-    )
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("=1+1\x1b[2J", "'=1+1\\x1b[2J"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        (" =1+1", "' =1+1"),
+        ("\xa0@SUM(1)", "'\xa0@SUM(1)"),
+    ],
+)
+def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor(name: str, cell: str) -> None:
+    assert row(replace(ENTRY, record=SubmissionRecord(name, "c")))["student_id"] == cell
 
 
 def test_a_line_of_json_holds_what_the_verdict_depends_on() -> None:
