@@ -19,6 +19,7 @@ from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from grader.read.submission import (
+    DEPTH_CAP,
     FILE_CAP,
     FILES_CAP,
     FOLDER_CAP,
@@ -36,6 +37,7 @@ ARCHIVE = ".zip"
 _ARCHIVE_CAP = NOTEBOOK_CAP + FOLDER_CAP
 _ENTRY = b"PK\x01\x02"  # starts each entry in an archive's directory
 _ENTRIES_CAP = 20_000
+_PATH_CAP = 1000  # characters of an entry's name, with its folders
 # The end of a file's name is the student's own: it may look like what a platform puts first.
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S)
 _MOODLE = re.compile(
@@ -140,6 +142,8 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
     try:
         with ZipFile(BytesIO(data)) as archive:
             for entry in archive.infolist():
+                if len(entry.filename) > _PATH_CAP:
+                    raise SubmissionFileError(f"{name}: has a name that is too long")
                 path = PurePosixPath(entry.filename.replace("\\", "/"))
                 parts = [part for part in path.parts if part not in ("/", "//", "..")]
                 inside = "/".join(parts)
@@ -151,6 +155,8 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                 if not _is_notebook(inside) and not inside.lower().endswith(".py"):
                     heap.others.append(inside)
                     continue
+                if len(parts) > DEPTH_CAP + 1:
+                    raise SubmissionFileError(f"{name}: has too many folders")
                 if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
                     raise SubmissionFileError(
                         f"{name}: uses a compression that the kit cannot read"

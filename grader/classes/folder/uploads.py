@@ -33,6 +33,7 @@ _CONSTRAINTS = "constraints.txt"
 _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
 
 
+_LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
 
@@ -162,10 +163,10 @@ def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, s
     once = {slug: name for name, slug in reversed(former) if name in files}
     found |= {name: name for name in once.values()}
     wanted = {stage.slug: stage.file_name for stage in here if stage.slug not in once}
-    for path in sorted(files):
+    for path in sorted(path for path in files if "/" not in path and len(path) <= _LONGEST_NAME):
         stem = path.removesuffix(".py")
         slug = re.sub(r"[^a-z0-9]+", "_", _ADDED.sub("", stem).lower()).strip("_")
-        name = None if "/" in path else wanted.pop(slug, None)
+        name = wanted.pop(slug, None)
         if name is not None:
             found[name] = path
     return found

@@ -105,6 +105,10 @@ def locked(data: bytes) -> bytes:
     [
         (b"", "is not a complete zip file"),
         (b"Rar!\x1a\x07", "is not a complete zip file"),
+        # Each took the grader minutes, in an archive of 60 KB.
+        (zipped({f"{'_' * 30_000}.py": b""}), "has a name that is too long"),
+        (zipped({f"{'a/' * 15_000}x.py": b""}), "has a name that is too long"),
+        (zipped({f"{'a/' * 30}x.ipynb": b"{}"}), "has too many folders"),
         (zipped({"a.py": b"x" * 500})[:40], "is not a complete zip file"),
         (damaged(zipped({"a.py": b"x = 1"})), "is damaged"),
         (locked(zipped({"a.py": b"x = 1"})), "is locked with a password"),
@@ -122,6 +126,9 @@ def locked(data: bytes) -> bytes:
     ids=[
         "empty",
         "rar",
+        "a long name",
+        "many folders in a long name",
+        "many folders",
         "cut off",
         "damaged",
         "locked",
