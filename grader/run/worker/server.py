@@ -106,7 +106,7 @@ class StageServer:
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing has been sent yet
-                self._channel.send(Frame({"error": describe(error)}))
+                self._channel.send(Frame({"error": describe(error)}, aside=reply.aside))
 
     def _warning(
         self,

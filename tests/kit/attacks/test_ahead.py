@@ -191,14 +191,21 @@ def double(x):
 def negate(x):
     if len(calls) == 1:
         getattr(importlib.import_module("math"), "fsum")([1.0])
+        return ANSWER
     return -x
 """
 
 
-def test_no_forbidden_call_is_hidden_by_an_answer_that_is_thrown_away(course: Course) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [pytest.param("-x", id="right"), pytest.param("[[0] * 9999] * 20", id="too many values")],
+)
+def test_no_forbidden_call_is_hidden_by_an_answer_that_is_thrown_away(
+    course: Course, answer: str
+) -> None:
     course.stages[0].check_file.write_text(CHECKS_BY_FORM)
     for ahead in (False, True):
-        [report] = graded(course, [CALLS_AT_FIRST], ahead=ahead)
+        [report] = graded(course, [CALLS_AT_FIRST.replace("ANSWER", answer)], ahead=ahead)
         assert "calls math.fsum" in report.stages[0].checks[0].message
         assert report.score == 0
 
