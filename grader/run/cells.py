@@ -104,11 +104,16 @@ def submitted(
         known |= {name for name in wanted if any(entry.asks_for(name) for entry in entries)}
     taken |= {cell for cell in cells if ANY in names(cell.source).imported}
     wanted |= set().union(*(names(cell.source).needed for cell in taken))
-    while wanted - known:
-        for name in wanted - known:
-            taken.update(_definer(name, cells, names) or _may_define(name, cells, names))
-        known |= wanted
-        wanted = set().union(*(names(cell.source).needed for cell in taken))
+    definer = _definers(cells, names)
+    hiding = [cell for cell in cells if ANY in names(cell.source).own]
+    # A student chooses how many names and cells there are, so each is looked at once.
+    while new := wanted - known:
+        known |= new
+        found = {definer[name] for name in new if name in definer}
+        if not all(name in definer or hasattr(builtins, name) for name in new):
+            found.update(hiding)
+        wanted = set().union(*(names(cell.source).needed for cell in found - taken))
+        taken |= found
     return _in_order(course, cells, [cell for cell in cells if cell in taken], names)
 
 
@@ -182,18 +187,14 @@ def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
     return [cell for cell in cells if newest.get(cell.slug, cell) is cell]
 
 
-def _definer(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
-    """The cell that defines `name`: the last that defines it, else the first that imports it."""
-    definers = [cell for cell in cells if name in names(cell.source).own]
-    importers = [cell for cell in cells if name in names(cell.source).imported]
-    return definers[-1:] or importers[:1]
-
-
-def _may_define(name: str, cells: Sequence[Cell], names: NamesOf) -> list[Cell]:
-    """The cells that may define a name that no cell's text defines."""
-    if hasattr(builtins, name):
-        return []
-    return [cell for cell in cells if ANY in names(cell.source).own]
+def _definers(cells: Sequence[Cell], names: NamesOf) -> dict[str, Cell]:
+    """The cell that defines each name: the last that defines it, else the first that imports it."""
+    definer: dict[str, Cell] = {}
+    for cell in reversed(cells):
+        definer.update(dict.fromkeys(names(cell.source).imported, cell))
+    for cell in cells:
+        definer.update(dict.fromkeys(names(cell.source).own, cell))
+    return definer
 
 
 def _in_order(
@@ -201,13 +202,15 @@ def _in_order(
 ) -> list[Cell]:
     order = {cell: place for place, cell in enumerate(cells)}
     places: dict[Cell, int] = {}
+    latest: dict[str, int] = {}  # the last place so far of a cell that defines a name
     for cell in taken:
         own = names(cell.source).own
         versions = [
             order[other] for other in cells[: order[cell]] if set() < names(other.source).own <= own
         ]
-        after = [place for other, place in places.items() if names(other.source).own & own]
-        places[cell] = max([min([*versions, order[cell]]), *after])
+        after = [latest[name] for name in own if name in latest]
+        place = places[cell] = max([min([*versions, order[cell]]), *after])
+        latest.update(dict.fromkeys(own, place))
     ordered = sorted(taken, key=lambda cell: (places[cell], order[cell]))
     slugs = [stage.slug for stage in course.stages]
     slots = [slot for slot, cell in enumerate(ordered) if cell.slug in slugs]

@@ -104,6 +104,17 @@ def test_no_known_folder_costs_more_than_it_may(name: str) -> None:
     expect_bounded(graded([name])[name])
 
 
+def test_a_notebook_whose_cells_need_thousands_of_names_costs_no_more_than_it_may() -> None:
+    def cell(number: int, names: int = 90) -> str:
+        first, then = number * names, (number + 1) * names
+        return "\n".join(f"n{first + i:x} = n{then + i:x}" for i in range(names))
+
+    asked = "def moving_average(values, width):\n    return n0\n\nsmooth = moving_average\n"
+    cells = ("import os\nos._exit(0)\n", *map(cell, range(490)), asked)
+    evil = Submission("many names", {}, cells=cells)
+    expect_bounded(with_engine(TINY, TINY.stages, "cpu", lambda engine: measured(engine, evil)))
+
+
 SLEEPS = COSTLY["sleeps almost as long as it may"].files
 
 
