@@ -19,6 +19,7 @@ from grader.types.errors import SubmissionFileError
 _KINDS = ("code", "markdown", "raw")
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MINE = "nbgrader"
+_OURS = "restored-"  # begins the id of a cell that had none
 _NAMED = 3  # cells to name in one note
 # A link or link definition whose target has, or may hide, a scheme of its own. The pattern reads no
 # part of a text twice, so a text of nothing but links takes no longer than any other.
@@ -207,10 +208,11 @@ def _disarm(cell: dict[str, Any]) -> None:
 
 
 def _number(cells: Sequence[dict[str, Any]]) -> None:
-    """Give every cell a valid and unique id."""
+    """Give every cell a valid and unique id, also if a student's looks like one of ours."""
     taken: set[str] = set()
     for number, cell in enumerate(cells):
         name = cell["id"]
-        if not isinstance(name, str) or not _CELL_ID.fullmatch(name) or name in taken:
-            cell["id"] = name = f"restored-{number}"
+        is_valid = isinstance(name, str) and _CELL_ID.fullmatch(name)
+        if not is_valid or name in taken or name.startswith(_OURS):
+            cell["id"] = name = f"{_OURS}{number}"
         taken.add(name)

@@ -48,6 +48,7 @@ BROKEN = {
     "metadata of no kind": data({"cell_type": "code", "metadata": [], "source": {}}),
     "nbgrader of no kind": data(cell(metadata={"nbgrader": "yes"}), cell(metadata=None)),
     "ids of no kind": data(cell(id="a b"), cell(id=7), cell(id="x"), cell(id="x")),
+    "ids that look like ours": data(cell(id="restored-4"), cell(id="a b")),
     "a grade_id of no kind": data(cell(metadata={"nbgrader": {"grade_id": ["fold"]}})),
     "metadata that the format forbids": data(cell(metadata={"tags": 3, "collapsed": "x"})),
     "attachments of no kind": data(
@@ -65,6 +66,7 @@ BROKEN = {
 @pytest.mark.parametrize("handed_in", BROKEN.values(), ids=BROKEN)
 def test_always_valid_with_every_released_cell_once(handed_in: bytes) -> None:
     notebook = restored(handed_in, RELEASED).notebook
+    assert len({each["id"] for each in notebook["cells"]}) == len(notebook["cells"])
     node = nbformat.from_dict(notebook)
     nbformat.validate(node)
     MetadataValidator().validate_nb(node)
