@@ -18,10 +18,12 @@ TOO_SLOW = "This ran out of time and was stopped."
 
 _NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
-# How many lines the message, the other causes and what was printed may take: the first that fits.
+# How many lines the message, the titles of the checks that fail with it, the other causes and what
+# was printed may take: the first that fits.
 _TIGHTER = (
-    *((10, 3, 5), (10, 2, 3), (9, 2, 2), (8, 1, 0), (7, 1, 0), (6, 1, 0), (5, 1, 0)),
-    *((4, 1, 0), (3, 1, 0), (2, 1, 0), (1, 1, 0)),
+    *((20, 12, 6, 8), (10, 6, 6, 5), (10, 3, 3, 5), (10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2)),
+    *((8, 1, 1, 0), (7, 1, 1, 0), (6, 1, 1, 0), (5, 1, 1, 0), (4, 1, 1, 0), (3, 1, 1, 0)),
+    *((2, 1, 1, 0), (1, 1, 1, 0)),
 )
 
 
@@ -47,11 +49,11 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
         return list(_fix_earlier(page, report, stage, stage.caused_by))[:room]
     causes = stage.causes
     lines: list[Text] = []
-    for message, others, printed in _TIGHTER:
+    for message, titles, others, printed in _TIGHTER:
         lines = [*page.sentence(_stage_heading(page, stage)), *_perhaps(page, stage)]
         if causes:
-            lines += _explained(page, causes[0], message)
-            lines += _rest(page, stage, causes[1:], others)
+            lines += _explained(page, causes[0], message, titles)
+            lines += _rest(page, stage, causes[1:], others, cut=titles == 1)
         if stage.printed.strip():
             lines += _printed(page, stage, printed)
         if len(lines) <= room:
@@ -95,7 +97,7 @@ def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:
 # --- the first cause ---------------------------------------------------------------------------
 
 
-def _explained(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
+def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Text]:
     """One cause in full, on one of its checks, and the titles of the others."""
     check = cause.show
     lost = check.max_score - check.score
@@ -114,7 +116,7 @@ def _explained(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
         if left and len(lines) > 1:
             yield Text(" " * _BODY + page.glyphs.more, "dim")
     if cause.others:
-        yield from _also(page, cause)
+        yield from _also(page, cause, titles)
 
 
 def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
@@ -124,8 +126,8 @@ def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
         yield from page.wrap(Text(TOO_SLOW, "yellow"), _BODY)
 
 
-def _also(page: Page, cause: Cause) -> Iterator[Text]:
-    """A line for the other checks of a cause, with as many of their titles as fit."""
+def _also(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
+    """The other checks of a cause, with as many of their titles as fit into `limit` lines."""
     how = "for the same reason" if cause.show.diagnosis else "in the same way"
     verb = "fails" if len(cause.others) == 1 else "fail"
     lost = cause.lost - (cause.show.max_score - cause.show.score)
@@ -135,8 +137,11 @@ def _also(page: Page, cause: Cause) -> Iterator[Text]:
     if page.width < _NARROW:
         yield from page.wrap(Text(line), _BODY)
         return
-    line = page.word(f"{line}: {titles}", page.width - _BODY)
-    yield Text(" " * _BODY).append_text(page.inline(line))
+    whole = list(page.wrap(page.inline(f"{line}: {titles}"), _BODY))
+    if len(whole) > limit:
+        line = page.word(f"{line}: {titles}", page.width - _BODY)
+        whole = [Text(" " * _BODY).append_text(page.inline(line))]
+    yield from whole
 
 
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
@@ -184,13 +189,15 @@ def _one_line(place: str, is_endless: bool) -> str:
 # --- the rest ----------------------------------------------------------------------------------
 
 
-def _rest(page: Page, stage: StageResult, causes: Sequence[Cause], limit: int) -> Iterator[Text]:
-    """A line for each further cause, as many as fit."""
+def _rest(
+    page: Page, stage: StageResult, causes: Sequence[Cause], limit: int, *, cut: bool
+) -> Iterator[Text]:
+    """The title of each further cause, at most `limit` of them; with `cut`, each on one line."""
     shown = causes if len(causes) <= limit else causes[: max(0, limit - 1)]
     for cause in shown:
         more = f" (and {len(cause.others)} more)" if cause.others else ""
         lost = cause.lost
-        yield next(_title(page, cause.show.outcome, cause.show.title, lost, more))
+        yield from _title(page, cause.show.outcome, cause.show.title, lost, more, cut=cut)
     left = sum(len(cause.checks) for cause in causes[len(shown) :])
     if left:
         words = f"{count(left, 'more check')} {'fails' if left == 1 else 'fail'}:"
@@ -198,9 +205,15 @@ def _rest(page: Page, stage: StageResult, causes: Sequence[Cause], limit: int) -
 
 
 def _title(
-    page: Page, outcome: Outcome, title: str, lost: float, more: str | None = None
+    page: Page,
+    outcome: Outcome,
+    title: str,
+    lost: float,
+    more: str | None = None,
+    *,
+    cut: bool = False,
 ) -> Iterator[Text]:
-    """A check's title with the points it lost; on one line with `more` behind it."""
+    """A check's title with the points it lost, `more` behind it; with `cut` on one line."""
     title = title.replace("\n", " ").strip()
     if page.plain:
         what = "The grader failed at" if outcome is Outcome.ERROR else "Failed"
@@ -214,7 +227,8 @@ def _title(
     indent = MARGIN + 2
     room = max(8, page.width - indent - len(points) - 1)
     if more is not None:
-        drawn = page.inline(page.word(title, max(8, room - len(more))) + more)
+        title = page.word(title, max(8, room - len(more))) if cut else title
+        drawn = page.inline(title + more)
     else:
         drawn = page.inline(title, "bold")
     for number, part in enumerate(drawn.wrap(page.console, room, overflow="fold")):
@@ -261,7 +275,10 @@ def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
         yield from page.offer(f"Your code printed {much}:", f"grade {stage.slug} --all")
         return
     yield from page.sentence(Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
-    lines, left = page.verbatim(stage.printed.strip("\n"), _BODY, gutter=True, limit=limit)
+    text = stage.printed.strip("\n")
+    lines, left = page.verbatim(text, _BODY, gutter=True, limit=limit + 1)
+    if left:  # the last line says how many more there are
+        lines, left = page.verbatim(text, _BODY, gutter=True, limit=limit)
     yield from lines
     yield from _left_out(page, left)
 

@@ -14,7 +14,7 @@ from grader.types.progress import Progress, StageProgress
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.text import listed
 
-CHANGED = "changed, not graded yet"
+GRADE_AGAIN = "to grade again"
 VISIBLE_PASS = "Your visible checks pass; more checks run on submission."
 
 
@@ -117,7 +117,7 @@ def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
 
 def unjudged(known: StageProgress) -> str:
     """The words for a stage without a verdict on its present text."""
-    return CHANGED if known.is_changed else "not graded yet"
+    return GRADE_AGAIN if known.is_changed else "not graded yet"
 
 
 def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
@@ -164,7 +164,7 @@ _WAITING = _Look("waiting", "waiting", "yellow", "yellow")
 # For a student's copy: other checks than the visible ones decide, some or all.
 _VISIBLE = _Look("passed", "visible ok", "green", "green")
 _UNCHECKED = _Look("passed", "unchecked", "yellow", "yellow")
-_CHANGED = _Look("not_started", "changed", "yellow", "yellow")
+_CHANGED = _Look("not_started", "grade again", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
 
 

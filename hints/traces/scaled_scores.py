@@ -32,6 +32,6 @@ def trace(submission: Any) -> Iterator[Step]:
         "scores",
         submission.scaled_scores(q, k),
         "B H Tq Tk",
-        says="What you return: half of the table above, as sqrt(d_k) = 2.",
+        says="What you return: the products divided by sqrt(d_k) = 2.",
         labels=labels,
     )

@@ -222,7 +222,7 @@ def test_layout(submission: Submission, rand: Rand, device: torch.device, layout
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_no_mask(submission: Submission, rand: Rand, dtype: torch.dtype) -> None:
-    """With mask=None the scores stay the same"""
+    """A mask changes the scores, and with mask=None they stay the same"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     mask = some_mask(rand, scores.device, 4, 5)
     expect_blocked(submission.apply_mask(scores.clone(), mask), mask)

@@ -90,7 +90,7 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
 def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
     """What is said before the training if the code has not passed."""
     yield Text()
-    so_far = "has changed and is not graded yet" if is_changed else "has not passed yet"
+    so_far = "is to be graded again" if is_changed else "has not passed yet"
     yield from page.sentence(Text(f"{page.word(slug)} {so_far}: it may not learn."))
     yield from page.offer("To check it:", f"grade {slug}")
 

@@ -13,6 +13,7 @@ from grader.learning.pictures.types import Curve, TracedCurves
 from grader.show.screen import MARGIN, UNICODE, Page
 
 _MARKS, _ASCII_MARKS = "●▲■◆", "ox*+"
+_SHARED, _ASCII_SHARED = "◎", "@"  # where the points of several curves fall into one cell
 _DOT, _ASCII_DOT = "·", "."
 _HEIGHT, _WIDEST = 16, 56
 _LABELLED = 5  # lines of the plot between two numbers at its side
@@ -71,12 +72,18 @@ class _Plot:
             f"{mark} {curve.name}"
             for mark, curve in zip(self._marks(), self._curves.curves, strict=True)
         ]
+        if any(self._shared in row for row in cells):
+            words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
         legend = f"{'   '.join(words)}   over {self._curves.x_axis}"
         yield from self._page.sentence(Text(self._page.clean(legend)))
 
     def _marks(self) -> list[str]:
         marks = _MARKS if self._is_unicode else _ASCII_MARKS
         return [marks[number % len(marks)] for number in range(len(self._curves.curves))]
+
+    @property
+    def _shared(self) -> str:
+        return _SHARED if self._is_unicode else _ASCII_SHARED
 
     def _cells(self) -> list[list[str]]:
         cells = [[" "] * self._width for _ in range(_HEIGHT)]
@@ -86,7 +93,9 @@ class _Plot:
                 cells[self._row(self._between(guide, column / (self._width - 1)))][column] = dot
         for mark, curve in zip(self._marks(), self._curves.curves, strict=True):
             for place, number in zip(self._curves.x, curve.numbers, strict=True):
-                cells[self._row(self._y.share(number))][self._column(place)] = mark
+                row, column = self._row(self._y.share(number)), self._column(place)
+                is_free = cells[row][column] in (" ", dot, mark)
+                cells[row][column] = mark if is_free else self._shared
         return cells
 
     def _between(self, guide: Curve, share: float) -> float:

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Watch until q or Ctrl-C; 0 if every core stage has passed, else 1."""
-    from grader.show.scoreboard import CHANGED
+    from grader.show.scoreboard import GRADE_AGAIN
     from grader.show.screen import count
     from grader.types.report import Status
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         farewell = ""
     changed = sum(state.progress.stage(stage.slug).is_changed for stage in core)
     if changed:
-        so_far += f" {count(changed, 'stage')} {CHANGED}."
+        so_far += f" {count(changed, 'stage')} {GRADE_AGAIN}."
     screen.print(f"  {so_far} ", end="")
     go_on = "To continue, type  [bold cyan]grade watch[/]" if left else farewell
     screen.print(go_on, highlight=False)

@@ -22,7 +22,7 @@ from grader.learning.watch.state import (
 )
 from grader.learning.workspace.diff import diff
 from grader.show.failure import every_failure, first_failure
-from grader.show.scoreboard import CHANGED, VISIBLE_PASS, known_board, mark, standing
+from grader.show.scoreboard import GRADE_AGAIN, VISIBLE_PASS, known_board, mark, standing
 from grader.show.screen import (
     COMMAND,
     GAP,
@@ -105,12 +105,12 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
 
 
 def _changed(page: Page, state: Watching) -> Text:
-    """How many verdicts are not on the current text; an empty line if none."""
+    """How many stages are to be graded again; an empty line if none."""
     known = [state.progress.stage(stage.slug) for stage in state.workspace.course.stages]
     changed = sum(each.is_changed for each in known)
     if not changed:
         return Text()
-    words = f"{count(changed, 'stage')} {CHANGED}"
+    words = f"{count(changed, 'stage')} {GRADE_AGAIN}"
     return Text(" " * (page.width - len(words)) + words, "yellow")
 
 

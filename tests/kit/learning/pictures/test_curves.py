@@ -39,25 +39,25 @@ def test_every_point_lies_where_its_logarithm_is() -> None:
         (row, column): sign
         for row, line in enumerate(plot)
         for column, sign in enumerate(line)
-        if sign in "●▲"
+        if sign in "●▲◎"
     }
     assert points == {
         (0, 55): "●",
         (7, 28): "●",
-        (15, 0): "▲",  # both begin at 1: the later one is seen
+        (15, 0): "◎",  # both begin at 1
         (15, 28): "▲",
         (15, 55): "▲",
     }
     assert plot[7].endswith("· n"), "the guide ends half-way up"
     assert lines[4] == "  bytes" and lines[5].startswith("    10k │")
     assert lines[-3].split() == ["1", "10", "100"]
-    assert lines[-2] == "  ● square   ▲ flat   over days"
+    assert lines[-2] == "  ● square   ▲ flat   ◎ both   over days"
 
 
 def test_in_ascii_and_where_it_is_narrow() -> None:
     lines = draw(CURVES, width=30, encoding="ascii")
     assert max(map(len, lines)) <= 30
-    assert "  o square   x flat   over" in lines
+    assert "  o square   x flat   @ both" in lines
 
 
 def test_names_of_guides_never_lie_on_each_other() -> None:
