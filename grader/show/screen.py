@@ -8,7 +8,7 @@ that prints it, and known only then.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
@@ -151,6 +151,12 @@ class Page:
         else:
             yield from self.sentence(line)
             yield Text(" " * (MARGIN + 2)).append(self.word(command), COMMAND)
+
+    def offers(self, offers: Sequence[tuple[str, str]]) -> Iterator[Text]:
+        """Several of them; what to type begins in one column."""
+        widest = max((cell_len(words) for words, _ in offers), default=0)
+        for words, command in offers:
+            yield from self.offer(words if self.plain else f"{words:{widest}}", command)
 
     def inline(self, text: str, style: str = "") -> Text:
         """One paragraph of an author's text: `code`, **bold** and addresses are styled."""

@@ -106,15 +106,14 @@ def _congratulation(page: Page, report: Report, then: Sequence[tuple[str, str]])
         if len(report.stages) == 1:
             words = "What was learnt, and why it is written so:"
             yield from page.offer(words, f"grade solution {page.word(report.stages[0].slug)}")
-    widest = max((len(words) for words, _ in then), default=0)
-    for words, command in then:
-        yield from page.offer(f"{words:{widest}}", command)
+    offers = list(then)
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
     if untouched:
         is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"
-        yield from page.offer(is_left, "grade list")
+        offers.append((is_left, "grade list"))
     elif len(report.stages) == 1:
-        yield from page.offer("To see where you stand:", "grade")
+        offers.append(("To see where you stand:", "grade"))
+    yield from page.offers(offers)
     yield Text()
 
 

@@ -46,9 +46,7 @@ def certificate_screen(
         line = Text(" " * MARGIN).append(page.column(stage.slug, width))
         yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
     yield Text()
-    widest = max((len(words) for words, _ in offers), default=0)
-    for words, command in offers:
-        yield from page.offer(f"{words:{widest}}", command)
+    yield from page.offers(offers)
     yield Text()
 
 
@@ -73,10 +71,10 @@ def result(certificate: Certificate) -> str:
 
 
 def way(stage: Passed) -> str:
-    """How often a stage was tried, how many hints it took, and when it first passed."""
+    """How often a stage was tried, its highest hint that was seen, and when it first passed."""
     facts = [
         count(stage.attempts, "attempt") if stage.attempts else "",
-        count(stage.hints, "hint") if stage.hints else "no hint",
+        f"up to hint {stage.hints}" if stage.hints else "no hint",
         f"first passed on {stage.on}" if stage.on else "",
     ]
     return ", ".join(filter(None, facts))

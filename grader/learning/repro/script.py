@@ -39,6 +39,7 @@ def script(
         writer.write(exchange)
     writer.show(check)
     about = [f"# {check.id}: {check.title}"]
+    about += ["# Save these lines beside your files and run them there."] if module else []
     names = sorted(writer.entries)
     lines = writer.text()
     about += ["import torch"] if module and any("torch." in line for line in lines) else []

@@ -284,12 +284,16 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
             yield from page.sentence(Text(f"In every stage y{VISIBLE_PASS[1:]}", "bold green"))
         return
     if all_pass:
-        done = Text("Every stage passes. Well done!", "bold green")
-        yield from page.sentence(done)
+        core = [stage for stage in stages if not stage.bonus] or list(stages)
+        done = f"All {count(len(core), 'stage')} pass. Well done!"
+        if len(core) == 1:
+            done = "The only stage passes. Well done!"
+        yield from page.sentence(Text(done, "bold green"))
+        offers = afterwards(state.workspace.course)
         left = sum(each.status is not Status.PASSED for each in known.values())
         if left:
-            yield from page.offer(f"For bonus points, {count(left, 'more stage')}:", "grade list")
-        yield from _afterwards(page, state)
+            offers.append((f"For bonus points, {count(left, 'more stage')}:", "grade list"))
+        yield from page.offers(offers)
         yield Text()
     yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
 
@@ -299,8 +303,7 @@ def _afterwards(page: Page, state: Watching) -> Iterator[Text]:
     course = state.workspace.course
     core = (stage for stage in course.stages if not stage.bonus)
     if all(state.progress.stage(stage.slug).status is Status.PASSED for stage in core):
-        for words, command in afterwards(course):
-            yield from page.offer(words, command)
+        yield from page.offers(afterwards(course))
 
 
 def _notice(page: Page, state: Watching) -> Iterator[Text]:

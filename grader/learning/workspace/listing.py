@@ -114,7 +114,7 @@ def _so_far(stage: Stage, known: StageProgress, is_partial: bool) -> list[str]:
     if known.attempts:
         facts.append(count(known.attempts, "attempt"))
     if known.rungs:
-        facts.append(count(known.rungs, "hint"))
+        facts.append(f"up to hint {known.rungs}")
     if known.gave_up:
         facts.append("solution seen before")
     return facts

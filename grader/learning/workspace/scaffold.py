@@ -29,14 +29,15 @@ from grader.types.workspace import Workspace
 
 _SETTINGS = "pyproject.toml"
 # How an editor finds the place of a failure in what `grade` prints: "softmax.py, line 4: ...".
+# The message is the whole line: VS Code shows no problem whose message is empty.
 PLACES = {
     "owner": "grade",
     "fileLocation": ["relative", "${workspaceFolder}/exercises"],
     "pattern": {
-        "regexp": r"^\s+(?:look at\s+)?(?:exercises/)?(\w+\.py), line (\d+)(?:,|:)?\s*(.*)$",
-        "file": 1,
-        "line": 2,
-        "message": 3,
+        "regexp": r"^\s+((?:look at\s+)?(?:exercises/)?(\w+\.py), line (\d+)(?:[,:].*)?)$",
+        "file": 2,
+        "line": 3,
+        "message": 1,
     },
 }
 

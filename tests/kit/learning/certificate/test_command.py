@@ -94,7 +94,7 @@ def test_the_way_is_on_the_page_only_if_asked() -> None:
     pages = [certificate_figure(certificate, with_way=way) for way in (False, True)]
     texts = [[text.get_text() for text in page.texts] for page in pages]
     assert not any("attempts" in text for text in texts[0])
-    assert "3 attempts, 2 hints, first passed on 2026-01-02" in texts[1]
+    assert "3 attempts, up to hint 2, first passed on 2026-01-02" in texts[1]
     lowest = min(text.get_position()[1] for text in pages[1].texts if "Stage" in text.get_text())
     assert lowest > 0.2  # also with many stages
 

@@ -104,6 +104,7 @@ def test_an_editor_finds_the_place_of_every_failure_on_a_screen() -> None:
         assert found is not None, line
         assert re.fullmatch(r"\w+\.py", found[pattern["file"]])
         assert int(found[pattern["line"]]) > 0
+        assert found[pattern["message"]] == line.strip()
 
 
 @pytest.mark.parametrize("name", ["README.md", "exercises/smooth.py", ".vscode/tasks.json"])
