@@ -142,6 +142,7 @@ class StageServer:
         if self._loader is not None:
             self._loader.remove()
         self._bench.reset()
+        self._watch.begin(())
         self._watch.over(header["forbidden"])
         patches = {slug: self._patch(names) for slug, names in header["answered"].items()}
         files = {name: text.encode("latin-1") for name, text in header["files"].items()}

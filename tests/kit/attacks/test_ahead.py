@@ -179,8 +179,19 @@ def test_whole(submission):
 # The first answer has another form, so the case starts again and the second answer is thrown away.
 CALLS_AT_FIRST = """
 import importlib
+import sys
 
 calls = []
+
+
+def call():
+    getattr(importlib.import_module("math"), "fsum")([1.0])
+
+
+def call_later(frame, event, argument):
+    if frame.f_code.co_name == "send":
+        sys.setprofile(None)
+        call()
 
 
 def double(x):
@@ -190,24 +201,28 @@ def double(x):
 
 def negate(x):
     if len(calls) == 1:
-        getattr(importlib.import_module("math"), "fsum")([1.0])
+        CALL
         return ANSWER
     return -x
 """
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [pytest.param("-x", id="right"), pytest.param("[[0] * 9999] * 20", id="too many values")],
+    ("call", "answer"),
+    [
+        pytest.param("call()", "-x", id="a right answer"),
+        pytest.param("call()", "[[0] * 9999] * 20", id="too many values"),
+        pytest.param("sys.setprofile(call_later)", "-x", id="after the answer"),
+    ],
 )
 def test_no_forbidden_call_is_hidden_by_an_answer_that_is_thrown_away(
-    course: Course, answer: str
+    course: Course, call: str, answer: str
 ) -> None:
     course.stages[0].check_file.write_text(CHECKS_BY_FORM)
-    for ahead in (False, True):
-        [report] = graded(course, [CALLS_AT_FIRST.replace("ANSWER", answer)], ahead=ahead)
-        assert "calls math.fsum" in report.stages[0].checks[0].message
-        assert report.score == 0
+    source = CALLS_AT_FIRST.replace("CALL", call).replace("ANSWER", answer)
+    [report] = graded(course, [source], ahead=True)
+    assert "calls math.fsum" in report.stages[0].checks[0].message
+    assert report.score == 0
 
 
 WRONG = [
