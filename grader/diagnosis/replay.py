@@ -38,6 +38,8 @@ _BESIDE = re.compile(
     r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*"
     r"|(?<=in loading state_dict for )\w+"
 )
+# Which of two tensors is a depends on the style: x.masked_fill(...) or x.masked_fill_(...).
+_TWO_SIZES = re.compile(r"(?<=The size of tensor a )\((\d+)\)(.*?)\((\d+)\)")
 _LONGEST = 600  # characters of a message to look at
 
 
@@ -444,7 +446,8 @@ def _answer(request: Frame, reply: Frame) -> Read:
 
 def _message(error: Mapping[str, Any]) -> str:
     """The text of an exception, as far as it is about the mistake."""
-    return _BESIDE.sub("", str(error.get("message"))[: 2 * _LONGEST])[:_LONGEST]
+    text = _BESIDE.sub("", str(error.get("message"))[: 2 * _LONGEST])[:_LONGEST]
+    return _TWO_SIZES.sub(lambda two: two[2].join(sorted((two[1], two[3]))), text)
 
 
 def _read(reply: Frame) -> Read:

@@ -106,7 +106,7 @@ def _hidden_in_part(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Ma
         if array.shape[-2:] != right.shape[-2:]:
             continue
         array = array.reshape(right.shape)
-        seen = array > _HIDDEN
+        seen = ~(array <= _HIDDEN)  # NaN is seen
         if not seen.all() and is_telling(right[seen]) and tolerance.holds(array[seen], right[seen]):
             return Match(place)
     return None

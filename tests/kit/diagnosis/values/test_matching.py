@@ -27,6 +27,7 @@ FORMS: dict[str, tuple[list[Any], Match | None]] = {
         Match(0, factor=2.0),
     ),
     "hidden in part": ([numpy.where(HEADS > 1, -numpy.inf, HEADS)], Match(0)),
+    "NaN in part": ([numpy.where(HEADS > 1, numpy.nan, HEADS)], None),
     "twice as large and hidden in part": ([numpy.where(HEADS > 1, -1e9, 2 * HEADS)], None),
     "heads cut by view": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 3, 4, 5)], None),
     "heads side by side": ([HEADS.transpose(0, 2, 1, 3).reshape(2, 4, 15)], None),
