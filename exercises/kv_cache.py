@@ -73,9 +73,9 @@ class CachedSelfAttention(nn.Module):
         such pair may come in, even one that the caller has cut or joined, so
         take it apart by position: k, v = cache.
 
-        Output and cache have the dtype and device of x and of the layers, and
-        gradients flow back to x and the layers. x and the cache may be strided
-        views, and neither is changed.
+        Output and cache have the dtype and device of x and of the layers.
+        Gradients flow back to x and the layers, and through the cache to the
+        old tokens. x and the cache may be strided views, and neither is changed.
 
         The tokens are causal: with P = 3 and N = 2, the first new token sees
         four tokens and the second sees all five.

@@ -465,6 +465,28 @@ class Overwrites(_Base):
         return joined
 
 
+@misconception(
+    "kv_returned_detached",
+    replaces="CachedSelfAttention",
+    says="No gradient flows through the cache that you return, so old tokens learn nothing from "
+    "the new ones that read them. Return keys and values as they are.",
+)
+class ReturnedDetached(_Base):
+    def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
+        return super().result(output, k.detach(), v.detach())
+
+
+@misconception(
+    "kv_keys_and_values_detached",
+    replaces="CachedSelfAttention",
+    says="No gradient reaches keys and values, so w_k and w_v never learn. Leave them in the "
+    "graph: no detach(), no .data, no torch.no_grad().",
+)
+class KeysAndValuesDetached(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k.detach(), v.detach(), cache)
+
+
 # The module
 
 

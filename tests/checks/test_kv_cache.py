@@ -391,7 +391,7 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("P", [0, 3], ids=["without a cache", "with a cache"])
 def test_gradients(submission: Submission, rand: Rand, P: int) -> None:
-    """Gradients reach the new tokens and all four layers"""
+    """Gradients reach the new tokens, the old ones and all four layers"""
     B, N, D, H = 2, 4, 12, 3
     attention = module(submission, draw_state(rand, shapes(D)), H)
     trained = trained_parameters(attention, shapes(D))
@@ -400,6 +400,13 @@ def test_gradients(submission: Submission, rand: Rand, P: int) -> None:
     expected, _ = reference(trained, H, x, cache)
     output, _ = attention(x, cache)
     expect_gradients_close(output, expected, {"x": x, **trained})
+    if P:
+        both = rand(B=B, T=P + N, D=D, grad=True)
+        expected, _ = reference(trained, H, both)
+        first, cache = attention(both[:, :P])
+        rest, _ = attention(both[:, P:], pair(cache))
+        output = torch.cat([first, rest], dim=1)  # the old tokens act through the cache as well
+        expect_gradients_close(output, expected, {"both texts": both, **trained})
 
 
 @pytest.mark.points(1)
