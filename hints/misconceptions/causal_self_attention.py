@@ -161,6 +161,23 @@ class CutKept(_Base):
 
 
 @misconception(
+    "csa_buffer_replaced",
+    replaces="CausalSelfAttention",
+    says="You replace the whole mask by the cropped one, so the next longer text has none, and the "
+    "cropped one is saved with the weights. Crop it again in each call.",
+    hint=3,
+)
+class BufferReplaced(_Base):
+    def make_mask(self, size: int) -> None:
+        self.register_buffer("mask", torch.ones(size, size).triu(1))
+
+    def hide(self, scores: Tensor) -> Tensor:
+        T = scores.shape[-1]
+        self.mask = self.mask[:T, :T]
+        return scores.masked_fill(self.mask.bool(), float("-inf"))
+
+
+@misconception(
     "csa_not_registered",
     replaces="CausalSelfAttention",
     says="Your module has no buffer. Register the mask as one: a mask that you merely assign stays "

@@ -118,6 +118,17 @@ def concat_averaged(x: Tensor) -> Tensor:
 
 
 @misconception(
+    "concat_averaged_and_repeated",
+    replaces="concat_heads",
+    says="You average the heads and repeat the average H times, so what each one found is lost. "
+    "Concatenate them instead: that keeps everything.",
+    hint=2,
+)
+def concat_averaged_and_repeated(x: Tensor) -> Tensor:
+    return x.mean(dim=1).repeat(1, 1, x.shape[1])  # (B, T, D)
+
+
+@misconception(
     "concat_summed",
     replaces="concat_heads",
     says="You add the heads up, so what each one found is lost. Concatenate them instead: that "

@@ -168,6 +168,18 @@ class ValuesInTurns(_Base):
 
 
 @misconception(
+    "gqa_keys_in_turns",
+    replaces="GroupedQueryAttention",
+    says="Neighbours share values in your code, but you hand out the keys in turns. A head that "
+    "reads value head 1 must read key head 1.",
+    hint=4,
+)
+class KeysInTurns(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat(1, self.group, 1, 1), v.repeat_interleave(self.group, dim=1)
+
+
+@misconception(
     "gqa_groups_reversed",
     replaces="GroupedQueryAttention",
     says="Your first query heads read the last key head. The groups must be in the order of the "

@@ -287,6 +287,18 @@ class OneLayerForThree(_Base):
 
 
 @misconception(
+    "mha_one_layer_for_all",
+    replaces="MultiHeadAttention",
+    says="w_q, w_k, w_v and w_o are one and the same layer, which is all that [nn.Linear(...)] * 4 "
+    "creates. Create four separate layers.",
+    hint=2,
+)
+class OneLayerForAll(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.w_q = self.w_k = self.w_v = self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+
+@misconception(
     "mha_scale_saved",
     replaces="MultiHeadAttention",
     says="You register the scale as a buffer, so it is saved with the weights and a strict load "
@@ -754,6 +766,18 @@ class HeadsAttendToHeads(_Base):
         return heads.reshape(B, T, self.d_model)
 
 
+@misconception(
+    "mha_heads_averaged",
+    replaces="MultiHeadAttention",
+    says="You average the heads and repeat the average H times, so what each one found is lost. "
+    "Lay them side by side instead.",
+    hint=5,
+)
+class HeadsAveraged(_Base):
+    def combine(self, heads: Tensor) -> Tensor:
+        return heads.mean(dim=1).repeat(1, 1, self.num_heads)
+
+
 # The scale
 
 
@@ -791,6 +815,18 @@ class ScaleByDK(_Base):
 class ScaleByDModel(_Base):
     def scale(self) -> float:
         return math.sqrt(self.d_model)
+
+
+@misconception(
+    "mha_scores_clamped",
+    replaces="MultiHeadAttention",
+    says="You raise negative scores to 0, as relu and clamp do, so all keys that fit badly count "
+    "alike. A score may have either sign.",
+    hint=5,
+)
+class ScoresClamped(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k).clamp(min=0.0)
 
 
 # The mask
@@ -883,6 +919,18 @@ class MaskRenormalised(_Base):
             return weights
         weights = weights * (mask != 0)
         return weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)
+
+
+@misconception(
+    "mha_mask_adds_minus_10000",
+    replaces="MultiHeadAttention",
+    says="A query that may look at nothing looks at its keys as if nothing were blocked, as when "
+    "you add -10000 to all its scores, as BERT does. Use -inf and give such a row zeros.",
+    hint=5,
+)
+class MaskAddsMinus10000(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores + (1.0 - mask.to(scores.dtype)) * -10000.0
 
 
 @misconception(
@@ -1158,6 +1206,29 @@ class DropoutTwice(_Base):
         return self.dropout(self.w_o(x))
 
 
+class _PlainWeights(_Base):
+    """It returns the weights from before dropout, so only the output shows a mistake in it."""
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        q, k, v = self.heads(*self.project(query, key, value))
+        weights = self.attend(self.scores(q, k), mask)  # (B, H, Tq, Tk)
+        return self.out(self.combine(self.drop(weights) @ v), query), weights
+
+
+@misconception(
+    "mha_dropout_twice_unseen",
+    replaces="MultiHeadAttention",
+    says="You apply dropout twice, to the weights that meet the values and to the output. Apply it "
+    "once, to the weights.",
+    hint=6,
+)
+class DropoutTwiceUnseen(_PlainWeights):
+    def out(self, x: Tensor, query: Tensor) -> Tensor:
+        return self.dropout(self.w_o(x))
+
+
 @misconception(
     "mha_dropout_twice_on_weights",
     replaces="MultiHeadAttention",
@@ -1202,6 +1273,21 @@ class DropoutOnHeads(_Base):
 
 
 @misconception(
+    "mha_dropout_on_context",
+    replaces="MultiHeadAttention",
+    says="You drop parts of what each head returns. In this module dropout acts on the attention "
+    "weights, before they meet the values.",
+    hint=6,
+)
+class DropoutOnContext(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def combine(self, heads: Tensor) -> Tensor:
+        return super().combine(self.dropout(heads))
+
+
+@misconception(
     "mha_dropout_always",
     replaces="MultiHeadAttention",
     says="Your dropout is still active after eval(): F.dropout drops unless you pass "
@@ -1221,16 +1307,9 @@ class DropoutAlways(_Base):
     "by itself.",
     hint=6,
 )
-class DropoutAlwaysUnseen(_Base):
-    """The returned weights are those before dropout, so only the output shows it."""
-
-    def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        q, k, v = self.heads(*self.project(query, key, value))
-        weights = self.attend(self.scores(q, k), mask)  # (B, H, Tq, Tk)
-        dropped = F.dropout(weights, p=self.dropout.p)
-        return self.out(self.combine(dropped @ v), query), weights
+class DropoutAlwaysUnseen(_PlainWeights):
+    def drop(self, weights: Tensor) -> Tensor:
+        return F.dropout(weights, p=self.dropout.p)
 
 
 @misconception(
@@ -1282,6 +1361,18 @@ class DropoutOnScores(_Base):
     hint=6,
 )
 class DropoutKeepsP(_Base):
+    def make_dropout(self, p: float) -> nn.Dropout:
+        return nn.Dropout(1.0 - p)
+
+
+@misconception(
+    "mha_dropout_keeps_p_unseen",
+    replaces="MultiHeadAttention",
+    says="You treat dropout as the share of the weights that is kept before they meet the values. "
+    "It is the share that is dropped: with the default 0.0 nothing is lost.",
+    hint=6,
+)
+class DropoutKeepsPUnseen(_PlainWeights):
     def make_dropout(self, p: float) -> nn.Dropout:
         return nn.Dropout(1.0 - p)
 

@@ -252,6 +252,40 @@ def scores_float32(q: Tensor, k: Tensor) -> Tensor:
     return q.float() @ k.float().transpose(-2, -1) / math.sqrt(q.shape[-1])
 
 
+# Another measure than the dot product
+
+
+@misconception(
+    "scores_negative_distance",
+    replaces="scaled_scores",
+    says="You measure how far a query and a key lie apart. The score is their dot product, so a "
+    "longer vector counts for more.",
+)
+def scores_negative_distance(q: Tensor, k: Tensor) -> Tensor:
+    return -torch.cdist(q, k) / math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_negative_square_distance",
+    replaces="scaled_scores",
+    says="You take the squared distance of a query and a key. The score is their dot product, so "
+    "a longer vector counts for more.",
+)
+def scores_negative_square_distance(q: Tensor, k: Tensor) -> Tensor:
+    apart = q[..., :, None, :] - k[..., None, :, :]
+    return -apart.square().sum(dim=-1) / math.sqrt(q.shape[-1])
+
+
+@misconception(
+    "scores_floored",
+    replaces="scaled_scores",
+    says="You round the scores down to whole numbers, as // does. Keep their fractions; they carry "
+    "the gradient, too.",
+)
+def scores_floored(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) // math.sqrt(q.shape[-1])
+
+
 # Two at once
 
 
