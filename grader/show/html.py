@@ -29,7 +29,9 @@ _EDGE = {
 _WAITING = ("↑", "#b8860b")
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
 # Some themes break lines in the middle of a word.
-_WRAPPED = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
+# A page that nbconvert exports draws <pre> in the font around it, and columns need this one.
+MONOSPACE = "font-family:monospace"
+_WRAPPED = f"{MONOSPACE};white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 _MORE_RUN = "These are your visible checks; more checks run on submission."
 
 

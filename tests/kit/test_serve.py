@@ -114,7 +114,7 @@ def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(
     cells = AVERAGE, "def smooth(values, width, times=1):\n    return values[2:] * 0.0"
     trace = serving.show("trace", "smooth", *cells)
     assert "The first wrong step: twice." in trace["text"]
-    assert "2.75" in trace["html"] and trace["html"].startswith("<pre>")
+    assert "2.75" in trace["html"] and trace["html"].startswith("<pre ")
     heatmap = serving.show("heatmap", "smooth", *cells)
     assert "<table" in heatmap["html"] and "How often a day counts" in heatmap["text"]
     assert "plain torch cannot" in serving.show("repro", "smooth", *cells)["error"]

@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
             try:
                 _trained(args, room, submission, program, is_over)
             except AnswerError as error:
-                console(args).print(trouble(program.stage.slug, str(error)), end="")
+                is_here = args.submission is None
+                told = trouble(program.stage.slug, str(error), offers=is_here)
+                console(args).print(told, end="")
                 return 1
             if is_over():
                 break

@@ -96,16 +96,17 @@ def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
 
 
 @screen
-def trouble(page: Page, slug: str, message: str) -> Iterator[Text]:
-    """Why there is no training."""
+def trouble(page: Page, slug: str, message: str, *, offers: bool) -> Iterator[Text]:
+    """Why there is no training and, with `offers`, what to type next."""
     yield Text()
     yield from page.sentence(
         Text("The finale needs your ").append(page.word(slug), "bold").append(", and it stops:")
     )
     yield from page.verbatim(message, MARGIN + 2, limit=_SAMPLE_LINES)[0]
     yield Text()
-    yield from page.offer("To check it:", f"grade {slug}")
-    yield Text()
+    if offers:
+        yield from page.offer("To check it:", f"grade {slug}")
+        yield Text()
 
 
 def loss_curves(runs: Sequence[Run]) -> TracedCurves:

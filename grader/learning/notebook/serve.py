@@ -51,7 +51,7 @@ from grader.read.progress import remember_results
 from grader.read.submission import too_much_code
 from grader.run.cells import Cell, has_tests, may_define, replayed, submitted
 from grader.run.parts import DEADLY_CELL
-from grader.show.html import verdict_html
+from grader.show.html import MONOSPACE, verdict_html
 from grader.show.screen import Screen
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, ProgressError
@@ -204,11 +204,11 @@ class _Service:
         found = trace(course, stage, submission, engine.interpreter)
         if kind == "trace":
             right = right_trace(course, found, engine.interpreter)
-            return _as_text(_text(trace_screen(found, right)))
+            return _as_text(_text(trace_screen(found, right, offers=False)))
         if found.heatmap is None and found.stop is None:
             raise KitError(f"the example of {stage.slug} draws no heatmap: %trace {stage.slug}")
         if found.heatmap is None:
-            return _as_text(_text(stop_screen(found)))
+            return _as_text(_text(stop_screen(found, offers=False)))
         text = _text(heatmap_screen(found.heatmap))
         return {"html": heatmap_html(found.heatmap), "text": text}
 
@@ -284,7 +284,7 @@ def _submission(cells: list[Cell]) -> Submission:
 
 
 def _as_text(text: str) -> _Message:
-    return {"html": f"<pre>{escape(text)}</pre>", "text": text}
+    return {"html": f'<pre style="{MONOSPACE}">{escape(text)}</pre>', "text": text}
 
 
 def _hints(stage: Stage) -> Hints | None:

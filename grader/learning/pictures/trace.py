@@ -39,13 +39,14 @@ def trace_screen(
     before: Trace | None = None,
     *,
     wrong_first: bool = False,
+    offers: bool = True,
 ) -> Iterator[Text]:
     """Every step of a trace, what the learner's code printed, and the next thing to type.
 
     With the solution's trace `right`, wrong numbers are marked and the right ones stand beside
     them; with `before`, the numbers that the last save changed are marked too. If `wrong_first`, as
-    in `grade watch`, the first wrong step also stands above all others, instead of the title, and
-    no command is offered.
+    in `grade watch`, the first wrong step also stands above all others, instead of the title.
+    No next command is offered there, nor without `offers`, as in a notebook.
     """
     yield Text()
     if not wrong_first:
@@ -64,7 +65,8 @@ def trace_screen(
         if isinstance(part, TracedStep):
             yield from _step(page, part, beside or Compared())
         elif isinstance(part, TracedHeatmap):
-            yield from page.offer("As a picture:", f"grade heatmap {trace.slug}")
+            command = "grade heatmap" if offers else "%heatmap"
+            yield from page.offer("As a picture:", f"{command} {trace.slug}")
         elif isinstance(part, TracedCurves):
             yield from curves_lines(page, part)
         else:
@@ -76,9 +78,10 @@ def trace_screen(
         yield from lines
         if more:
             yield from page.wrap(Text(f"{page.glyphs.more} {more} more", "dim"), _BODY)
-    yield from stop_screen(trace, offers=not wrong_first).draw(page)
+    offers = offers and not wrong_first
+    yield from stop_screen(trace, offers=offers).draw(page)
     first = compared.first_wrong
-    if first is not None and trace.to_fix is None and not wrong_first:
+    if first is not None and trace.to_fix is None and offers:
         yield from _offers(page, first.slug or trace.slug)
 
 
