@@ -108,16 +108,17 @@ async function update() {
 }
 
 async function show() {
-  let note = "", found = await run(settings(), swap.value);
+  const id = swap.value;  // it may have changed by the time of the answer
+  let note = "", found = await run(settings(), id);
   if (!found) {  // only in a file
     inputs.forEach((input, place) => {
       input.value = data.controls[place].start;
       input.dispatchEvent(new Event("input"));  // it does not bubble, so only the slider's own words follow
     });
     note = "This file knows each swap only with the other controls as they start.";
-    found = await run(settings(), swap.value);
+    found = await run(settings(), id);
   }
-  const other = swap.value ? await run(settings(), "") : null;
+  const other = id ? await run(settings(), "") : null;
   const all = JSON.stringify([found, other, note]);
   if (all === shown) return;
   shown = all;
@@ -136,12 +137,12 @@ async function show() {
   steps.append(...stopShown(found));
   showBehind(parts);
   const last = found.parts[found.parts.length - 1];
-  say("result", note, swapTold(found, changed), stopTold(found), last && !last.name ? last : "");
+  say("result", note, swapTold(found, changed, id), stopTold(found), last && !last.name ? last : "");
   say("whose", whoseTold(found.whose));
 }
 
-function swapTold({ whose }, changed) {
-  const chosen = data.swaps.find(each => each.id === swap.value);
+function swapTold({ whose }, changed, id) {
+  const chosen = data.swaps.find(each => each.id === id);
   if (!chosen) return "";
   const name = `\`${chosen.function}\``;
   if (!(chosen.function in whose)) return `With these settings ${name} is not called, so the swap changes nothing.`;
