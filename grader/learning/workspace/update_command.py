@@ -16,7 +16,7 @@ from grader.learning.workspace.update import (
     still_importing,
     update_workspace,
 )
-from grader.read.progress import recall
+from grader.read.progress import recall, recall_present
 from grader.read.workspace import locate_workspace, note_version, version_seen
 from grader.show.screen import count
 from grader.types.progress import StageProgress
@@ -35,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what was done to each file; 1 if the learner has to look at one."""
+    from grader.show.scoreboard import GRADE_AGAIN
     from grader.show.workspace import notices, whats_new
 
     workspace = locate_workspace(args.course)
@@ -54,6 +55,9 @@ def run(args: argparse.Namespace) -> int:
         sentences.append(f"All {len(results)} files are up to date.")
     earned = recall(workspace.root).progress
     sentences += [_gone(file, earned.stage(file.stem)) for file in gone_stages(workspace)]
+    present = recall_present(workspace).progress
+    if again := sum(present.stage(stage.slug).is_changed for stage in course.stages):
+        sentences.append(f"{count(again, 'stage')} {GRADE_AGAIN}: type `grade`.")
     console(args).print(notices(sentences), end="")
     if news:
         console(args).print(whats_new(course.title, news), end="")
