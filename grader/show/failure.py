@@ -18,6 +18,7 @@ TOO_SLOW = "This ran out of time and was stopped."
 
 _NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
+_UNBROKEN = "\ue000"  # stands for a space while lines are broken: "(and 3 more)" stays whole
 # How many lines the message, the titles of the checks that fail with it, the other causes and what
 # was printed may take: the first that fits.
 _TIGHTER = (
@@ -228,11 +229,12 @@ def _title(
     room = max(8, page.width - indent - len(points) - 1)
     if more is not None:
         title = page.word(title, max(8, room - len(more))) if cut else title
-        drawn = page.inline(title + more)
+        drawn = page.inline(title + more.replace(" ", _UNBROKEN).replace(_UNBROKEN, " ", 1))
     else:
         drawn = page.inline(title, "bold")
     for number, part in enumerate(drawn.wrap(page.console, room, overflow="fold")):
         part.rstrip()
+        part.plain = part.plain.replace(_UNBROKEN, " ")
         line = Text(" " * MARGIN).append(mark if not number else " ", f"bold {colour}").append(" ")
         line.append_text(part)
         if not number:
