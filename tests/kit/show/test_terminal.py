@@ -412,6 +412,15 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     assert len(drawn.splitlines()) <= 20
 
 
+@pytest.mark.parametrize("width", range(60, 90))
+def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(width: int) -> None:
+    first = check("a", Outcome.FAILED, diagnosis=Diagnosis("one", "One."))
+    second = check("b", Outcome.FAILED, diagnosis=Diagnosis("two", "Two."))
+    same = [replace(second, id=name, title="A title that is long " * 4) for name in "bcd"]
+    drawn = draw(terminal.explanation(report(stage(0, F, first, *same))), width)
+    assert "(and 2 more)" in drawn and drawn.count("long") == 4
+
+
 @pytest.mark.parametrize("width, shown", [(80, True), (40, False)])
 def test_carets_stand_below_a_line_of_code_only_if_it_is_whole(width: int, shown: bool) -> None:
     line = "    return sheet.view(batch, folds, tokens, width)"
