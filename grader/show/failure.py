@@ -20,11 +20,12 @@ _NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
 _UNBROKEN = "\ue000"  # stands for a space while lines are broken: "(and 3 more)" stays whole
 # How many lines the message, the titles of the checks that fail with it, the other causes and what
-# was printed may take: the first that fits.
+# was printed may take: the first that fits. A screen that is short is read, so what is wider is for
+# a tall terminal.
+_WIDER = ((20, 12, 6, 8), (10, 6, 6, 5), (10, 3, 3, 5))
 _TIGHTER = (
-    *((20, 12, 6, 8), (10, 6, 6, 5), (10, 3, 3, 5), (10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2)),
-    *((8, 1, 1, 0), (7, 1, 1, 0), (6, 1, 1, 0), (5, 1, 1, 0), (4, 1, 1, 0), (3, 1, 1, 0)),
-    *((2, 1, 1, 0), (1, 1, 1, 0)),
+    *((10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2), (8, 1, 1, 0), (7, 1, 1, 0), (6, 1, 1, 0)),
+    *((5, 1, 1, 0), (4, 1, 1, 0), (3, 1, 1, 0), (2, 1, 1, 0), (1, 1, 1, 0)),
 )
 
 
@@ -50,7 +51,8 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
         return list(_fix_earlier(page, report, stage, stage.caused_by))[:room]
     causes = stage.causes
     lines: list[Text] = []
-    for message, titles, others, printed in _TIGHTER:
+    sizes = (*_WIDER, *_TIGHTER) if room > ROOM else _TIGHTER
+    for message, titles, others, printed in sizes:
         lines = [*page.sentence(_stage_heading(page, stage)), *_perhaps(page, stage)]
         if causes:
             lines += _explained(page, causes[0], message, titles)

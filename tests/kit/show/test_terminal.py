@@ -22,8 +22,9 @@ from grader.learning.hints.screen import hint, ladder
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints, Part, Rung
 from grader.learning.workspace.listing import listing
-from grader.show import scoreboard, terminal
+from grader.show import failure, scoreboard, terminal
 from grader.show.screen import PlainConsole
+from grader.show.screen import screen as screen_of
 from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -417,8 +418,11 @@ def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(w
     first = check("a", Outcome.FAILED, diagnosis=Diagnosis("one", "One."))
     second = check("b", Outcome.FAILED, diagnosis=Diagnosis("two", "Two."))
     same = [replace(second, id=name, title="A title that is long " * 4) for name in "bcd"]
-    drawn = draw(terminal.explanation(report(stage(0, F, first, *same))), width)
-    assert "(and 2 more)" in drawn and drawn.count("long") == 4
+    failing = stage(0, F, first, *same)
+    tall = screen_of(failure.first_failure)(report(failing), failing, room=30)
+    assert "(and 2 more)" in draw(tall, width) and draw(tall, width).count("long") == 4
+    usual = draw(terminal.explanation(report(failing)), width)
+    assert "(and 2 more)" in usual and usual.count("long") < 4  # as short as a screen of 24 lines
 
 
 @pytest.mark.parametrize("width, shown", [(80, True), (40, False)])
