@@ -225,7 +225,7 @@ class CallWatch:
 
 
 def _is_strangers(caller: types.FrameType | None) -> bool:
-    """Whether it is no code of the kit's."""
+    """Whether it is not the kit's own code."""
     return caller is None or not str(caller.f_globals.get("__name__")).startswith("grader.")
 
 
