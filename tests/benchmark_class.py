@@ -64,7 +64,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -81,6 +81,7 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells
 from grader.run.earned import Earned
+from grader.run.facts import CaseFact
 from grader.run.importing import Import
 from grader.run.solutions import local_solutions, solution_files
 from grader.run.worker.bench import Bench
@@ -114,6 +115,12 @@ PARTS = {
     "/hints/misconceptions/": "looks for the cause",
     "/_pytest/": "pytest",
     "/pluggy/": "pytest",
+}
+PARTS_OF_CALLS = {
+    "/grader/run/worker/wire.py": "packs and unpacks",
+    "/torch/nn/": "torch.nn: makes modules, loads their weights, calls layers",
+    **{stage.file_name: "the functions themselves" for stage in STAGES},
+    "/grader/run/worker/": "seeds, differentiates, compares what changed",
 }
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
@@ -355,7 +362,7 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
             for number, data in enumerate(notebooks):
                 before = used()
                 submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
-                with sampled() as seen:
+                with sampled(PARTS) as seen:
                     report = engine.grade(Request(submission, STAGES, 1), earned=earned)
                 engine.interpreter.prepare()
                 after = used()
@@ -373,18 +380,26 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
         print(
             f"{kind:<16}{len(costs):5} submissions: judge {here:4.0f} ms, workers {workers:4.0f} ms"
         )
-        for part, looks in parts[kind].most_common():
-            print(f"    {here * looks / parts[kind].total():4.0f} ms  {part}")
+        tell_parts(here, parts[kind])
+
+
+def tell_parts(milliseconds: float, looks: Counter[str]) -> None:
+    """Tell how these milliseconds fall to the parts that were seen."""
+    for part, count in looks.most_common():
+        print(f"    {milliseconds * count / looks.total():4.0f} ms  {part}")
 
 
 @contextmanager
-def sampled() -> Iterator[Counter[str]]:
-    """Look now and then at what this process does, and count the looks by PARTS."""
+def sampled(parts: Mapping[str, str]) -> Iterator[Counter[str]]:
+    """Look now and then at what this process does, and count the looks by its `parts`.
+
+    These are named by a piece of a file's path; the innermost frame that has one counts.
+    """
     seen: Counter[str] = Counter()
 
     def look(number: int, frame: FrameType | None) -> None:
         while frame is not None:
-            for place, part in PARTS.items():
+            for place, part in parts.items():
                 if place in frame.f_code.co_filename:
                     seen[part] += 1
                     return
@@ -414,20 +429,27 @@ def tell_calls(engine: Engine) -> None:
     """Tell what the checks' calls of the solutions take without grading, worker or pytest."""
     submission = Submission("", solution_files(COURSE))
     calls, seconds = 0, 0.0
+    parts: Counter[str] = Counter()
     for stage in STAGES:
         cases = engine.facts(Request(submission, (stage,), 1)).cases
         bench = Bench(local_solutions(COURSE, stage))
-        taken = []
-        for _ in range(_REPEATS):
+
+        def call(bench: Bench = bench, cases: Sequence[CaseFact] = cases) -> float:
             before = time.process_time()
             for case in cases:
                 bench.reset()
                 for exchange in case.exchanges:
                     bench.answer(exchange.request)
-            taken.append(time.process_time() - before)
+            return time.process_time() - before
+
         calls += sum(len(case.exchanges) for case in cases)
-        seconds += min(taken)
+        seconds += min(call() for _ in range(_REPEATS))
+        with sampled(PARTS_OF_CALLS) as seen:
+            for _ in range(_REPEATS):
+                call()
+        parts.update(seen)
     print(f"the calls alone, {calls} of the solutions: {1000 * seconds:4.0f} ms")
+    tell_parts(1000 * seconds, parts)
 
 
 def with_memory(there: Path, *options: str) -> list[dict[str, list[float]]]:
