@@ -382,7 +382,7 @@ sched_get_priority_max 146 125, sched_get_priority_min 147 126, getcpu 309 168,
 rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139, rt_sigpending 127 136,
 rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, pause 34 -,
 restart_syscall 219 128, alarm 37 -, getitimer 36 102, setitimer 38 103,
-nanosleep 35 101, clock_nanosleep 230 115, clock_gettime 228 113, clock_getres 229 114,
+nanosleep 35 101,
 gettimeofday 96 169, time 201 -, times 100 153, getrandom 318 278,
 getpid 39 172, getppid 110 173, gettid 186 178, getpgrp 111 -,
 getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 148,
@@ -414,7 +414,8 @@ _CHECKED = """
 open 2 -, openat 257 56, ioctl 16 29, fcntl 72 25, prctl 157 167, clone 56 220, kill 62 129,
 tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206,
 sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120, getpgid 121 155,
-getsid 124 156, getpriority 140 141
+getsid 124 156, getpriority 140 141, clock_gettime 228 113, clock_getres 229 114,
+clock_nanosleep 230 115
 """
 _FOR_CUDA = """
 ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
@@ -449,6 +450,11 @@ def _one_of(index: int, *values: int) -> _Code:
 def _masked(index: int, mask: int, value: int) -> _Code:
     """Allow the call if the bits of `mask` in the argument are those of `value`."""
     return (_argument(index), (_AND, 0, 0, mask), (_EQUAL, 1, 0, value), _REFUSE, _ALLOW)
+
+
+def _without(index: int, bits: int) -> _Code:
+    """Allow the call if the argument has none of the bits."""
+    return (_argument(index), (_ANY_BIT, 0, 1, bits), _REFUSE, _ALLOW)
 
 
 def _opens_to_write_if_truncating(index: int) -> _Code:
@@ -491,6 +497,8 @@ _CHECKS: dict[str, _Code] = {
         _one_of(0, 0, _OWN_PID),
     ),
     "getpriority": _one_of(1, 0, _OWN_PID),
+    # So would a clock with a negative number: that is another process's time.
+    **dict.fromkeys(("clock_gettime", "clock_getres", "clock_nanosleep"), _without(0, 1 << 31)),
     "sendto": _is_null(4),  # send() on a connected socket
 }
 

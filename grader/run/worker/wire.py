@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -367,6 +368,9 @@ class PlainObject(SimpleNamespace):
         name, attributes = _attributes(other)
         return name == self._type_name and attributes == vars(self)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # the inherited one would ignore the class's name
+
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(vars(self).values()))  # that of a frozen dataclass
 
@@ -620,6 +624,11 @@ _CONTAINERS: Mapping[str, Any] = {
 }
 
 
+# Objects that hold more than their attributes, whatever class of a learner's they belong to.
+_WITH_MORE = (
+    *(type, BaseException, int, float, complex, str, bytes, bytearray),
+    *(tuple, list, deque, Iterator, Mapping, set, frozenset),
+)
 _OF_ARRAYS = ("dtype", "shape", "tolist")  # what has them is taken for an array
 
 
@@ -632,11 +641,22 @@ def _attributes(value: Any) -> tuple[str, dict[str, Any] | None]:
     if isinstance(value, PlainObject):
         return value._type_name, vars(value)
     names = getattr(kind, "__dataclass_fields__", None) or getattr(value, "__dict__", None)
-    if not names or isinstance(value, (type, BaseException)) or callable(value):
+    if not names or isinstance(value, _WITH_MORE) or _is_array(value) or callable(value):
         return kind.__name__, None
     if not all(map(_is_name, [kind.__name__, *names])):
         return kind.__name__, None
     return kind.__name__, {name: getattr(value, name) for name in names}
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is a tensor or an array; a check may have given it attributes."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    return any(
+        (
+            torch is not None and isinstance(value, torch.Tensor),
+            numpy is not None and isinstance(value, numpy.ndarray),
+        )
+    )
 
 
 def _is_name(text: Any) -> bool:

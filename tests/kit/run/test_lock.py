@@ -197,6 +197,12 @@ REFUSED = {
     "see whether a process is there": "os.getpgid(server)",
     "see its processors": "os.sched_getaffinity(server)",
     "see its priority": "os.getpriority(os.PRIO_PROCESS, server)",
+    "see its processor time": "time.clock_gettime(~server << 3 | 2)",
+    "see whether it has a clock": "time.clock_getres(~server << 3 | 2)",
+    "wait for its processor time": (
+        "moment = ctypes.create_string_buffer(16);"
+        f"call({230 if X86 else 115}, ~server << 3 | 2, 1, ctypes.addressof(moment), 0)"
+    ),
     "truncate by opening to read": ("os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"),
     "truncate by opening for no access": "os.open(root + '/open/shared.txt', 3 | os.O_TRUNC)",
     "truncate": "os.truncate(root + '/open/shared.txt', 5)",
@@ -362,6 +368,10 @@ ALLOWED = {
         "[x.start() for x in t]; [x.join() for x in t]; value = len(out) == 8"
     ),
     "time": "a = time.monotonic(); time.sleep(0.01); value = time.monotonic() - a >= 0.01",
+    "its own processor time": (
+        "value = time.process_time() > 0 < time.thread_time()"
+        " and time.clock_getres(time.CLOCK_PROCESS_CPUTIME_ID) > 0"
+    ),
     "the local time": "value = time.localtime().tm_year > 2000; time.tzset()",
     "a timer of its own": (
         "signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(0, 0.01);"

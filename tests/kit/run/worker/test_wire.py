@@ -9,7 +9,7 @@ import struct
 import sys
 import threading
 import time
-from collections import OrderedDict, UserDict, namedtuple
+from collections import OrderedDict, UserDict, deque, namedtuple
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -51,6 +51,24 @@ class Node:
 class Odd(Exception):
     def __init__(self) -> None:
         self.place = 3
+
+
+class Word(str):
+    kind: str
+
+
+class Count(int):
+    unit: str
+
+
+class Row(deque[int]):
+    name: str
+
+
+def named(value: Any, **attributes: Any) -> Any:
+    """The value with these attributes."""
+    vars(value).update(attributes)
+    return value
 
 
 class Called:
@@ -154,6 +172,29 @@ def test_a_dictionary_keeps_its_order() -> None:
     assert list(there({"z": 1, "a": 2, "m": 3})) == ["z", "a", "m"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        named(torch.ones(2), axes=("T",)),
+        named(np.ones(2).view(type("Tensor", (np.ndarray,), {})), axes=("T",)),
+        named(type("Tensor", (str,), {})("a"), axes=("T",)),
+        named(type("Tensor", (list,), {})([1]), axes=("T",)),
+    ],
+    ids=["tensor", "array", "text", "list"],
+)
+def test_an_object_equals_nothing_that_holds_more_than_its_attributes(other: Any) -> None:
+    made_up = there(named(type("Tensor", (), {})(), axes=("T",)))
+    assert made_up == PlainObject("Tensor", {"axes": ("T",)})
+    assert (made_up == other, made_up != other) == (False, True)
+
+
+def test_an_object_differs_from_just_what_it_does_not_equal() -> None:
+    word = Token("word", (1, 2))
+    assert (there(word) == word, there(word) != word) == (True, False)
+    other = PlainObject("Other", vars(word))
+    assert (there(word) == other, there(word) != other) == (False, True)
+
+
 def opaque(type_name: str, why: str = "") -> Opaque:
     return Opaque(type_name, why)
 
@@ -164,6 +205,9 @@ OPAQUE: dict[str, tuple[Any, Opaque]] = {
     "an exception with an attribute": (Odd(), opaque(f"{__name__}.Odd")),
     "an object that may be called": (Called(), opaque(f"{__name__}.Called")),
     "an object that looks like an array": (Shaped(), opaque(f"{__name__}.Shaped")),
+    "a text with an attribute": (named(Word("a"), kind="x"), opaque(f"{__name__}.Word")),
+    "a number with an attribute": (named(Count(3), unit="m"), opaque(f"{__name__}.Count")),
+    "a queue with an attribute": (named(Row([1]), name="r"), opaque(f"{__name__}.Row")),
     "one of several constants": (Color.RED, opaque(f"{__name__}.Color")),
     "too long a list": ([0] * 10_001, opaque("list", "more than 10,000 entries")),
     "too many keys": (dict.fromkeys(range(10_001)), opaque("dict", "more than 10,000 entries")),
