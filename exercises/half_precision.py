@@ -1,7 +1,7 @@
 """Bonus stage: attention in half precision that neither overflows nor blurs.
 
 float16 and bfloat16 take half the memory of float32 and are several times as
-fast on the right hardware, so large models live in them. What they give up:
+fast on the right hardware, so large models use them. What they give up:
 
                  largest number   next number after 1   digits
     float16               65504         1 + 1/1024        3 to 4
@@ -11,8 +11,7 @@ fast on the right hardware, so large models live in them. What they give up:
 A dot product of queries and keys may well be larger than 65504. In float16
 that is inf, and inf - inf in the softmax is NaN. bfloat16 holds it, but
 rounds it: a score of 300 may be off by 1, which makes a weight almost three
-times what it should be. Both happen between the tensors, not in them. Inputs
-and result fit; it is the scores that need more room.
+times what it should be. Inputs and result fit; the scores need more room.
 """
 
 import torch
@@ -35,9 +34,8 @@ def stable_attention(
 
     All three inputs have the same dtype: float16, bfloat16, float32 or
     float64. The result has it too, and is as precise as it allows: you may
-    round the weights to it, and the result, once each, but not the scores.
-    float64 inputs are computed in float64. A query that may see no key gets
-    zeros.
+    round the weights and the result to it, once each, but not the scores.
+    Compute float64 inputs in float64. A query that may see no key gets zeros.
 
     The result is on the inputs' device. Gradients flow back to q, k and v, as
     precise as their dtype and never inf or NaN. The inputs may be strided

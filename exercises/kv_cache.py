@@ -1,9 +1,9 @@
 """Bonus stage: generate token by token, without starting over.
 
 A model that writes text adds one token at a time. Each new token must look at
-all tokens before it, but their keys and values are what they were in the last
-step: a causal token never sees what comes after it. So they are kept, in a
-cache, and only the new token goes through w_q, w_k and w_v.
+all tokens before it, but their keys and values are the same as in the last
+step: a causal token never sees what comes after it. So the model keeps them in
+a cache, and only the new token goes through w_q, w_k and w_v.
 
     step      new tokens    the cache afterwards holds
     prompt    birds sing    birds sing
@@ -11,7 +11,7 @@ cache, and only the new token goes through w_q, w_k and w_v.
     2         dawn          birds sing at dawn
 
 Without the cache step 2 would project all four tokens again, and step 1000
-all thousand.
+all 1002.
 """
 
 import torch

@@ -1,9 +1,8 @@
 """Bonus: measure what attention takes.
 
 "Attention is quadratic in the sequence length." You have read it often; here
-you measure it. Two small tools are enough: one says how many bytes a function
-needed at its worst moment, the other what power of T a row of such numbers
-follows.
+you measure it. Two small functions are enough: one says how many bytes a call
+needs at its peak, the other which power of T such numbers follow.
 
 With both you can test any attention: yours, PyTorch's or the one in tomorrow's
 paper. The command
@@ -36,10 +35,9 @@ def peak_bytes(
     device, call attention(q, k, v) and return the largest number of bytes that
     its tensors took at any one moment, beyond the inputs.
 
-    It is a peak, not a sum: freed memory no longer counts. It is what is
-    alive at one moment, not what is left at the end: the biggest tensors are
-    usually gone by then. And every call is measured by itself; nothing of the
-    one before counts.
+    It is a peak, not a sum: freed memory no longer counts. Nor is it what is
+    left at the end: the biggest tensors are usually gone by then. Measure
+    every call by itself: nothing from an earlier call counts.
 
     Whether you count the three inputs and the output is up to you: they grow
     with T and are small beside what you want to see.

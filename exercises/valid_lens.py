@@ -58,7 +58,7 @@ def transpose_output(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 
 
 class ValidLensAttention(nn.Module):
-    """Multi-head attention that is told how many keys are valid.
+    """Multi-head attention that takes the number of valid keys.
 
     The book's example: 5 heads share 100 features; 2 sequences, 4 queries and
     6 key-value pairs each, of which the first 3 and the first 2 are valid.

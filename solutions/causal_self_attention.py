@@ -17,9 +17,9 @@ So the module makes it once, for the longest text it will see, and keeps it:
       |
     output (B, T, d_out)
 
-There is one input, since queries, keys and values all come from the same
-text, and no mask argument. The width may change on the way, from d_in to
-d_out, which is the width of all heads together.
+It takes one input, because queries, keys and values all come from the same
+text, and no mask. The width may change from d_in to d_out, the width of all
+heads together.
 """
 
 import torch
@@ -40,13 +40,13 @@ class CausalSelfAttention(nn.Module):
     torch.Size([3, 5, 6])
 
     It learns 3 d_in d_out numbers for queries, keys and values, and
-    d_out^2 + d_out for the last layer, which alone has a bias by default:
+    d_out^2 + d_out for the last layer, the only one with a bias by default:
 
     >>> sum(p.numel() for p in attention.parameters())  # 3 * 24 + 36 + 6
     114
 
     The mask is not a parameter: nothing in it is learnt. It is a buffer, a
-    tensor that belongs to the module and goes with it to a GPU:
+    tensor that belongs to the module and moves with it to a GPU:
 
     >>> sum(buffer.numel() for buffer in attention.buffers())  # 8 * 8
     64
@@ -104,7 +104,7 @@ class CausalSelfAttention(nn.Module):
                 nn.init.zeros_(layer.bias)
         self.dropout = nn.Dropout(dropout)
 
-        # Not persistent: it can be made again, so a checkpoint need not carry it.
+        # Not persistent: the constructor makes it, so a checkpoint need not hold it.
         self.register_buffer("mask", causal_mask(context_size), persistent=False)  # (1, 1, C, C)
         ### END SOLUTION
 
@@ -125,7 +125,7 @@ class CausalSelfAttention(nn.Module):
         Dropout acts on the weights, in training mode only, with a new draw
         for each weight in each call. The output has the dtype and device of x
         and of the layers. x may be a strided view and is not changed, and no
-        call leaves anything behind that the next one would notice.
+        call affects the next one.
 
         Traps:
         - A mask that is not cut fits only texts of exactly context_size

@@ -4,9 +4,8 @@ After attention each head holds, for each token, d_k features of its own. The
 rest of a network expects one vector of D features a token. The paper writes
 Concat(head_1, ..., head_H) W_O; this stage is the Concat.
 
-It undoes split_heads exactly. It is also where a tensor that looks right in
-memory order and one that looks right by its axes part ways, which makes it a
-good place to understand views.
+It undoes split_heads exactly. Here the numbers lie in memory in another order
+than along the axes, so it is a good place to understand views.
 """
 
 import torch
@@ -33,16 +32,16 @@ def concat_heads(x: torch.Tensor) -> torch.Tensor:
     It is the exact inverse of the first stage: concat_heads(split_heads(x, H))
     equals x, number for number. The dtype and the device are those of x, for
     integers too. x is not changed, and gradients flow back to it. It may be a
-    strided view: what comes out of split_heads is one.
+    strided view, such as split_heads may return.
 
     Traps:
     - Again the right shape is easy and the right order is not. A test with
       one head or one token will not notice; the numbers above will.
     - Swapping axes moves no number in memory; it only changes the strides by
       which the numbers are found. `view` can merge two axes only if a single
-      stride walks through both, and says so with an error if not. `contiguous`
-      copies the numbers into a new layout. `reshape` returns a view where that
-      is possible and copies only where it must.
+      stride walks through both, and raises an error if not. `contiguous`
+      copies the numbers into a new layout. `reshape` returns a view if it can
+      and copies only if it must.
     """
     ### BEGIN SOLUTION
     batch, heads, tokens, d_k = x.shape

@@ -4,12 +4,12 @@ The scores of 4096 tokens are 16 million numbers for each head, only to be
 summed away a moment later. They need not be in memory all at once: a query's
 output is a weighted sum, and both the sum of the exponentials and the sum of
 the weighted values can be built up block by block. FlashAttention does that
-inside the processor's small fast memory, which also makes it quicker, as most
-of the time went into moving those numbers about.
+inside the processor's small fast memory. That also makes it faster, because
+most of the time went into moving those numbers.
 
 PyTorch has it as F.scaled_dot_product_attention, SDPA for short. It picks a
 kernel for your hardware. So this stage is about using a fast function that
-somebody else wrote: what do its arguments mean, and is that what yours mean?
+somebody else wrote: what do its arguments mean, and do yours mean the same?
 """
 
 import torch
@@ -40,15 +40,14 @@ def flash_attention(
     1 - dropout_p. There is no training mode here: the caller decides, and the
     default is no dropout.
 
-    With mask=None, no dropout and no gradients, causal or not, the largest
-    amount of memory in use must grow with T: a mask that the caller has made
-    is as large as the matrix, so little can be saved then.
+    With mask=None, no dropout and no gradients, causal or not, the peak memory
+    must grow with T, not with T^2. (A mask from the caller is as large as the
+    matrix, so little can be saved then.)
 
     The result has the dtype and the device of q, however large the scores are.
     Gradients flow back to q, k and v and are never NaN. The mask may be bool
     or hold 0 and 1 in any dtype. Inputs may be strided views, and none is
-    changed. Any way that does this is right: PyTorch's own function, or blocks
-    of your own.
+    changed. You may use PyTorch's own function or blocks of your own.
 
     >>> q, k = torch.tensor([[[[1.0], [0.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
     >>> v = torch.tensor([[[[4.0], [8.0]]]])
@@ -65,8 +64,8 @@ def flash_attention(
     Traps of F.scaled_dot_product_attention:
     - Its attn_mask means what ours does if it is boolean. A mask of numbers
       is ADDED to the scores: 0 and 1 would hardly change them.
-    - attn_mask and is_causal together are refused by many of its kernels and
-      versions. A mask can say both.
+    - Many of its kernels and versions refuse attn_mask and is_causal together.
+      One mask can say both.
     - It scales by 1 / sqrt(d_k) itself.
     """
     ### BEGIN SOLUTION

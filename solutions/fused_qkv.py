@@ -16,8 +16,8 @@ but the hardware gets one large product instead of three smaller ones, and runs
 it faster. GPT-2 and most models after it store their weights this way, and so
 does nn.MultiheadAttention (as in_proj_weight).
 
-To use weights that were trained in separate layers, they must be stacked in
-the right order: that is `fuse`.
+`fuse` takes weights that were trained in separate layers and stacks them in
+the right order.
 """
 
 import torch
@@ -58,7 +58,7 @@ class FusedMultiHeadAttention(nn.Module):
         are any, at 0. Xavier looks at the sizes of a matrix: for the whole
         (3 D, D) matrix it gives a standard deviation of 0.71 / sqrt(D), for
         each third by itself 1 / sqrt(D), as the separate layers had. You may
-        choose. Each layer of each module draws its own.
+        choose. Each layer of each module draws values of its own.
 
         Raises:
             ValueError: d_model is not a multiple of num_heads.
@@ -72,7 +72,7 @@ class FusedMultiHeadAttention(nn.Module):
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
-        # Give each third the start that it had as a layer of its own.
+        # Start each third as if it were a layer of its own.
         for start in (0, d_model, 2 * d_model):
             nn.init.xavier_uniform_(self.w_qkv.weight[start : start + d_model])
         nn.init.xavier_uniform_(self.w_o.weight)
@@ -96,9 +96,9 @@ class FusedMultiHeadAttention(nn.Module):
         strided views and are not changed.
 
         Traps:
-        - Two cuts are made along the same axis, into three parts and into
-          heads. The parts come first: a row of w_qkv belongs to a part, and
-          within it to a head. The other way round has the same shapes.
+        - You cut the same axis twice, into three parts and into heads. The
+          parts come first: a row of w_qkv belongs to a part, and within it to
+          a head. The other way round has the same shapes.
         - All three come from x here; there is no cross-attention.
         """
         ### BEGIN SOLUTION
@@ -127,7 +127,7 @@ def fuse(mha: MultiHeadAttention, num_heads: int) -> FusedMultiHeadAttention:
     argument: weights do not say into how many heads they are cut, and mha need
     not be a module of yours.
 
-    The two modules share no memory: train one, and the other stays as it is.
+    The two modules share no memory: training one does not change the other.
     mha itself is not changed: not its numbers, its mode or its gradients.
 
     With D = 1 you can see the order: the first row is the query's.
@@ -155,7 +155,7 @@ def fuse(mha: MultiHeadAttention, num_heads: int) -> FusedMultiHeadAttention:
         state["w_qkv.bias"] = torch.cat([layer.bias for layer in layers])  # (3 D,)
         state["w_o.bias"] = mha.w_o.bias
 
-    # A new module of the same kind of numbers in the same place; loading copies into it.
+    # A new module with mha's dtype and device; loading copies the numbers into it.
     fused = FusedMultiHeadAttention(mha.w_o.weight.shape[0], num_heads, bias=has_bias)
     fused.to(mha.w_o.weight)
     fused.load_state_dict(state)

@@ -97,7 +97,7 @@ class GroupedQueryAttention(nn.Module):
         - Fewer heads, not smaller ones: d_k is D / H for the keys as well,
           because a query and a key can be multiplied only if they are equally
           long.
-        - Two divisions must come out even. Check both here.
+        - Two sizes must divide without a remainder. Check both here.
 
         Raises:
             ValueError: d_model is not a multiple of num_heads, or num_heads

@@ -168,9 +168,8 @@ class MultiHeadAttention(nn.Module):
         mha.eval() before you look at them.
 
         After mha.to(torch.bfloat16) or mha.to("cuda") everything happens in
-        that dtype or on that device, and both results are in it. Inputs and
-        mask may be strided views and are not changed. No call leaves anything
-        behind that the next one would notice.
+        that dtype or on that device, and so are both results. Inputs and mask
+        may be strided views and are not changed. No call affects the next one.
 
         The last layer w_o is not decoration. Up to there every head writes
         only into its own d_k features of the output; w_o mixes what the heads

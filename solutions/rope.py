@@ -13,8 +13,8 @@ hands of a clock, the fast ones tell neighbours apart and the slow ones long
 distances.
 
 Why turn? The dot product of two points depends on the angle between them. If
-the query turns by m steps and the key by n, what is left in their score is
-n - m: how far apart they are, and not where.
+the query turns by m steps and the key by n, their score depends on n - m: how
+far apart they are, not where.
 """
 
 import torch
@@ -34,9 +34,9 @@ def rope_angles(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) 
 
         angles[t, i] = (offset + t) * base^(-2i / d_k)
 
-    They are precise to 5 digits up to position 1000. offset is the position
-    of the first token: 0 for a whole sequence, more for a piece of one. Here
-    two pairs, the second ten times slower:
+    They must be precise to 5 digits up to position 1000. offset is the
+    position of the first token: 0 for a whole sequence, more for a piece of
+    one. Here are two pairs, the second ten times slower:
 
     >>> rope_angles(3, 4, base=100.0)
     tensor([[0.0000, 0.0000],
@@ -122,8 +122,8 @@ class RotaryMultiHeadAttention(nn.Module):
     1050624
 
     One head of two features, all layers the identity, and four times the same
-    word: what it looks at depends on the distance alone, and on the angle of 1
-    radian a step. Here are the weights of the first word:
+    word: the weights depend only on the distance, at 1 radian a step. Here are
+    those of the first word:
 
     >>> small = RotaryMultiHeadAttention(d_model=2, num_heads=1)
     >>> for layer in (small.w_q, small.w_k, small.w_v, small.w_o):
@@ -190,8 +190,8 @@ class RotaryMultiHeadAttention(nn.Module):
         The first query and the first key are both at position 0.
 
         Traps:
-        - Values are what is fetched; they are not turned. A turned value
-          would bring its position into the output.
+        - Do not turn the values: that would bring their positions into the
+          output.
         - Each head turns its own d_k features: split first.
         - Queries and keys may differ in number, and so do their angles.
         """
@@ -200,7 +200,7 @@ class RotaryMultiHeadAttention(nn.Module):
         k = split_heads(self.w_k(key), self.num_heads)  # (B, H, Tk, d_k)
         v = split_heads(self.w_v(value), self.num_heads)  # (B, H, Tk, d_k)
 
-        # Turn what is compared, and not what is fetched.
+        # Turn queries and keys, which are compared, and not the values.
         q, k = self.turn(q), self.turn(k)
 
         scores = apply_mask(scaled_scores(q, k), mask)  # (B, H, Tq, Tk)

@@ -55,7 +55,7 @@ def scaled_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     ### BEGIN SOLUTION
     d_k = q.shape[-1]
 
-    # Turn the keys' last two axes, so that features meet features and are summed away.
+    # Swap the keys' last two axes, so that features meet features and are summed away.
     keys = k.transpose(-2, -1)  # (B, H, d_k, Tk)
 
     # Multiply for every batch entry and head at once, then undo the growth with d_k.

@@ -56,7 +56,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
       gives head 0 whole tokens instead of a part of every token; compare with
       the numbers above.
     - The batch keeps its own axis: a token never moves to another sequence.
-    - If D does not divide by H, say so yourself. PyTorch's own error would
+    - If H does not divide D, raise the error yourself. PyTorch's own would
       name sizes, not the cause, and `python -O` removes an `assert`.
 
     Raises:

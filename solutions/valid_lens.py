@@ -63,7 +63,7 @@ def transpose_output(x: torch.Tensor, num_heads: int) -> torch.Tensor:
 
 
 class ValidLensAttention(nn.Module):
-    """Multi-head attention that is told how many keys are valid.
+    """Multi-head attention that takes the number of valid keys.
 
     The book's example: 5 heads share 100 features; 2 sequences, 4 queries and
     6 key-value pairs each, of which the first 3 and the first 2 are valid.
@@ -147,7 +147,7 @@ class ValidLensAttention(nn.Module):
 
         mask = None
         if valid_lens is not None:
-            # Each length once for every head, in the order of transpose_qkv.
+            # Repeat each length for every head, in the order of transpose_qkv.
             lens = valid_lens.repeat_interleave(self.num_heads, dim=0)  # (B * H,) or (B * H, Tq)
             lens = lens.reshape(len(lens), 1, -1, 1)  # (B * H, 1, 1 or Tq, 1)
 

@@ -1,9 +1,8 @@
 """Bonus: tests for the module.
 
-For sixteen stages somebody else has tested your code. Now you test somebody
-else's: many modules for multi-head attention, some right, most of them wrong,
-and you never see one. You write tests, and the grader runs them on each
-module.
+So far the course has tested your code. Now you test others' code: many modules
+for multi-head attention, some right, most of them wrong. You never see them:
+you write tests, and the grader runs them on each module.
 
 A test is a function whose name begins with `test`. It takes the fixture
 make_attention, which makes a module, and asserts what must hold:
@@ -31,8 +30,8 @@ differ from module to module:
 
 Two things count:
 
-- On each right module all your tests pass. As long as a test of yours fails
-  on a right module, no catch counts.
+- On each right module all your tests pass. If one of them fails on a right
+  module, no catch counts.
 - On each wrong module at least one test fails. A test that is skipped catches
   nothing.
 

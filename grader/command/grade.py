@@ -35,7 +35,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of `grade grade`."""
-    parser.description = __doc__
+    parser.description = "Show the scoreboard, then why the first failing stage fails."
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--all", action="store_true", help="show every failing check")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -141,7 +141,7 @@ class _Board:
         self._tell("bonus stages", self._done, self._total)
 
     def before_the_place(self, report: Report) -> None:
-        """Print what is known before the place of a mistake is looked for."""
+        """Print what is known before the search for the place of a mistake."""
         self._bar.close()
         self.whole(report)
         self._tell = self._bar.enter_context(stage_bar(self._args))

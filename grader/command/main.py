@@ -37,7 +37,7 @@ _COMMANDS = {
     ),
     "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
     "diff": ("learning.workspace.diff_command", "show what you have changed"),
-    "reset": ("learning.workspace.reset_command", "start a stage over"),
+    "reset": ("learning.workspace.reset_command", "restore the original file of a stage"),
     "solution": ("learning.hints.solution_command", "show the solution of a stage you have passed"),
     "update": ("learning.workspace.update_command", "update your files to a newer course"),
     "new": ("authoring.new.command", "start a stage or a course (for authors)"),

@@ -67,8 +67,8 @@ def half_rounded_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 @misconception(
     "half_clamped",
     replaces="stable_attention",
-    says="You clamp scores that overflowed. They then all look alike, though they were not. Keep "
-    "them from overflowing.",
+    says="You clamp scores that overflowed, so different scores become equal. Keep them from "
+    "overflowing.",
     hint=3,
 )
 def half_clamped(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:

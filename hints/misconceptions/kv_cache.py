@@ -404,7 +404,7 @@ class OutputOnly(_Base):
 @misconception(
     "kv_three_results",
     replaces="CachedSelfAttention",
-    says="You return output, k and v side by side. The cache is one thing: output, (k, v).",
+    says="You return three results: output, k and v. Return two: output, (k, v).",
     hint=2,
 )
 class ThreeResults(_Base):

@@ -323,8 +323,8 @@ def apply_minus_1e6(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_smallest_float",
     replaces="apply_mask",
-    says="You fill in the smallest number of the dtype. It is finite, so nobody can tell a fully "
-    "blocked row from an open one; use -inf.",
+    says="You fill in the smallest number of the dtype. It is finite, so a fully blocked "
+    "row looks like one with nothing blocked; use -inf.",
     hint=5,
 )
 def apply_smallest_float(scores: Tensor, mask: Tensor | None) -> Tensor:

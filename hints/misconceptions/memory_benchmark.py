@@ -78,9 +78,8 @@ def _inputs(seq_len: int, d_model: int, num_heads: int, device: str) -> list[Ten
 @symptom(
     "memory_next_to_nothing",
     of="peak_bytes",
-    says="Your peak is next to nothing beside what the function makes: what you count leaves that "
-    "memory out. tracemalloc, for one, sees only Python's own objects, and the memory of a tensor "
-    "belongs to PyTorch.",
+    says="Your peak is far below what the function takes: you do not count the memory of tensors. "
+    "tracemalloc, for one, sees only Python's own objects, not what PyTorch allocates.",
     hint=2,
 )
 def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:

@@ -263,7 +263,7 @@ class OnePackedLayer(_Base):
 @misconception(
     "mha_query_and_key_share_a_layer",
     replaces="MultiHeadAttention",
-    says="w_q and w_k are one and the same layer, so a word asks for exactly what it offers. "
+    says="w_q and w_k are one and the same layer, so in self-attention queries equal keys. "
     "Create four separate layers.",
     hint=1,
 )

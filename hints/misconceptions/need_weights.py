@@ -266,7 +266,7 @@ class OldOnesKept(_Base):
         return super().result(output, weights, need_weights)
 
 
-# A fast way that is another one
+# A shorter path that computes something else
 
 
 class _Fast(_Base):

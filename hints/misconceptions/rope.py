@@ -115,7 +115,7 @@ def double_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int =
 @misconception(
     "rope_faster_and_faster",
     replaces="rope_angles",
-    says="Your later pairs turn faster instead of slower. The sign of the exponent is missing.",
+    says="Your later pairs turn faster instead of slower. The exponent lacks its minus sign.",
     hint=2,
 )
 def faster_and_faster(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:

@@ -233,8 +233,8 @@ class OneSequence(_Much):
 @misconception(
     "tests_evaluation_alone",
     replaces="make_attention",
-    says="All your tests run in evaluation mode, or without dropout. You have not seen what the "
-    "module does while it learns.",
+    says="All your tests run in evaluation mode, or without dropout. Test what the module "
+    "does in training, too.",
     hint=6,
 )
 class EvaluationAlone(_Much):
@@ -246,8 +246,8 @@ class EvaluationAlone(_Much):
 @misconception(
     "tests_heads_by_the_weights",
     replaces="make_attention",
-    says="You check only by the weights whether the heads are alike. You do not see what happens "
-    "to a head after that, on its way to the output.",
+    says="You compare the heads only by their weights, so you miss what happens to a head on its "
+    "way to the output.",
     hint=7,
 )
 class HeadsByTheWeights(_Much):

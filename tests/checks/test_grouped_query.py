@@ -287,7 +287,7 @@ def test_masks(
 @pytest.mark.parametrize("axes", ["1 H 1 Tk", "B H Tq Tk"])
 @torch.no_grad()
 def test_head_masks(submission: Submission, rand: Rand, seed: int, axes: str) -> None:
-    """A mask with an entry per head is about the query heads"""
+    """A mask with an axis of heads counts query heads"""
     B, Tq, Tk, H = 2, 5, 7, GROUPED[1]
     place = {"B": B, "H": H, "Tq": Tq, "Tk": Tk}
     state = draw_state(rand, shapes(GROUPED))

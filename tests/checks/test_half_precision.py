@@ -300,7 +300,7 @@ def test_overflow_gradients(
     """Products beyond 65504 put no inf or NaN into a gradient"""
     inputs = overflowing(rand, kind, dtype)
     got, wanted, scores = both_gradients(submission, rand, inputs)
-    for name in "qk":  # near 0, where the softmax is all but hard: no room would be just
+    for name in "qk":  # near 0, because the softmax is almost one-hot: no tolerance would be fair
         assert got[name].isfinite().all(), (
             f"The gradient of {name} holds inf or NaN\n"
             f"  expected  finite numbers\n"

@@ -485,8 +485,8 @@ def expect_passed(what: str, trial: Trial) -> None:
     if not trial.made:
         raise CheckFailed(
             "Your tests never call make_attention(...)\n"
-            "  expected  test functions that take the fixture make_attention, and none of that\n"
-            "            name in your file: it would stand in front of the one that is given"
+            "  expected  test functions that take the fixture make_attention; your file must not\n"
+            "            define a fixture of that name, which would hide the given one"
         )
 
 

@@ -14,7 +14,7 @@ from merge_pair import merge_pair
 def learn_merges(ids: list[int], num_merges: int) -> list[tuple[int, int]]:
     """The pairs that are merged, in the order in which they are learnt.
 
-        ids: a list of bytes (0 to 255), num_merges: at most so many merges
+        ids: a list of bytes (0 to 255), num_merges: the most merges to make
         ->  a list of pairs
 
     The first pair becomes the token 256, the second 257, and so on. In each round

@@ -21,8 +21,8 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
     >>> [round(y, 4) for y in gelu(torch.tensor([-3.0, -1.0, 0.0, 1.0, 3.0])).tolist()]
     [-0.004, -0.1587, 0.0, 0.8413, 2.996]
 
-    The exact function is wanted, not the one with tanh that approximates it. The
-    result has the dtype and the device of x, gradients reach x, and x is not changed.
+    Use the exact function, not the one with tanh that approximates it. The result
+    has the dtype and the device of x, gradients reach x, and x is not changed.
     Large numbers, positive or negative, give no NaN.
 
     Traps:

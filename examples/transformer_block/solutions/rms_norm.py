@@ -1,7 +1,7 @@
 """Stage 2: leave out what is not needed.
 
 Most of what layer normalisation does is scaling. RMS normalisation keeps only that:
-it divides by the root of the mean square and lets the mean be. It has half of the
+it divides by the root of the mean square and keeps the mean. It has half of the
 parameters, it is faster, and large models train as well with it.
 """
 

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of `grade explore`."""
     parser.description = (
         "Play with your own code on a page in the browser: change the example, swap in a known "
-        "mistake, and see every step. The page computes again after each save."
+        "mistake, and see every step. The page recomputes after each save."
     )
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the first stage with such a page"
@@ -94,7 +94,7 @@ def _serve(args: argparse.Namespace, about: About, answer: Answer) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            print("\n  The page has ended. Your files are as they were.")
+            print("\n  The page has ended. Your files are unchanged.")
 
 
 def show(address: str) -> None:

@@ -26,7 +26,7 @@ _DIGITS = 6  # significant digits of a number on the page
 
 
 class Explorer:
-    """The example of `stage`, which `run` runs as often as wished.
+    """The example of `stage`, which `run` can run again and again.
 
     A function that the learner has not written yet is the course's own, except in a student's copy,
     which has no solutions.
@@ -67,7 +67,7 @@ class Explorer:
         """The steps for these settings, one for each control, as plain data for JSON.
 
         A setting is the text itself, or the number of the chosen value. `swap` is the id of a swap
-        or "". Raises KitError if it is no such thing.
+        or "". Raises KitError for anything else.
         """
         controls = self._example.controls
         if len(settings) != len(controls):

@@ -34,9 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "keeps what was learnt."
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this training (default: all)")
-    parser.add_argument(
-        "--without", metavar="PART", help="then train again with a mistake put back in"
-    )
+    parser.add_argument("--without", metavar="PART", help="then train again without this part")
     parser.add_argument(
         "--out", type=Path, default=Path("finale"), metavar="DIR", help="for the pictures"
     )
@@ -99,7 +97,7 @@ def _trained(
     program: Program,
     is_over: Callable[[], bool],
 ) -> None:
-    """One training, and a second one if a mistake is put back in. Raises AnswerError."""
+    """One training, and a second one without a part if that was asked for. Raises AnswerError."""
     from grader.learning.finale.screen import loss_curves, moment_lines, opening, result
     from grader.learning.finale.training import train
 

@@ -17,7 +17,7 @@ _KEYS = {"class": str, "title": str, "about": str, "steps": int, "without": dict
 class Program:
     """One training: `made_by` is its class in the file, `steps` how long it takes.
 
-    `without` names the mistakes that it can put back in, each with what the missing part is for.
+    `without` names the parts that it can leave out, each with what it is for.
     """
 
     stage: Stage

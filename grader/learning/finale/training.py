@@ -33,7 +33,7 @@ _NAMED = 20  # scores, and guides, that are shown
 
 @dataclass(frozen=True)
 class Run:
-    """What a training has come to; `without` is the mistake that was put back in, "" if none.
+    """What a training has come to; `without` is the part that is missing, "" if none.
 
     `losses` has one number for each step. `scores` and `guides` are the program's own numbers by
     name, the guides in the unit of the losses. The heatmap shows one panel before and after.
@@ -75,7 +75,7 @@ class Moment:
 class Trainee:
     """A program's object in the worker. Every method raises AnswerError if it gives no answer.
 
-    What it returns is the learner's process's own word, which is good enough to show.
+    Only the learner's process says what they return, which is good enough to show.
     """
 
     def __init__(self, under_check: StageUnderCheck, program: Program, *args: Any) -> None:

@@ -72,7 +72,7 @@ class _Judged:
 
 @dataclass(frozen=True)
 class _Placed:
-    """A verdict that is known, after the place of the mistake was looked for."""
+    """A known verdict, after the search for the place of its mistake."""
 
     job: int
     stage: Stage

@@ -58,8 +58,7 @@ def decode_latin(ids: list[int], merges: list[Pair]) -> str:
 @misconception(
     "decode_drops_what_is_broken",
     replaces="decode",
-    says="You drop bytes that are no UTF-8. Replace them, so that one sees that something was "
-    "there.",
+    says="You drop bytes that are not UTF-8. Replace them, to show that something was there.",
     hint=3,
 )
 def decode_drops_what_is_broken(ids: list[int], merges: list[Pair]) -> str:

@@ -51,8 +51,8 @@ def learn_from_the_first_counts(ids: list[int], num_merges: int) -> list[Pair]:
 @misconception(
     "learn_the_last_of_equals",
     replaces="learn_merges",
-    says="When several pairs occur equally often, you take the last one. The one that stands "
-    "first in the sequence is wanted.",
+    says="When several pairs occur equally often, you take the last one. Take the one that "
+    "stands first in the sequence.",
     hint=3,
 )
 def learn_the_last_of_equals(ids: list[int], num_merges: int) -> list[Pair]:
@@ -71,7 +71,7 @@ def learn_the_last_of_equals(ids: list[int], num_merges: int) -> list[Pair]:
     "learn_the_largest_of_equals",
     replaces="learn_merges",
     says="When several pairs occur equally often, you take the one with the larger numbers. "
-    "The one that stands first in the sequence is wanted.",
+    "Take the one that stands first in the sequence.",
     hint=3,
 )
 def learn_the_largest_of_equals(ids: list[int], num_merges: int) -> list[Pair]:
@@ -110,7 +110,7 @@ def learn_from_255(ids: list[int], num_merges: int) -> list[Pair]:
 @misconception(
     "learn_one_more",
     replaces="learn_merges",
-    says="You return one merge too many: `num_merges` is the most that is wanted.",
+    says="You return one merge too many: `num_merges` is the maximum.",
     hint=4,
 )
 def learn_one_more(ids: list[int], num_merges: int) -> list[Pair]:

@@ -13,8 +13,8 @@ from grader.misconceptions import misconception
 @misconception(
     "gelu_by_tanh",
     replaces="gelu",
-    says="This is the approximation with tanh, which is off by up to 0.0005. The exact "
-    "function is wanted, with erf.",
+    says="This is the approximation with tanh, which is off by up to 0.0005. Use the "
+    "exact function, with erf.",
     hint=3,
 )
 def gelu_by_tanh(x: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ def gelu_by_tanh(x: Tensor) -> Tensor:
 @misconception(
     "gelu_by_sigmoid",
     replaces="gelu",
-    says="This is the approximation x * sigmoid(1.702 x). The exact function is wanted, with erf.",
+    says="This is the approximation x * sigmoid(1.702 x). Use the exact function, with erf.",
     hint=3,
 )
 def gelu_by_sigmoid(x: Tensor) -> Tensor:

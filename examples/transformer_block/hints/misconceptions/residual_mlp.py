@@ -100,7 +100,7 @@ class MlpWithoutGelu(_Base):
 @misconception(
     "mlp_with_relu",
     replaces="ResidualMLP",
-    says="You use ReLU between the layers. Your gelu from stage 3 is wanted.",
+    says="You use ReLU between the layers. Use your gelu from stage 3.",
     hint=2,
 )
 class MlpWithRelu(_Base):
