@@ -23,7 +23,7 @@ WHEN = {"published": "after_published", "due": "after_due_date", "never": "hidde
 _THEN = {
     "published": "when the grades are published",
     "due": "after the due date",
-    "never": "to the instructors alone",
+    "never": "only to the instructors",
 }
 _TORCH = "templates/gradescope_torch.sh"
 _LETTERS = 10_000  # characters of one check's output

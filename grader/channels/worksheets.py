@@ -60,7 +60,7 @@ def moodle_import(
 def blackboard_import(
     roster: Sequence[Sequence[str]], scores: Mapping[str, float], assignment: str
 ) -> PointsImport:
-    """Fill in the column `assignment`, given with or without what stands behind its title.
+    """Fill in the column `assignment`, given with or without the suffix of its title.
 
     A score's name is the student's Username or Student ID. Raises KitError for a table that is not
     from Blackboard, and if no column or several columns match.

@@ -104,7 +104,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="the folder with the results of an earlier assignment of this class: the report shows "
-        "how the class moved since then",
+        "how the class changed since then",
     )
     parser.add_argument(
         "--for-author",
@@ -143,7 +143,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seconds-per-submission",
         type=_seconds,
         metavar="N",
-        help="the most that one submission can cost (default: submission_seconds in course.toml); "
+        help="time limit for grading one submission (default: submission_seconds in course.toml); "
         "--out keeps the number",
     )
     parser.add_argument("--seed", type=int, help="seed of the checks' random inputs")
@@ -177,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
     if args.similar and find_spec("rapidfuzz") is None:
         raise KitError("--similar needs rapidfuzz: type `pip install rapidfuzz`")
     if args.out is None:
-        raise KitError("grade class: name a folder for the results with --out DIR")
+        raise KitError("name a folder for the results with --out DIR")
     if args.why is not None:
         return _why(args, course)
     if args.requests is not None:
@@ -198,7 +198,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.screen import class_summary
 
     if args.what is None:
-        raise KitError("grade class: name the folder with the submissions")
+        raise KitError("name the folder with the submissions")
     assignment = find_assignment(course, args.assignment)
     times = None if args.times is None else read_times(args.times, course.zone)
     if args.since is not None:
@@ -402,7 +402,7 @@ def _write_results(
 
 
 def _moved(folder: Path, ledger: Ledger, course: Course) -> Moved | None:
-    """How the class moved since the results in another folder; None if no student is in both."""
+    """How the class changed since the results in another folder; None if no student is in both."""
     from grader.classes.folder.ledger import open_ledger
     from grader.classes.report.moved import moved
 
@@ -601,7 +601,7 @@ def _nbgrader(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.screen import summary
 
     if args.what is None:
-        raise KitError("grade class: name the assignment: grade class --nbgrader DIR ASSIGNMENT")
+        raise KitError("name the assignment: `grade class --nbgrader DIR ASSIGNMENT`")
     course = _limited(args, course)
     work = NbgraderClass(args.nbgrader.resolve(), args.what, course)
     students = work.students(force=args.force)

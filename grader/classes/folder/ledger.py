@@ -42,7 +42,7 @@ CREATE INDEX by_student ON verdicts (student, number);
 CREATE INDEX by_content ON verdicts (content);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-# What brings a ledger of an older format to the next one.
+# The statement that upgrades a ledger of this format to the next one.
 _NEXT = {1: "ALTER TABLE verdicts ADD COLUMN submitted TEXT NOT NULL DEFAULT ''"}
 _SELECT = (
     "SELECT v.number, v.student, v.content, v.notes, w.engine, w.stages, v.seed, v.device, "

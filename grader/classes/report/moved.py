@@ -1,4 +1,4 @@
-"""How a class's understanding moved since an earlier assignment. Pure."""
+"""How a class's understanding changed since an earlier assignment. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class StageMoved:
 
 @dataclass(frozen=True)
 class MistakeMoved:
-    """A known mistake in a stage of both: how many students held it, and what became of it.
+    """A known mistake in a stage of both: how many students had it, and what became of it.
 
-    Of those who held it `before`, `still` hold it. `new` did not hold it then and do now.
+    Of those who had it `before`, `still` have it. `new` did not have it then and do now.
     """
 
     stage: str
@@ -100,7 +100,7 @@ def moved(name: str, before: Iterable[LedgerEntry], now: Iterable[LedgerEntry]) 
 def _mistakes(
     old: _Class, new: _Class, both: Set[str], stages: Sequence[str]
 ) -> Iterator[MistakeMoved]:
-    """The known mistakes of these stages: first those that most still hold, then new ones."""
+    """The known mistakes of these stages: first those that most still have, then new ones."""
     found = []
     for key, says in (old.says | new.says).items():
         had, has = (of.held.get(key, set()) & both for of in (old, new))

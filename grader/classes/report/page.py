@@ -136,7 +136,7 @@ def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
         )
     if tally.late.students:
         number = count(tally.late.students, "submission")
-        costs = " What that costs is taken off each student's points, not here."
+        costs = " The penalty is taken off each student's points, not here."
         costs = costs if assignment.late else ""
         yield f'<p><a href="#notes">{number} came late.</a>{costs}</p>\n'
     for listed, words in (

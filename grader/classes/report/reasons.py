@@ -23,7 +23,7 @@ class Reason:
 
     @property
     def example(self) -> str:
-        """The message in short: what went in, what was expected and came, the line of code."""
+        """The message in short: the input, the expected and the actual result, the line of code."""
         return essence(replace(self.check, diagnosis=None))
 
     @property

@@ -53,7 +53,7 @@ def _stages(tally: Tally, assignment: Assignment, hints: Hints) -> Iterator[str]
     failing = [stage for stage in assignment.stages if causes_of(tally, stage.slug)]
     failing.sort(key=lambda stage: -tally.stages[stage.slug].failed)
     if not failing:
-        yield "<p>Nobody fails a stage by a fault in it.</p>\n"
+        yield "<p>Nobody fails a stage because of a mistake in it.</p>\n"
         return
     left = _SHOWN
     for stage in failing[:_STAGES]:
@@ -109,7 +109,7 @@ def _checks(tally: Tally) -> Iterator[str]:
 
 
 def _moved(moved: Moved) -> Iterator[str]:
-    """How the class moved since the assignment before."""
+    """How the class changed since the earlier assignment."""
     yield (
         f'<div class="stage"><h3>Since {text(moved.name)}</h3>'
         f"<p>{count(moved.students, 'student')} in both: median {moved.before:.0%} of the points "
@@ -128,6 +128,6 @@ def _moved(moved: Moved) -> Iterator[str]:
 
 def _fate(one: MistakeMoved) -> str:
     """What became of a known mistake."""
-    then = f"{one.before} held it, {one.still} still. " if one.before else ""
+    then = f"{one.before} had it, {one.still} still. " if one.before else ""
     new = f"{one.new} new." if one.new or not one.before else ""
     return f"{inline_html(one.says)} {then}{new}".strip()

@@ -1,4 +1,4 @@
-"""The answer to a student's complaint as one page of HTML, to hand to the student. Pure."""
+"""The answer to a student's complaint as one page of HTML, to give to the student. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from grader.types.report import Report, StageResult, Status
 _STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
 _OTHER = "the same code gave other results than before: does it use random numbers or the time?"
 _CHANGED = "the course or the kit has changed since; --regrade makes these points count"
-_SAME_NOW = "the course or the kit has changed since, but no points would"
+_SAME_NOW = "the course or the kit has changed since, but no points change"
 _UNREADABLE = "the ledger does not have this submission: rerun `grade class SUBMISSIONS --out DIR`"
 
 

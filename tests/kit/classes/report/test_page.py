@@ -169,7 +169,7 @@ def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own() -> None:
     said = part(page, "teach")
     assert "Since week-1 3 students in both: median 67% of the points then, 33% now." in said
     assert "Let it fly: 3 passed, now 1" in said
-    assert "You fold it upside down. 2 held it, 2 still." in said
+    assert "You fold it upside down. 2 had it, 2 still." in said
     assert "bob" not in said and "bob 67% 33%" in part(page, "fallen")
 
 
