@@ -823,7 +823,7 @@ def test_free(submission):
 '''
     append(course, CHECKS, more)
     change(course, CHECKS, "points(2)", "points(1)")
-    said = "roughness.free passes on the untouched stub: it does not test the learner's code"
+    said = "roughness.free passes on the original stub: it does not test the learner's code"
     assert proven(course).problems == (f"tests/checks/test_roughness.py:28: {said}",)
 
 

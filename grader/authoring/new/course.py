@@ -88,7 +88,7 @@ def refuse_folder(root: Path) -> None:
 
 
 def refuse_name(name: str) -> None:
-    """Raise KitError if no course may have this name."""
+    """Raise KitError if a course may not have this name."""
     if not _NAME.fullmatch(name):
         raise KitError(f"'{name}': name the course with letters, digits, '.', '_' and '-'")
 

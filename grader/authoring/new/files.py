@@ -122,7 +122,7 @@ def stage_files(
 
 
 def default_entry(slug: str, style: Style) -> Entry:
-    """The entry point of a stage whose signatures nobody has named: a function of one value."""
+    """The entry point of a stage without given signatures: a function of one value."""
     return read_function(
         f'{slug}(x: "n m") -> "n m"' if style.has_arrays else f"{slug}(x: float) -> float"
     )
@@ -201,7 +201,7 @@ def quoted(text: str) -> str:
 
 
 def refuse_title(title: str) -> None:
-    """Raise KitError if no stage or course may have this title."""
+    """Raise KitError if a stage or course may not have this title."""
     if not title.strip() or not title.isprintable():
         raise KitError('--title: give it a line of text, such as --title "Half a turn"')
     if len(title) > _LONGEST_TITLE:
@@ -209,7 +209,7 @@ def refuse_title(title: str) -> None:
 
 
 def refuse_slug(stages: Sequence[Stage], slug: str) -> None:
-    """Raise KitError if no stage beside `stages` may have this slug."""
+    """Raise KitError if a stage beside `stages` may not have this slug."""
     fault = slug_fault(slug)
     if fault is not None:
         better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).strip("_0123456789")

@@ -1,4 +1,4 @@
-"""What a stage's checks ask of the solution, asked of other implementations too.
+"""Makes the calls of a stage's checks to other implementations than the solution.
 
 All code here is the author's own and runs in this process.
 """

@@ -1,4 +1,4 @@
-"""Inputs that nobody has tried: calls that differ from a check's in one argument."""
+"""Inputs that no check tries: calls that differ from a check's in one argument."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def partings(
     right: Find,
     pairs: Sequence[tuple[str, Find, str, Find]],
 ) -> Iterator[Parting]:
-    """Calls with which pairs of implementations part that no check tells apart, fewest first.
+    """Calls that tell apart pairs that no check does; first the call that tells most apart.
 
     A pair is two implementations, each with its name; that of the solution `right` is "".
     """

@@ -1,4 +1,4 @@
-"""Candidates for a stage's author: misconceptions, inputs that part them, examples."""
+"""Candidates for a stage's author: misconceptions, inputs that tell them apart, examples."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def suggest(
     """
     place = stage.place(stage.solution_file)
     if stage.fixture:
-        raise KitError(f"{stage.slug}: learners write tests there, of which there are no mutants")
+        raise KitError(f"{stage.slug}: learners write tests there, and tests have no mutants")
     if is_unwritten(stage.solution_file):
-        raise KitError(f"{place}: is not written yet: its suggestions are made of it")
+        raise KitError(f"{place}: is not written yet: suggestions are made from it")
     for name in course.preload:
         importlib.import_module(name)
     if "torch" in sys.modules:
@@ -197,7 +197,7 @@ class _Suggesting:
 
 
 def _written(stage: Stage) -> tuple[Misconception, ...]:
-    """The stage's misconceptions, of which there may be none yet."""
+    """The stage's misconceptions; maybe none yet."""
     try:
         is_begun = "@misconception" in stage.misconceptions_file.read_text("utf-8-sig")
     except OSError:

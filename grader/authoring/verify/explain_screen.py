@@ -43,7 +43,7 @@ def _wrong_names(page: Page, stage: StageExplained) -> Iterator[Text]:
         if each.how is How.WRONG_NAME:
             others = ", ".join(id for id in each.told if id != each.id)
             yield Text()
-            words = f"{stage.slug}: WRONG NAME: the misconception {each.id} is told {others}"
+            words = f"{stage.slug}: WRONG NAME: the misconception {each.id} gets {others}"
             yield from page.sentence(Text(words, _BAD))
             yield from page.wrap(Text(each.change[0]), MARGIN + 2)
 
@@ -67,7 +67,7 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
 
 
 def _what(each: Explained) -> str:
-    """What a misconception without a name is told instead."""
+    """What a misconception without a name gets instead."""
     return "no check fails" if each.how is How.PASSES else ", ".join(each.told) or "nothing is told"
 
 

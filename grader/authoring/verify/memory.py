@@ -51,7 +51,7 @@ def base_of(course: Course, stage: Stage, files: Mapping[str, bytes]) -> str:
 
 
 def sources_of_mistakes(text: str) -> dict[str, str]:
-    """For each misconception a digest of its code and of all that is not another's."""
+    """For each misconception a digest of the file without the other misconceptions."""
     lines = text.split("\n")
     spans: dict[str, tuple[int, int]] = {}
     for node in ast.parse(text).body:

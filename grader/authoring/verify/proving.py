@@ -299,12 +299,12 @@ class StageProving:
         passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
         for check in passed:
             if check not in self._solution.failing:
-                what = "passes on the untouched stub: it does not test the learner's code"
+                what = "passes on the original stub: it does not test the learner's code"
                 draft.problems.append(f"{check_place(self._stage, check)}: {check} {what}")
         is_untouched = result.status is Status.NOT_STARTED and result.score == 0
         if not (passed or self._solution.failing or is_untouched):
             draft.problems.append(
-                f"the untouched stub is '{result.status.value}' instead of 'not started'"
+                f"the original stub is '{result.status.value}' instead of 'not started'"
             )
 
     def _forbidden_problems(self) -> list[str]:

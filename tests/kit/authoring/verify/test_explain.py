@@ -133,7 +133,7 @@ def test_a_misconception_with_the_name_of_another_one_makes_it_fail(
     words = ["verify", "--explain", "roughness", "--plain", "--course", str(course.root)]
     assert main([*words, "--jobs", "1"]) == 1
     output = capsys.readouterr().out
-    assert "WRONG NAME: the misconception rough_upwards is told rough_range" in output
+    assert "WRONG NAME: the misconception rough_upwards gets rough_range" in output
     assert "You look at steps upwards only." in output
     assert "1 of 3 misconceptions get their own name" in output
 
