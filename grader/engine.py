@@ -105,7 +105,7 @@ def _report(
     request: Request,
     run: Callable[[Request, Callable[[Report], Report]], Report],
 ) -> Report:
-    """The report on one submission, of which no stage is `run` that is kept or asleep."""
+    """The report on one submission; it does not `run` stages that are kept or asleep."""
     refused = request.submission.refused
     if refused:
         return judge_refused(course, request.submission.name, request.stages, refused)
@@ -128,7 +128,7 @@ def _report(
 
 
 def _is_asleep(course: Course, request: Request, stage: Stage) -> bool:
-    """Whether it is a bonus stage that nobody has begun: nothing is run or waited for then."""
+    """Whether it is a bonus stage that is not started: then nothing is run or waited for."""
     if not stage.bonus or course.is_partial:
         return False
     return not is_begun(request.submission, stage, read_stub(stage))
@@ -137,7 +137,7 @@ def _is_asleep(course: Course, request: Request, stage: Stage) -> bool:
 def with_engine(
     course: Course, stages: Sequence[Stage], device: str, body: Callable[[Engine], Result]
 ) -> Result:
-    """What `body` makes of an engine that is warm: libraries imported, checks collected.
+    """The result of `body` with a warm engine: libraries imported, checks collected.
 
     The engine grades these stages. `device` is "cpu", "cuda", "mps" or "auto". Raises KitError as
     `grade` does.
@@ -258,11 +258,11 @@ class Engine:
         )
 
     def grade_begun(self, request: Request) -> Report:
-        """As `grade`, but as the function of that name it runs no bonus stage that is not begun."""
+        """As `grade`, but like the function of that name it skips bonus stages not started."""
         return _report(self.course, request, lambda awake, whole: self.grade(awake))
 
     def read_misconceptions(self, stages: Sequence[Stage]) -> None:
-        """Have at hand what failing checks of these stages are held against."""
+        """Load what the failing checks of these stages are compared with."""
         from grader.read.misconceptions import read_known
         from grader.run.solutions import local_solutions
 
@@ -289,7 +289,7 @@ class Engine:
     def _diagnosed(
         self, stage: Stage, facts: StageFacts, go_on: Callable[[], None]
     ) -> dict[str, Diagnosis]:
-        """The diagnoses of a stage's failing checks, thought out once for the same facts.
+        """The diagnoses of a stage's failing checks, computed once for the same facts.
 
         `go_on` is called before each step. Raises what it does.
         """
@@ -317,7 +317,7 @@ class Engine:
             looking.cancel()
 
     def may_place(self, report: Report) -> bool:
-        """Whether the place of a mistake can be looked for: the first stage's first has no name.
+        """Whether to look for a mistake's place: the first failing stage's first has no name.
 
         It must be the report that `grade` has returned last.
         """
@@ -433,9 +433,9 @@ def chosen_device(course: Course, wanted: str) -> str:
 
 @contextmanager
 def _quick_imports() -> Iterator[Callable[[], None]]:
-    """No garbage is looked for until all is imported, which takes a tenth of torch's import.
+    """Pauses garbage collection, which would take a tenth of the time to import torch.
 
-    Gives the function to call then: what was imported is no garbage and never looked at again.
+    Yields the function to call after the imports: what was imported is never examined again.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -529,7 +529,7 @@ class _Grading:
         if known is not None and known.status is Status.PASSED:
             self._is_right.add(stage.slug)
         elif known is not None and is_written(submission, stage):
-            known = None  # whatever others hand in takes no points from what is written
+            known = None  # no other submission takes points from what is written
         if known is not None:
             return known
         result = self._result(stage)

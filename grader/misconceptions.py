@@ -1,6 +1,6 @@
 """What an author writes in hints/misconceptions/<slug>.py: wrong answers and their symptoms.
 
-And the values that a right answer makes on its way: the report names the first wrong one.
+And the intermediate values of a right answer: the report names the first wrong one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor that a right answer makes on its way, with its name and those of its `axes`.
+    """An intermediate tensor of a right answer, with its name and those of its `axes`.
 
     >>> Value("the scores", q @ k.transpose(-2, -1), "B H Tq Tk")
     """
@@ -53,7 +53,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Way:
-    """The values on the way to the right answer of an entry point, in order."""
+    """The intermediate values of an entry point's right answer, in order."""
 
     of: str
     values: Callable[..., Iterable[Value | tuple[Value, ...]]]
@@ -105,7 +105,7 @@ def symptom(
 
 
 def values(*, of: str) -> Callable[[Naming], Naming]:
-    """Mark a generator as the values on the way to the right answer of the entry point `of`.
+    """Mark a generator as the intermediate values of the right answer of the entry point `of`.
 
     It is called with the arguments of a function; of a class with the solution's module, which
     holds the learner's parameters, and the arguments of its forward. It yields each `Value` in

@@ -16,7 +16,7 @@ from grader.diagnosis.replay import Record, same
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
-_TRIES = 200  # cases in which suspects are sought, at most: what a diagnosis may cost
+_TRIES = 200  # cases in which to look for misconceptions, at most: what a diagnosis may cost
 
 
 class Level(IntEnum):
@@ -59,7 +59,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Explanations:
-    """What speaks for each misconception that no right answer contradicts.
+    """The evidence for each misconception that no right answer contradicts.
 
     `found` gives a tally by the misconception's id and the case's. `deviating` gives, by entry
     point and failing case, how many wrong answers it gave there, and how many ordinary ones.
@@ -139,7 +139,7 @@ class _Levels:
 
 
 def _is_more(wrong: Tally, by_suspect: Tally) -> bool:
-    """Whether a suspect leaves a wrong answer of a case unexplained, or gives another one."""
+    """Whether a misconception leaves a wrong answer of a case unexplained, or gives another one."""
     return wrong.explained > by_suspect.explained or by_suspect.ordinarily
 
 
@@ -165,15 +165,15 @@ def _best(
 
 
 def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Explanations:
-    """Hold every misconception against the record of a stage.
+    """Compare every misconception with the record of a stage.
 
-    To be quick the suspects are sought in one failing case of each check, and only they are then
-    held against the whole stage. Where an entry point is wrong in an ordinary case for a reason
-    that is not known, no more suspects are sought in ordinary cases: that reason shows there too.
+    To be quick, it looks for candidates in one failing case of each check, and compares only these
+    with the whole stage. If an entry point is wrong in an ordinary case for an unknown reason, it
+    looks for no more candidates in ordinary cases: that reason shows there too.
     """
     by_id = {suspect.id: suspect for suspect in misconceptions}
     found: dict[str, dict[str, Tally]] = {}
-    settled: set[str] = set()  # suspects that are found, or contradicted
+    settled: set[str] = set()  # candidates that are found, or contradicted
     unknown: set[str | None] = set()  # entry points that are wrong for such a reason
     tries = 0
     for case, *_ in record.failing().values():
@@ -204,8 +204,7 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
 
 
 def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | None:
-    """The tally of each case, if most failing cases speak for the suspect and no right answer
-    against it.
+    """The tally of each case, if most failing cases support it and no right answer contradicts it.
 
     With another mistake beside it the learner's ordinary answers may be wrong in a third way.
     """
@@ -230,10 +229,10 @@ def _wrong(record: Record, case: str, entry: str) -> Tally:
 
 
 def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
-    """How many of the learner's wrong answers of a case the suspect gives too.
+    """How many of the learner's wrong answers of a case the misconception gives too.
 
-    None if the suspect is wrong in an ordinary answer where the learner is right, or raises another
-    exception.
+    None if the misconception is wrong in an ordinary answer where the learner is right, or raises
+    another exception.
     """
 
     def find(name: str) -> Any:

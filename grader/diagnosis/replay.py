@@ -94,7 +94,7 @@ class Step:
 
 
 class _Recent(Generic[Key, Value]):
-    """The values that were used last: of so many bytes in all, roughly, as `cap` says."""
+    """The values that were used last, of roughly `cap` bytes in all."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap

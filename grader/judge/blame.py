@@ -1,4 +1,4 @@
-"""Whose fault it is that a stage does not pass. Pure: whoever asks hands in how stages are run.
+"""Whose fault it is that a stage does not pass. Pure: the caller passes how to run a stage.
 
 A stage that fails as submitted is run again with the course's own earlier stages. If it
 passes then, an earlier stage is at fault, else the stage itself.
@@ -26,9 +26,9 @@ class Blame:
     """Whose fault it is that a stage does not pass; the empty one says nothing about it.
 
     `cause` is the slug of the earlier stage that alone is at fault; if it `is_credited`, the stage
-    has its points all the same. If it `is_own`, the mistake is in the stage itself. In a student's
-    copy, which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier stage that may
-    be at fault, and of a stage without a visible check only whether it `is_written` is known.
+    still gets its points. If it `is_own`, the mistake is in the stage itself. In a student's copy,
+    which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier stage that may be at
+    fault, and of a stage without a visible check only whether it `is_written` is known.
     """
 
     cause: str | None = None

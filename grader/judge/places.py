@@ -9,15 +9,15 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 
 _UNWRITTEN = re.compile(r"^[ \t]*raise NotImplementedError\b", re.MULTILINE)
-# Code that gives names which its text need not tell.
+# Code that may define names without writing them.
 _HIDES_NAMES = re.compile(r"\b(exec|eval|globals|locals|vars|setattr|__dict__)\b|\bimport *\*")
 _TEST = re.compile(r"^[ \t]*((async +def|def) +test|class +\w*Test)", re.MULTILINE)
 
 
 def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
-    """Whether anything may be there for a stage but its `stub`.
+    """Whether a submission may hold anything of a stage but its `stub`.
 
-    Where all stages share a file or a notebook, whether anything of it may be defined.
+    If all stages share a file or a notebook, whether it may define anything of the stage.
     """
     texts = [text for _, text in stage_sources(submission, stage)]
     if submission.is_folder:
@@ -30,7 +30,7 @@ def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
 
 
 def is_written(submission: Submission, stage: Stage) -> bool:
-    """Whether every entry point is there, and none where something is left to write."""
+    """Whether every entry point is defined, none of them beside code that is not written yet."""
     if stage.fixture:
         texts = [text for _, text in stage_sources(submission, stage) if stage.fixture in text]
         return any(_TEST.search(text) and not _UNWRITTEN.search(text) for text in texts)

@@ -22,7 +22,7 @@ _LOST = "The check gave no answer"
 
 
 def status(facts: StageFacts) -> Status:
-    """Where a stage stands. NOT_STARTED only if every check that ran met an untouched stub.
+    """Where a stage stands. NOT_STARTED only if every check that ran met an unchanged stub.
 
     With a forbidden call it does not pass, whatever the checks say.
     """

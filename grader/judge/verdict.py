@@ -39,10 +39,10 @@ def judge_stage(
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away. `blame` says whose fault a failure is: where it credits the
-    stage all points are given although checks fail, and of a student's copy only the points of the
-    checks that are there can be had. What a forbidden call costs is taken off by a result of its
-    own, the first: so the results always add up to the stage's score.
+    nothing and gives nothing away. `blame` says whose fault a failure is: a stage that it credits
+    gets all points although checks fail. A student's copy gives only the points of the checks that
+    it has. The cost of a forbidden call is a result of its own, the first: so the results always
+    add up to the stage's score.
     """
     worst = list(zip(facts.planned, deciding_facts(facts), strict=True))
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst}
@@ -83,7 +83,7 @@ def judge_stage(
 
 
 def judge_untouched(stage: Stage) -> StageResult:
-    """The verdict on a stage that was not run, as nothing is written in it."""
+    """The verdict on a stage that was not run because nothing is written in it."""
     return StageResult(
         slug=stage.slug,
         title=stage.title,
@@ -166,7 +166,7 @@ def _result(
 
 
 def _way(fact: CaseFact) -> str:
-    """In which way a case failed: what it was about counts where its answer was wrong."""
+    """How a case failed; if its answer was wrong, the way includes the call's target."""
     if fact.ending is Ending.NOT_WRITTEN:
         return NOT_WRITTEN
     return f"{fact.way}, {fact.target}" if fact.way and fact.ending is Ending.WRONG else fact.way
@@ -179,7 +179,7 @@ def _without_forbidden_calls(
     cost = min(stage.forbidden_cost * max_score, sum(check.score for check in checks))
     first, *more = facts.forbidden
     title = f"Written without {first.name}" + (f" and {len(more)} more" if more else "")
-    message = f"Your code calls {first.name}: this stage is to be written without it{first.place}"
+    message = f"Your code calls {first.name}: write this stage without it{first.place}"
     for call in more:
         message += f"\nIt calls {call.name} too{call.place}"
     return CheckResult(
@@ -194,6 +194,6 @@ def _without_forbidden_calls(
 
 
 def _number(value: float) -> float:
-    """Points to two decimals, and as an integer where they are one."""
+    """Points to two decimals, and as an integer if they are one."""
     rounded = round(value, 2)
     return int(rounded) if rounded == int(rounded) else rounded

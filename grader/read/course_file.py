@@ -122,7 +122,7 @@ def _shown(file: Path) -> Path:
 
 
 def slug_fault(slug: str) -> str | None:
-    """Why no course may use this slug, None if it may."""
+    """Why a course may not use this slug, None if it may."""
     if not _SLUG.fullmatch(slug):
         return "is not a lower-case Python name"
     if keyword.iskeyword(slug):
@@ -199,7 +199,7 @@ def _accepted_answers(data: Mapping[str, Any], place: str) -> int | None:
 
 
 def _in_exams(data: Mapping[str, Any]) -> set[str]:
-    """The slugs in assignments that are exams; what is wrong with one `_assignments` says."""
+    """The slugs in assignments that are exams; `_assignments` reports what is wrong with one."""
     tables = data.get("assignments")
     exams = [t for t in tables if isinstance(t, dict)] if isinstance(tables, list) else []
     named = (table.get("stages") for table in exams if table.get("exam") is True)

@@ -51,7 +51,7 @@ _CONFLICT = re.compile(rb"^<{7} .*\n", re.MULTILINE)
 
 
 def is_left_out(name: str) -> bool:
-    """Whether a file or folder of that name is no one's work but a system's."""
+    """Whether an operating system or editor, not a person, makes files of that name."""
     return name in _LEFT_OUT or name.startswith(".")
 
 

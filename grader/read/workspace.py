@@ -145,7 +145,7 @@ def is_workspace(root: Path) -> bool:
 
 
 def own_course() -> Course:
-    """The installed course, if there is one alone. Raises KitError."""
+    """The installed course, if it is the only one. Raises KitError."""
     found = _installed_courses()
     if len(found) == 1:
         return next(iter(found.values()))

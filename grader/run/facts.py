@@ -19,7 +19,7 @@ class Ending(Enum):
     PASSED = "passed"
     WRONG = "wrong"  # the check rejected the answer
     RAISED = "raised"  # the learner's code raised, or returned a value of another type
-    NOT_WRITTEN = "not written"  # the untouched stub's NotImplementedError
+    NOT_WRITTEN = "not written"  # the unchanged stub's NotImplementedError
     CRASHED = "crashed"  # the process that ran the learner's code ended
     TIMED_OUT = "timed out"
     SKIPPED = "skipped"

@@ -126,7 +126,7 @@ def in_lanes(
                 try:
                     result: Result | Exception = connection.recv()
                 except (EOFError, OSError):
-                    result = LaneLost(f"the process that was at it has ended: {lane.end()}")
+                    result = LaneLost(f"the process that was doing it has ended: {lane.end()}")
                     open_one()
                 else:
                     lane.done += 1

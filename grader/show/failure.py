@@ -20,8 +20,8 @@ _NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
 _UNBROKEN = "\ue000"  # stands for a space while lines are broken: "(and 3 more)" stays whole
 # How many lines the message, the titles of the checks that fail with it, the other causes and what
-# was printed may take: the first that fits. A screen that is short is read, so what is wider is for
-# a tall terminal.
+# was printed may take: the first that fits. People read a short screen, so more is shown only in a
+# tall terminal.
 _WIDER = ((20, 12, 6, 8), (10, 6, 6, 5), (10, 3, 3, 5))
 _TIGHTER = (
     *((10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2), (8, 1, 1, 0), (7, 1, 1, 0), (6, 1, 1, 0)),

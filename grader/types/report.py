@@ -40,12 +40,12 @@ class Way(Enum):
     NO_ERROR = "no error"  # where one was expected, or another error
 
 
-FORBIDDEN = "forbidden"  # a way too, of what was not asked of an answer
+FORBIDDEN = "forbidden"  # also a way to fail, although it is not about an answer
 NOT_WRITTEN = "not written"
 
 
 class Status(str, Enum):
-    """The status of one stage. NOT_STARTED is an untouched stub; ERROR is the grader's fault."""
+    """The status of one stage. NOT_STARTED is an unchanged stub; ERROR is the grader's fault."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -58,7 +58,7 @@ class Kind(str, Enum):
 
     NAME = "name"  # the answers equal those of a known misconception
     SYMPTOM = "symptom"  # a relation between what came and what was expected
-    VALUE = "value"  # the first value on the way to the answer that the code does not make
+    VALUE = "value"  # the first intermediate value that the code does not make
     PLACE = "place"  # the smallest edit of the learner's code with which the stage passes
 
 
@@ -279,7 +279,7 @@ def _when(check: CheckResult) -> int:
 
 
 def _reason(check: CheckResult) -> object:
-    """What checks have in common that fail by one mistake; an edit that fixes all tells it best."""
+    """What checks that fail because of one mistake have in common: best an edit that fixes all."""
     found = check.diagnosis
     if found is None:
         return check.outcome, "way", check.way or check.message
@@ -287,7 +287,7 @@ def _reason(check: CheckResult) -> object:
 
 
 def _rank(check: CheckResult) -> tuple[int, int, bool]:
-    """Less for a check that says more of its mistake than others of the same mistake do."""
+    """Lower for a check that says more about a mistake than the others that fail because of it."""
     kind = list(Kind).index(check.diagnosis.kind) if check.diagnosis else 0
     return kind, _when(check), not _is_small(check)
 

@@ -1,4 +1,4 @@
-"""Source -> its small edits: each one mistake turned round, and nothing is run.
+"""Source -> its small edits: each undoes one mistake, and nothing runs.
 
 A worker reads the source, because a stranger wrote it: this module's own text is sent there. So it
 imports nothing but the standard library.
@@ -72,7 +72,7 @@ _INFINITY = re.compile(r"""(torch|math|np|numpy)\.inf|float\(["']inf["']\)""")
 _NO_MODULES = frozenset({"torch", "math", "np", "numpy", "F", "nn", "einops"})
 
 
-# Rules that speak to an answer which is wrong in one way alone, by the words for that way.
+# Rules for an answer that is wrong in only one way, by the words for that way.
 _FOR_WAY = {
     "gradient": frozenset({"unwrap", "twin", "decorator", "in_place", "one_side"}),
     "dtype": frozenset({"cast", "unwrap", "twin", "argument"}),
@@ -138,7 +138,7 @@ def edits(
 ) -> list[Edit]:
     """The edits of all that the `targets` (functions or "Class.method") reach, likeliest first.
 
-    `sources` are names and texts; a later definition wins. The definitions `others` are left alone.
+    `sources` are names and texts; a later definition wins. It skips the definitions `others`.
     `lines`, by source, are those that an exception came through; `signatures`, by function, the
     parameters that are asked for. `way` is how all wrong answers are wrong, if in one way alone.
     """
@@ -658,7 +658,7 @@ class _Reader:
             yield from self._of_operand(node, parent)
 
     def _of_operand(self, node: ast.expr, parent: Any) -> Iterator[_Change]:
-        """A step that is missing after what is handed on."""
+        """A step that is missing after what is passed on."""
         if isinstance(node, ast.Name) and node.id in _NO_MODULES:
             return
         code = self._code(node)
@@ -1161,7 +1161,7 @@ def _attributes(node: ast.ClassDef) -> tuple[tuple[str, ...], ...]:
 
 
 def _idle(node: ast.ClassDef, attributes: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """The attributes that the constructor makes by a call and no other method speaks of."""
+    """The attributes that the constructor makes by a call and no other method mentions."""
     others = [each for each in node.body if getattr(each, "name", "") != "__init__"]
     used = {
         f"self.{each.attr}"

@@ -85,9 +85,9 @@ def _repaired(edit: Edit, text: str) -> str:
 
 
 def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResult:
-    """The stage's verdict with the place beside what is known of each check that passes with it.
+    """The stage's verdict with the place added to each check that passes with the edit.
 
-    Checks of a student's copy are the visible ones, and it is said of them alone.
+    A student's copy has only the visible checks, and the sentence says so.
     """
     failing = [check for each in stage.causes for check in each.checks]
     helped = [check for check in failing if check in cause.checks or check.id in place.also]

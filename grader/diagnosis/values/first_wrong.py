@@ -1,7 +1,7 @@
-"""Which value on the way to an answer is the first that the learner's code does not make. Pure.
+"""Which intermediate value of an answer is the first that the learner's code does not make. Pure.
 
-It tells facts about numbers. A learner may take another way: a value that is missing says
-nothing if a later one is right.
+It states facts about numbers. A learner may take another path: a missing value says nothing if a
+later one is right.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _OPTIONS = (
 
 
 def verdict(outcomes: Outcomes, ended: str) -> str:
-    """What tests say of what they were given: "passed", "failed", or "nothing".
+    """What tests say about what they were given: "passed", "failed", or "nothing".
 
     Or "unwritten", where each is a stub. A run that `ended` before its time says nothing.
     """
@@ -53,7 +53,7 @@ def tried(
     *,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """How the tests in a module, or in one class, do with `given` behind their fixture.
+    """How the tests in a module or class judge `given`, which their fixture returns.
 
     The first test that fails decides the verdict; only if `whole` do the others run after it.
     `value` is the verdict, `outcomes` those of the tests, `first` the exception of the first that
@@ -105,7 +105,7 @@ def _run(
             self.first: dict[str, Any] | None = None
             self.made = 0
             self.ended = ""
-            self.left_out = ""  # why pytest has taken something for no test
+            self.left_out = ""  # why pytest does not accept something as a test
             self._session: Any = None
             self._error: BaseException | None = None
             self._function: Any = None  # whose error it is
@@ -202,7 +202,7 @@ def _one_line(text: str) -> str:
 
 
 def _no_fixture(name: str, fixture: str, known: Collection[str]) -> str:
-    """Why a fixture cannot be had."""
+    """Why a fixture is not available."""
     if name in known:
         return f"the fixture {name} needs itself"
     named = [other for other in known if not other.startswith("_")]

@@ -337,7 +337,7 @@ def test_a_forbidden_call_costs_its_share(
     assert (first.id, first.outcome, first.max_score) == ("one.forbidden-call", Outcome.FAILED, 0)
     assert first.title == "Written without paper.scissors.cut"
     assert first.message == (
-        "Your code calls paper.scissors.cut: this stage is to be written without it\n"
+        "Your code calls paper.scissors.cut: write this stage without it\n"
         "  fold.py, line 3, in fold\n    cut(sheet)"
     )
     assert [check.score for check in others] == [5 if ending is P else 0 for ending in endings]
