@@ -121,7 +121,7 @@ class _Levels:
         return [id for id, each in self._by_id.items() if id in found and each.replaces == entry]
 
     def _is_whole(self, id: str) -> bool:
-        """Whether it explains every ordinary wrong answer, of which there is one at least."""
+        """Whether it explains every ordinary wrong answer, and there is at least one."""
         deviating = self._explanations.deviating[self._by_id[id].replaces]
         ordinary = sum(self._explanations.found[id][case].ordinary for case in deviating)
         return ordinary > 0 and ordinary == sum(tally.ordinary for tally in deviating.values())

@@ -37,6 +37,10 @@ BETTER = {
     r"\bfor what is asked is\b": "because only ... matters",
     r"\bin all other respects\b": "everything else",
     r"\bwhomever\b": "a sentence that names who acts",
+    r"\b(hold|held) (\w+ )*against\b": "compare with",
+    r"\buntouched stub\b": "original stub, unchanged stub",
+    r"\bof which (there|it) (is|are)\b": "a sentence of its own",
+    r"\bpoints all the same\b": "still gets its points",
     r"\bso wished\b": "a sentence that says when",
 }
 KINDS = (".py", ".md", ".txt", ".html", ".css", ".js", ".sh", ".yml", ".toml")

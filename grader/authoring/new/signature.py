@@ -45,7 +45,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its parameters and its results, of which there are several if it `is_tuple`."""
+    """A function: its parameters and its results, several if it `is_tuple`."""
 
     name: str
     parameters: tuple[Value, ...]

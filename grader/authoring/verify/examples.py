@@ -72,14 +72,14 @@ class Examples:
         self._unlike: Counter[int] = Counter()
 
     def of_solution(self) -> list[str]:
-        """Messages about wrong examples; the solution is at hand."""
+        """Messages about wrong examples; the solution can be imported."""
         self._names = dict(vars(importlib.import_module(self._stage.slug)))
         faults = self._run()
         self._wrong = {fault.line for fault in faults}
         return [f"{self._place}:{fault.line}: {fault.text}" for fault in faults]
 
     def of_answer(self) -> list[str]:
-        """The faults of another right answer, which is at hand: what it raises."""
+        """The faults of another right answer, which can be imported: what it raises."""
         faults = [fault for fault in self._run() if fault.line not in self._wrong]
         self._unlike.update(fault.line for fault in faults if not fault.raises)
         raising = [fault for fault in faults if fault.raises]
