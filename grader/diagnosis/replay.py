@@ -25,6 +25,8 @@ _PASSED = (Ending.PASSED, Ending.SKIPPED)
 _ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
 _HALF_ROOM = (3e-2, 3e-2)
 PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
+_LARGER = 4  # times the right answer's bytes: such an answer is far larger
+_SMALL = 40_000  # bytes: an answer with fewer is not
 _MODERATE = 100  # numbers up to this size are ordinary
 _REPLAYS_CAP = 16 << 20  # bytes of the replays that are kept, roughly
 _STEPS_CAP = 4 << 20  # and of the steps
@@ -45,12 +47,16 @@ _LONGEST = 600  # characters of a message to look at
 
 @dataclass(frozen=True)
 class Read:
-    """An unpacked reply: an error, or a value, the changed arguments and what requires grad."""
+    """An unpacked reply: an error, or a value, the changed arguments and what requires grad.
+
+    `size` is how many bytes its arrays take.
+    """
 
     error: dict[str, Any] | None = None
     value: Any = None
     changed: Any = None
     grads: tuple[bool, ...] = ()
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -228,14 +234,18 @@ def _marks(exchanges: Sequence[Exchange]) -> Iterator[Mark]:
 def against_solution(
     fact: CaseFact, solution: Callable[[str], Any], replays: Replays
 ) -> Iterator[Step]:
-    """The recorded requests of a case, each with the learner's answer and the solution's."""
+    """The recorded requests of a case, each with the learner's answer and the solution's.
+
+    An answer that is far larger than the solution's is the last: what the check asks next may hold
+    it, and could take this process any amount of memory and time.
+    """
     case, exchanges = fact.case.id, fact.exchanges
     marks = list(_marks(exchanges))
     answers = replays.of_solution(case, exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
     wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
-    others = iter(list(replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])))
+    others = replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])
     for exchange, mark, entry, answer, method in zip(
         exchanges, marks, _entries(exchanges), answers, methods, strict=True
     ):
@@ -244,6 +254,8 @@ def against_solution(
         random = method in PARAMETERS and not same(answer, other, False, False)
         deviates = not same(learner, answer, random, answer.error is not None)
         yield Step(exchange, mark, entry, learner, answer, random, deviates)
+        if learner.size > max(_LARGER * answer.size, _SMALL):
+            return
 
 
 def arrays(value: Any) -> list[Any]:
@@ -465,7 +477,8 @@ def _read(reply: Frame) -> Read:
     except WireError as failure:
         return Read(error={"type": "WireError", "message": str(failure)})
     entries = header.get("arrays", [])
-    return Read(None, value, changed, tuple(bool(entry.get("grad")) for entry in entries))
+    grads = tuple(bool(entry.get("grad")) for entry in entries)
+    return Read(None, value, changed, grads, len(reply.data))
 
 
 def equal(one: Any, other: Any) -> bool:

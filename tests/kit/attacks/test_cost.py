@@ -159,6 +159,71 @@ def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     assert report.score == 0
 
 
+FED_BACK = {
+    "course.toml": """
+schema = 1
+name = "scaling"
+title = "Scale"
+preload = ["numpy"]
+[[stages]]
+slug = "scaling"
+title = "Scale"
+points = 1
+entry_points = { scale = "array", scaled = "array" }
+""",
+    "solutions/scaling.py": """
+def scale(x):
+    return 1 / abs(x).max(keepdims=True)
+
+
+def scaled(x, by):
+    return x * by
+""",
+    "exercises/scaling.py": "def scale(x):\n    return x\n\n\ndef scaled(x, by):\n    return x\n",
+    "tests/checks/test_scaling.py": '''
+import pytest
+from grader.checking import expect_close
+
+@pytest.mark.points(1)
+def test_passed_on(submission, rand):
+    """What is scaled is 1 at most"""
+    x = rand(n=1000)
+    by = submission.scale(x)
+    expect_close(submission.scaled(x, by), x / abs(x).max(), axes="n")
+''',
+}
+# With a thousand numbers the solution would make a gigabyte of this.
+PASSED_ON = """
+import numpy as np
+
+
+def scale(x):
+    return np.ones((125_000, 1), np.uint8)
+
+
+def scaled(x, by):
+    return 2 * x
+"""
+
+
+def test_an_answer_that_the_check_passes_on_costs_the_checker_nothing(tmp_path: Path) -> None:
+    for name, text in FED_BACK.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    course = read_course(tmp_path / "course.toml")
+    right = Submission("right", solution_files(course))
+    hostile = Submission("hostile", {"scaling.py": PASSED_ON.encode()})
+
+    def body(engine: Engine) -> float:
+        assert engine.grade(Request(right, course.stages, 1)).score == 1
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert engine.grade(Request(hostile, course.stages, 1)).score == 0
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+    assert with_engine(course, course.stages, "cpu", body) < MEBIBYTES
+
+
 def test_the_budget_holds_in_a_thread_too() -> None:
     """`grade watch` grades in one, where no timer of the system could interrupt it."""
     found: list[Report] = []
