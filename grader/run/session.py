@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -101,10 +101,12 @@ class Checks:
         device: str,
         *,
         only_random: bool = False,
+        gives_up: Container[Ending] = (Ending.TIMED_OUT, Ending.CRASHED),
     ) -> StageFacts:
         """Run every check of `stage` against `remote` and close it, even if cancelled.
 
-        With `only_random`, only the cases run that get other inputs from another seed.
+        With `only_random`, only the cases run that get other inputs from another seed. After an
+        ending in `gives_up` the check's other cases do not run.
         """
         facts: list[CaseFact] = []
         given_up: set[str] = set()
@@ -121,7 +123,7 @@ class Checks:
                     facts.append(CaseFact(case, Ending.TIMED_OUT, over))
                     continue
                 fact = self._run_case(case, item, remote, seed)
-                if fact.ending in (Ending.TIMED_OUT, Ending.CRASHED):
+                if fact.ending in gives_up:
                     given_up.add(case.check)
                 facts.append(fact)
         finally:

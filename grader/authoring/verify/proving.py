@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from grader.run.session import Checks
 
 _FEW = 3  # seeds for the complete runs of the solution, here and in the worker
+_LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
 FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
 # If a misconception fails only with these errors, its author has mistyped something.
 _SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
@@ -453,8 +454,9 @@ class StageProving:
         self._step()
 
     def _constant(self, constant: Constant) -> StageFacts:
+        """The facts of a constant answer; no more of a check runs than shows that it is lost."""
         who = ("constant", constant.name, constant.is_built)
-        return self._runs.known(who, constant.find, self._seeds[0])
+        return self._runs.known(who, constant.find, self._seeds[0], gives_up=_LOST)
 
     def _misconception(
         self,

@@ -43,16 +43,16 @@ class CheckRuns:
         self._interpreter = interpreter
         self._memory = memory or Memory()
 
-    def known(
-        self, who: Hashable, find: Find, seed: int, *, only_random: bool = False
-    ) -> StageFacts:
+    def known(self, who: Hashable, find: Find, seed: int, **how: Any) -> StageFacts:
         """As `local`, but an implementation that is remembered as `who` does not run again."""
-        return self._memory.of(
-            (who, seed, only_random), lambda: self.local(find, seed, only_random=only_random)
-        )
+        key = who, seed, *how.items()
+        return self._memory.of(key, lambda: self.local(find, seed, **how))
 
-    def local(self, find: Find, seed: int, *, only_random: bool = False) -> StageFacts:
-        """The facts of a run in this process. Raises Hangs, and Stopped if a check hangs."""
+    def local(self, find: Find, seed: int, **how: Any) -> StageFacts:
+        """The facts of a run in this process; `how` is as for Checks.run.
+
+        Raises Hangs, and Stopped if a check hangs.
+        """
         from grader.run.local_answers import LocalAnswers
         from grader.run.stopping import stopped_after
         from grader.run.under_check import StageUnderCheck
@@ -61,7 +61,7 @@ class CheckRuns:
         answers = LocalAnswers(find, limits)
         under_check = StageUnderCheck(self.stage, answers)
         with silence(), stopped_after(limits.stage_seconds):
-            facts = self.checks.run(self.stage, under_check, seed, "cpu", only_random=only_random)
+            facts = self.checks.run(self.stage, under_check, seed, "cpu", **how)
         if answers.hangs:
             raise Hangs(f"{answers.hangs} (seed {seed})")
         return facts
