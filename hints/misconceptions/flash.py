@@ -271,8 +271,8 @@ def flash_no_dropout(
 @misconception(
     "flash_blocked_see_all",
     replaces="flash_attention",
-    says="Your function gives a query that may see no key the mean of all values. Nothing is "
-    "allowed there: return zeros.",
+    says="A query that may see no key looks at all of them as if nothing were blocked, as when you "
+    "add -10000 to its scores. Block with a boolean mask or with -inf: such a row is zeros.",
     hint=3,
 )
 def flash_blocked_see_all(
@@ -290,6 +290,31 @@ def flash_blocked_see_all(
         blocked = blocked | ~_lower(q, k)
     bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
     bias = bias.masked_fill(blocked, -1e4)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
+@misconception(
+    "flash_blocked_mean",
+    replaces="flash_attention",
+    says="A query that may see no key gets the mean of all values, as when you block with a large "
+    "negative number such as -1e9. Block with a boolean mask or with -inf: such a row is zeros.",
+    hint=3,
+)
+def flash_blocked_mean(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None:
+        return _right(q, k, v, mask, causal, dropout_p)
+    blocked = mask == 0
+    if causal:
+        blocked = blocked | ~_lower(q, k)
+    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
+    bias = bias.masked_fill(blocked, -1e9)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 # The scale
 
@@ -222,6 +222,15 @@ def scores_softmaxed(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
+    "scores_of_queries_alone",
+    replaces="scaled_scores",
+    says="You multiply q by itself and never use k. A query asks the keys: q k^T.",
+)
+def scores_of_queries_alone(q: Tensor, k: Tensor) -> Tensor:
+    return q @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+@misconception(
     "scores_key_detached",
     replaces="scaled_scores",
     says="You detach k from the graph, so no gradient reaches the keys and they never learn. Work "
@@ -310,3 +319,23 @@ def scores_key_reshaped_no_scale(q: Tensor, k: Tensor) -> Tensor:
 )
 def scores_roles_swapped_no_scale(q: Tensor, k: Tensor) -> Tensor:
     return k @ q.transpose(-2, -1)
+
+
+# How a result looks beside the right one
+
+
+@symptom(
+    "scores_clipped",
+    of="scaled_scores",
+    says="Your scores stop at a limit: larger or smaller ones are set to it, and all others are "
+    "right. A score may be of any size; the softmax deals with large ones.",
+)
+def scores_clipped(got: Tensor, expected: Tensor, q: Tensor, k: Tensor) -> bool:
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return False
+    low, high = got.min(), got.max()
+    inside = (got > low) & (got < high)
+    beyond = [(expected > high + 0.1).sum(), (low - 0.1 > expected).sum()]
+    if not inside.any() or max(beyond) < 2:
+        return False  # a single wrong score may be the largest by chance
+    return torch.allclose(got, expected.clamp(low, high), rtol=1e-3, atol=1e-5)
