@@ -271,8 +271,8 @@ def flash_no_dropout(
 @misconception(
     "flash_blocked_see_all",
     replaces="flash_attention",
-    says="A query that may see no key looks at all of them as if nothing were blocked, as when you "
-    "add -10000 to its scores. Block with a boolean mask or with -inf: such a row is zeros.",
+    says="A query that may see no key sees all as if nothing were blocked, as when you add -10000. "
+    "Use a boolean mask or -inf: such a row is zeros.",
     hint=3,
 )
 def flash_blocked_see_all(
@@ -296,8 +296,8 @@ def flash_blocked_see_all(
 @misconception(
     "flash_blocked_mean",
     replaces="flash_attention",
-    says="A query that may see no key gets the mean of all values, as when you block with a large "
-    "negative number such as -1e9. Block with a boolean mask or with -inf: such a row is zeros.",
+    says="A query that may see no key gets the mean of all values, as when you block with -1e9. "
+    "Use a boolean mask or -inf: such a row is zeros.",
     hint=3,
 )
 def flash_blocked_mean(
