@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from grader.diagnosis.starts import is_named_tensor, start_alike
@@ -30,7 +31,7 @@ _SMALL = 40_000  # bytes: an answer with fewer is not
 _MODERATE = 100  # numbers up to this size are ordinary
 _REPLAYS_CAP = 16 << 20  # bytes of the replays that are kept, roughly
 _STEPS_CAP = 4 << 20  # and of the steps
-_OVERHEAD = 1000  # bytes of an answer beside its arrays
+_OVERHEAD = 4000  # bytes of an answer beside its arrays
 Mark = tuple[object, ...]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -166,10 +167,12 @@ class Replays:
     ) -> Iterator[Read | None]:
         known = self._known.take(key)
         if known is None or known.marks[: len(marks)] != marks:
-            tried = self._tried.setdefault(key[0], {})
-            known = _Replay(marks, exchanges, _replay(exchanges, find, key[2], tried))
+            known = _Replay(list(marks))
+        tried = self._tried.setdefault(key[0], {})
         try:
-            yield from known.first(len(marks), self.go_on, steps)
+            yield from known.first(
+                exchanges, lambda: _replay(exchanges, find, key[2], tried), self.go_on, steps
+            )
         finally:
             self._known.keep(key, known, known.size)
 
@@ -185,35 +188,38 @@ class Replays:
 
 
 class _Replay:
-    """Answers, computed as far as they were needed; they depend only on the `marks`."""
+    """Answers, computed as far as they were needed; they depend only on the `marks`.
 
-    def __init__(
-        self, marks: Sequence[Mark], exchanges: Sequence[Exchange], answers: Iterator[Frame]
-    ) -> None:
-        self.marks = list(marks)
-        self._requests = [exchange.request for exchange in exchanges]
-        self._answers = answers
+    Nothing else is kept: an implementation holds far more than its answers. So when more of them
+    are needed, it runs again from the start.
+    """
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self.marks = marks
         self._read: list[Read | None] = []
         self.size = _OVERHEAD
 
     def first(
-        self, count: int, go_on: Callable[[], None], steps: Sequence[Step] | None
+        self,
+        exchanges: Sequence[Exchange],
+        run: Callable[[], Iterator[Frame]],
+        go_on: Callable[[], None],
+        steps: Sequence[Step] | None,
     ) -> Iterator[Read | None]:
-        for number in range(count):
+        frames: Iterator[Frame] | None = None
+        for number, exchange in enumerate(exchanges):
             if number == len(self._read):
                 go_on()
-                self._read.append(self._next(number, steps))
-                if len(self._read) == len(self._requests):
-                    self._answers = iter(())  # frees what the implementation holds
+                frames = frames or islice(run(), number, None)
+                frame = next(frames)
+                answer = _answer(exchange.request, frame)
+                step = steps[number] if steps else None
+                if step is not None and same(step.solution, answer, step.fresh, False):
+                    self._read.append(None)
+                else:
+                    self._read.append(answer)
+                    self.size += _OVERHEAD + len(frame.data)
             yield self._read[number]
-
-    def _next(self, number: int, steps: Sequence[Step] | None) -> Read | None:
-        frame = next(self._answers)
-        answer = _answer(self._requests[number], frame)
-        if steps is not None and same(steps[number].solution, answer, steps[number].fresh, False):
-            return None
-        self.size += _OVERHEAD + len(frame.data)
-        return answer
 
 
 def _marks(exchanges: Sequence[Exchange]) -> Iterator[Mark]:

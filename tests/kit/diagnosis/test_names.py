@@ -6,6 +6,8 @@ small checks on a learner's function that is local too.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -710,6 +712,27 @@ def test_modules_are_compared_on_the_learners_own_weights(
     learner: type[nn.Module], expected: dict[str, str]
 ) -> None:
     assert names({"Chain": learner}, MODULES, *KNOWN_MODULES) == expected
+
+
+def test_no_module_of_a_suspect_outlives_the_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class is diagnosed for hours: what suspects have made would fill the memory."""
+    made: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+
+    class Kept(Chain):
+        def __init__(self, size: int) -> None:
+            super().__init__(size)
+            made.add(self)
+
+    class KeptZeros(Kept, Zeros):
+        pass
+
+    monkeypatch.setitem(SOLUTION, "Chain", Kept)
+    facts = recorded({"Chain": SkipsSecond}, MODULES)
+    suspects = Known((known(KeptZeros, "Chain"), known(SkipsSecond, "Chain")))
+    replays = Replays()
+    assert diagnose(facts, suspects, SOLUTION.__getitem__, replays)
+    gc.collect()
+    assert not len(made)
 
 
 # --- what a check gives ------------------------------------------------------------------------
