@@ -24,7 +24,7 @@ class Ending(Enum):
     TIMED_OUT = "timed out"
     SKIPPED = "skipped"
     BROKEN = "broken"  # the check itself failed: the grader's fault
-    NOT_RUN = "not run"  # skipped because an earlier case of the same check timed out or crashed
+    NOT_RUN = "not run"  # after an earlier case of the same check that made it needless
 
 
 @dataclass(frozen=True)

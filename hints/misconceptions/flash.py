@@ -34,6 +34,26 @@ def _right(
     return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout_p)
 
 
+def _filled(
+    number: float,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout_p: float,
+) -> Tensor:
+    """As the right one, but what the mask blocks gets this number added to its score."""
+    if mask is None:
+        return _right(q, k, v, mask, causal, dropout_p)
+    blocked = mask == 0
+    if causal:
+        blocked = blocked | ~_lower(q, k)
+    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
+    bias = bias.masked_fill(blocked, number)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
 @misconception(
     "flash_plain",
     replaces="flash_attention",
@@ -283,14 +303,7 @@ def flash_blocked_see_all(
     causal: bool = False,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    if mask is None:
-        return _right(q, k, v, mask, causal, dropout_p)
-    blocked = mask == 0
-    if causal:
-        blocked = blocked | ~_lower(q, k)
-    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
-    bias = bias.masked_fill(blocked, -1e4)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+    return _filled(-1e4, q, k, v, mask, causal, dropout_p)
 
 
 @misconception(
@@ -308,14 +321,7 @@ def flash_blocked_mean(
     causal: bool = False,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    if mask is None:
-        return _right(q, k, v, mask, causal, dropout_p)
-    blocked = mask == 0
-    if causal:
-        blocked = blocked | ~_lower(q, k)
-    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
-    bias = bias.masked_fill(blocked, -1e9)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+    return _filled(-1e9, q, k, v, mask, causal, dropout_p)
 
 
 @misconception(
