@@ -21,6 +21,7 @@ _SHORTEST = 12  # a secret line has at least so many characters
 _PART, _STEP = 6, 7  # of any _SHORTEST characters, one _PART starts at a multiple of _STEP
 _DISTINCT = 30  # a secret line so long must not even be part of another line
 _CALL = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")
+_PARAMETER = re.compile(r"\w+: [\w.,| \[\]]+,")  # on a line of its own, without a default
 _NAMES = re.compile(r"[\w.()]+")  # names and calls without arguments give nothing away
 _WITH_VALUE = ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr
 
@@ -68,7 +69,7 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
 
     Such a line is from a solution, a hidden check or a misconception, has at least 12 characters,
     and does not also occur in the stubs, the engine or the visible checks. A plain call of a
-    learner's function on some variables is no secret. Raises CourseError.
+    learner's function on some variables is no secret, nor is a parameter. Raises CourseError.
     """
     stages = tuple(stages)
     given = "".join(
@@ -84,7 +85,9 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
             if file == stage.solution_file:
                 text = _solutions(text)
             for number, line in _coded(text):
-                if len(line) < _SHORTEST or line in secrets or _CALL.fullmatch(line):
+                if len(line) < _SHORTEST or line in secrets:
+                    continue
+                if _CALL.fullmatch(line) or _PARAMETER.fullmatch(line):
                     continue
                 if not any(line in text for text in known):
                     secrets[line] = f"{course_place(course, file)}:{number}"

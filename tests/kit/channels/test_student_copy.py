@@ -282,7 +282,7 @@ def secrets(course: Course) -> set[str]:
     """Told without the bundle's own code: lines of solutions, misconceptions and hidden checks.
 
     Not those which the stub, the engine or the rest of a check file has too, and not a call of the
-    learner's function on variables, which a trace makes just as well.
+    learner's function on variables, which a trace makes just as well, or a parameter.
     """
     found: set[str] = set()
     public = [file.read_text(encoding="utf-8") for file in (ROOT / "grader").rglob("*.py")]
@@ -296,7 +296,9 @@ def secrets(course: Course) -> set[str]:
     known = "\n".join(public)
     call = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")
     begins = beginnings(known, 12)
-    kept = {s for s in found if len(s) >= 12 and not call.fullmatch(s)}
+    parameter = re.compile(r"\w+: [^=]+,")
+    harmless = {s for s in found if call.fullmatch(s) or parameter.fullmatch(s)}
+    kept = {s for s in found - harmless if len(s) >= 12}
     return {s for s in kept if s[:12] not in begins or s not in known}
 
 
@@ -396,6 +398,20 @@ def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
     found = secret_lines(course, course.stages)
     assert "zqvw = 98766" in found
     assert "zqvw = 98765" not in found
+
+
+def test_a_parameter_on_a_line_of_its_own_is_no_secret_unless_it_has_a_default(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(TINY, tmp_path / "tiny")
+    course = read_course(tmp_path / "tiny" / "course.toml")
+    with course.stage("roughness").misconceptions_file.open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\ndef helper(\n    zqvw: list[float] | None,\n    qvwz: int = 98765,\n): ...\n"
+        )
+    found = secret_lines(course, course.stages)
+    assert "zqvw: list[float] | None," not in found
+    assert "qvwz: int = 98765," in found
 
 
 BY_NAME = """[[assignments]]
