@@ -11,8 +11,8 @@ from contextlib import suppress
 
 from distributed import WorkerPlugin, get_worker
 
-from grader.classes.folder.cluster import Work
 from grader.classes.folder.grading import Job, Result
+from grader.classes.folder.types import ClusterWork
 from grader.types.errors import KitError
 
 _MOST = 1000  # jobs of one process: Python does not return the memory of a thousand jobs
@@ -24,7 +24,7 @@ class OnWorker(WorkerPlugin):
     Dask gives the plugin to the workers that come later, too.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: ClusterWork) -> None:
         self._work = work
         self._graders: dict[int, _Grader] = {}
 
@@ -52,15 +52,15 @@ def grade_job(name: str, job: Job) -> Result | KitError:
 class _Grader:
     """A process that grades one job after the other."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: ClusterWork) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "grader.classes.folder.cluster"],
+            [sys.executable, "-m", "grader.classes.folder.dask_grader"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
         )
-        self._work: Work | None = work
+        self._work: ClusterWork | None = work
         self._left = _MOST
 
     @property

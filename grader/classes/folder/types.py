@@ -1,4 +1,4 @@
-"""What the ledger of a class keeps: submissions, verdicts and the versions that gave them."""
+"""What the ledger of a class keeps, and what a cluster receives to grade."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from grader.types.course import Limits
 from grader.types.report import Report
 
 
@@ -70,3 +71,15 @@ class VerdictChange:
 
     before: LedgerEntry
     after: LedgerEntry
+
+
+@dataclass(frozen=True)
+class ClusterWork:
+    """What a Dask worker receives once: the course's files by path, and how to grade."""
+
+    files: Mapping[str, bytes]
+    engine: str
+    slugs: tuple[str, ...]
+    limits: Limits
+    device: str
+    unlocked: bool
