@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 0.5  # and on the first wrong value after that
-_NO_PLACE = "{slug}: no single fix found in {seconds:g} s; there may be one"
+_NO_PLACE = "{slug}: the search for one small fix stopped after {seconds:g} s"
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,12 @@ def _no_such(word: str, command: str, usage: str) -> str:
 
 def with_command(words: Sequence[str]) -> list[str]:
     """The words with a command in front: without one, the command is `grade grade`."""
-    known = (*_COMMANDS, "-h", "--help", "--version")
+    at = 0  # of the command: the options that every command has may stand before it
+    while at < len(words) and words[at].partition("=")[0] in ("--plain", "--course"):
+        at += 2 if words[at] == "--course" else 1
+    if words[at : at + 1] and words[at] in _COMMANDS:
+        return [*words[at:], *words[:at]]
+    known = ("-h", "--help", "--version")
     return list(words) if words and words[0] in known else ["grade", *words]
 
 

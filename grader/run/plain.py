@@ -23,7 +23,7 @@ def plain_words(message: str, code: str = "") -> str:
         if found is not None:
             text = words(*found.groups())
             if words is _none and _BIAS.search(code):
-                text = "this value is None, as is the bias of a layer made with bias=False"
+                text = "this value is None: a layer made with bias=False has no bias"
             if words in (_products, _product, _meeting) and _TURNED.search(code):
                 text += "; .T reverses all axes of a tensor, not only the last two"
             return text

@@ -71,7 +71,7 @@ def feedback_html(report: Report, stage: StageResult) -> str:
         parts.append(details_html("Your code printed", _pre(stage.printed)))
     if stage.status is Status.FAILED and stage.caused_by is None:
         advised = stage.advised
-        which = f", where hint {advised.hint} is about this mistake" if advised else ""
+        which = f", where hint {advised.hint} is about this failure" if advised else ""
         command = f"To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
         command = "" if stage.is_exam else command
         parts.append(f"<p>{command}You can fix your code and grade it yourself.</p>")

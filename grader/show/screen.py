@@ -126,7 +126,7 @@ class Page:
             label = head.group() if head is not None else ""
             label = label if cell_len(label) <= width // 2 else ""
             body = line[len(label) :]
-            if _CARETS.fullmatch(line) and lines and cell_len(line) > width:
+            if lines and _CARETS.fullmatch(line) and cell_len(raw[number - 1]) > width:
                 continue  # below a line of code that is broken, carets point at nothing
             # Wrapping a whole line of a megabyte would take too long.
             piece = Text(body[: room * width], style)

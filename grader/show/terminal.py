@@ -104,7 +104,7 @@ def _congratulation(page: Page, report: Report, then: Sequence[tuple[str, str]])
     else:
         yield from page.sentence(_praise(page, report))
         if len(report.stages) == 1:
-            words = "What was learnt, and why it is written so:"
+            words = "Our solution, and the reasons for it:"
             yield from page.offer(words, f"grade solution {page.word(report.stages[0].slug)}")
     offers = list(then)
     untouched = [stage for stage in report.stages if stage.status is Status.NOT_STARTED]
@@ -112,7 +112,7 @@ def _congratulation(page: Page, report: Report, then: Sequence[tuple[str, str]])
         is_left = f"For bonus points, {count(len(untouched), 'more stage')}:"
         offers.append((is_left, "grade list"))
     elif len(report.stages) == 1:
-        offers.append(("To see where you stand:", "grade"))
+        offers.append(("To see what comes next:", "grade"))
     yield from page.offers(offers)
     yield Text()
 

@@ -171,9 +171,10 @@ def seal(text: str, status: Status, score: float) -> str:
 
 
 def _advice(result: StageResult, before: Advice | None) -> Advice | None:
-    """The hint for the first named mistake; the earlier advice if it is the same."""
+    """The hint for the first named mistake, or for the first check that fails."""
     found = result.advised
     if found is None or found.hint is None:
         return None
+    given = before is not None and before.given
     same = before is not None and (before.id, before.rung) == (found.id, found.hint)
-    return before if same else Advice(found.hint, found.id, found.text)
+    return Advice(found.hint, found.id, found.text, given and same)

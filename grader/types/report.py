@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from textwrap import shorten
 from typing import Any
 
 from grader.types.text import safe_data
@@ -13,6 +14,7 @@ SCHEMA = 1
 REFUSED = "can-be-read"  # the only check of a refused submission; no test can have this name
 _SMALL = 12  # numbers of an input
 _MOST = 1e12  # points or seconds
+_SAID = 160  # characters of a message beside a hint
 _SEED = "seed "
 # The start of a note in a report.
 UNLOCKED = "graded without a complete lock; this machine does not lock: "
@@ -208,7 +210,9 @@ class StageResult:
             if found is not None and found.hint is not None:
                 return found
             if check.hint is not None and check.outcome is not Outcome.ERROR:
-                return Diagnosis(check.id, f'the check "{check.title}" fails', check.hint)
+                said = shorten(check.message.strip().partition("\n")[0], _SAID)
+                text = f'the check "{check.title}" fails. {said}'.rstrip()
+                return Diagnosis(check.id, text, check.hint)
         return None
 
 

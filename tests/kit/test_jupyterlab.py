@@ -127,7 +127,7 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     failed = soon(lambda: verdict(browser, "failed, "))
     assert "Split into heads" in failed.text and "Likely:" in failed.text
     assert "this cell, line" in failed.text
-    hint = opener(failed, "A hint, for this mistake (")
+    hint = opener(failed, "A hint for this failure (")
     inside = hint.find_element("xpath", "..")
     answer, following = opener(inside, "The answer"), opener(inside, "The next hint (")
     assert not answer.is_displayed()

@@ -281,7 +281,7 @@ def test_the_verdict_comes_before_the_cell_runs_and_its_names_are_there(warm: Ke
 def test_a_failure_shows_its_diagnosis_and_the_hint_for_it(warm: Kernel) -> None:
     body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
     html = warm.html(f"%%grade split_heads\ndef split_heads(x, num_heads):\n    {body}")
-    assert "<strong>Likely:</strong>" in html and "for this mistake (" in html
+    assert "<strong>Likely:</strong>" in html and "for this failure (" in html
     assert "look at   this cell, line" in html
 
 

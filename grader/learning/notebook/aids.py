@@ -37,7 +37,7 @@ def _ladder(hints: Hints, advised: Diagnosis | None) -> str:
     """Nested hints: opening one reveals the next. The hint about the mistake comes first."""
     total, rung = len(hints.rungs), advised.hint if advised else None
     first = rung if rung is not None and 1 <= rung <= total else 1
-    reason = ", for this mistake" if first == rung else ""
+    reason = " for this failure" if first == rung else ""
     ladder = _rungs(hints, first, total, f"A hint{reason}")
     if first > 1:
         ladder += _rungs(hints, 1, first - 1, "The hints before it")

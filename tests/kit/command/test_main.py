@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of
+from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
@@ -51,6 +51,12 @@ def test_what_a_command_does_not_take_is_told_in_a_line(
     name = words.split()[0] if words[0] != "-" else "grade"
     told = f"grade: {said}; `grade {name} --help` shows its options\n"
     assert capsys.readouterr() == ("", told)
+
+
+def test_the_options_of_every_command_may_stand_before_it() -> None:
+    assert with_command(["--plain", "hint", "2"]) == ["hint", "2", "--plain"]
+    assert with_command(["--course", "list", "list"]) == ["list", "--course", "list"]
+    assert with_command(["--course=a", "--plain"]) == ["grade", "--course=a", "--plain"]
 
 
 def test_the_help_names_the_commands_that_people_type(capsys: pytest.CaptureFixture[str]) -> None:

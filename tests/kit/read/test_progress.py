@@ -107,6 +107,10 @@ def test_a_named_mistake_brings_its_hint_until_it_was_given_or_is_mended() -> No
     assert again.stage("fold").next_rung(5) == 5
     other = again.with_result(result("fold", Status.FAILED, 0, TORN), "c", "today")
     assert other.stage("fold").next_rung(5) == 2
+    rest = StageProgress(advice=Advice(4, "uneven", "An earlier text.", given=True))
+    retold = Progress({"fold": rest}).with_result(result("fold", Status.FAILED, 0, UNEVEN), "", "")
+    advice = retold.stage("fold").advice
+    assert advice is not None and (advice.text, advice.given) == (UNEVEN.text, True)
     mended = other.with_result(result("fold", Status.PASSED, 12), "d", "today")
     assert mended.stage("fold").advice is None and mended.stage("fold").next_rung(5) == 5
 

@@ -144,7 +144,7 @@ def test_an_answer_opens_below_its_question_and_the_next_hint_below_that() -> No
 def test_the_ladder_begins_with_the_hint_for_the_mistake() -> None:
     bad = check(diagnosis=DIAGNOSIS)
     page = read(stage(Status.FAILED, check(), bad), aids=StageAids(HINTS))
-    assert "A hint, for this mistake (3 of 5)" in page.text
+    assert "A hint for this failure (3 of 5)" in page.text
     order = [page.text.index(f"({n} of 5)") for n in (3, 4, 5, 1, 2)]
     assert order == sorted(order)
     assert page.deepest == 3
@@ -214,7 +214,7 @@ def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
     failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
     text = Reader(feedback_html(report(failed), failed)).text
     assert "It folds (-2 points)" in text and "Likely: You fold it upside down." in text
-    assert "grade hint fold, where hint 3 is about this mistake" in text
+    assert "grade hint fold, where hint 3 is about this failure" in text
     untouched = stage(Status.NOT_STARTED, check())
     assert "Nothing is written here yet." in feedback_html(report(untouched), untouched)
 

@@ -425,10 +425,10 @@ def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(w
     assert "(and 2 more)" in usual and usual.count("long") < 4  # as short as a screen of 24 lines
 
 
-@pytest.mark.parametrize("width, shown", [(80, True), (40, False)])
+@pytest.mark.parametrize("width, shown", [(80, True), (53, False), (40, False)])
 def test_carets_stand_below_a_line_of_code_only_if_it_is_whole(width: int, shown: bool) -> None:
     line = "    return sheet.view(batch, folds, tokens, width)"
-    failing = check(outcome=Outcome.FAILED, message=f"{line}\n{'^' * 46:>50}")
+    failing = check(outcome=Outcome.FAILED, message=f"{line}\n           ^^^^^^^^^^")
     drawn = draw(terminal.explanation(report(stage(0, F, failing))), width)
     assert ("^" in drawn) is shown
 

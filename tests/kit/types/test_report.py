@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
@@ -59,7 +60,9 @@ def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
 def test_a_hint_follows_the_failure() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
     assert result(check("a", hint=2), check("b", diagnosis=named)).advised == Diagnosis(
-        "a", 'the check "It a" fails', 2
+        "a", 'the check "It a" fails. message of a', 2
     )
+    torn = replace(check("a", hint=2), message="SyntaxError: '('\n  fold.py, line 2")
+    assert result(torn).advised == Diagnosis("a", """the check "It a" fails. SyntaxError: '('""", 2)
     assert result(check("a", diagnosis=named, hint=2)).advised is named
     assert result(check("a")).advised is None

@@ -113,7 +113,7 @@ def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:
     file = reports["file"]
     lost = [check.id for check in file.stages[0].checks if check.score < check.max_score]
     assert lost == ["split_heads.gradients"]
-    assert not any("no single fix" in note for note in file.notes)
+    assert not any("one small fix" in note for note in file.notes)
 
 
 def test_a_stage_that_passes_has_no_place(reports: dict[str, Report]) -> None:
@@ -124,7 +124,7 @@ def test_a_stage_that_passes_has_no_place(reports: dict[str, Report]) -> None:
 def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> None:
     found = [check.diagnosis for check in reports["no time"].stages[0].checks]
     assert not any(each.place for each in found if each)
-    assert any("no single fix" in note for note in reports["no time"].notes)
+    assert any("one small fix" in note for note in reports["no time"].notes)
 
 
 def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
