@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
@@ -95,8 +95,11 @@ def read_submission(path: Path) -> Submission:
 
 
 def script(shown: str, name: str, data: bytes) -> Submission:
-    """The submission of one Python file; an exported notebook counts by its cells."""
+    """The submission of one Python file; a notebook with that ending counts by its cells."""
     data = python_bytes(data)
+    if data.lstrip()[:1] == b"{":
+        with suppress(SubmissionFileError):  # no Python file is JSON with cells
+            return Submission(shown, {}, cells=parse_cells(data, shown))
     if not _EXPORTED.search(data):
         return Submission(shown, {name: data}, script=name)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
@@ -235,16 +238,20 @@ def _folder(folder: Path) -> Submission:
                 if len(relative.parts) > DEPTH_CAP or len(pending) > FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has too many folders")
                 pending.append(path)
-            elif path.suffix == ".py" and stat.S_ISLNK(mode):
-                links.add(name_in_text(relative))
-            elif path.suffix == ".py" and stat.S_ISREG(mode):
+            elif path.suffix.lower() != ".py":
+                continue
+            elif stat.S_ISLNK(mode):
+                links.add(name_in_text(relative.with_suffix(".py")))
+            elif stat.S_ISREG(mode):
                 if path.name.startswith("._"):  # macOS adds one for each file in an archive
                     continue
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-                name = name_in_text(relative)
-                files[name] = python_bytes(regular_bytes(path, FILE_CAP))
-                size += len(files[name])
+                name = name_in_text(relative.with_suffix(".py"))
+                data = python_bytes(regular_bytes(path, FILE_CAP))
+                if name not in files or path.suffix == ".py":  # not the softmax.PY beside it
+                    files[name] = data
+                size += len(data)
                 if size > FOLDER_CAP:
                     raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
     return Submission(str(folder), dict(sorted(files.items())), links=frozenset(links))

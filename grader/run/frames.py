@@ -10,7 +10,9 @@ from grader.types.text import safe
 _FRAMES_CAP = 12
 _LINE_CAP = 200  # characters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
-_NO_MODULE = "\n  It is neither one of your files nor installed here: write your code without it."
+_NO_MODULE = (
+    "\n  It is neither graded with your code nor installed here: write your code without it."
+)
 _LOCKED = "\n  Graded code cannot use programs, the network or data files: write it without them."
 # The kinds of OSError that a locked process raises, and two names that are not Python's own.
 _OF_THE_LOCK = ("PermissionError", "FileNotFoundError", "ConnectionError", "URLError", "gaierror")

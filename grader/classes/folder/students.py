@@ -29,7 +29,7 @@ from grader.read.submission import (
 from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
-from grader.types.text import safe, safe_line
+from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
@@ -150,8 +150,8 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
             submission = read_submission(found.path)
     except SubmissionFileError as error:
         reason = str(error).replace(f"{found.path}: ", "The file ").rstrip(".")
-        reason = safe(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))
+        reason = safe_line(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))
         notes, submission = (reason,), Submission(found.student, {}, refused=reason)
     content = "" if submission.refused else content_of(submission)
-    said = (*found.notes, *map(safe, notes))
+    said = (*found.notes, *map(safe_line, notes))
     return SubmissionRecord(found.student, content, said, found.submitted), submission

@@ -12,10 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from grader.classes.folder.downloads import ARCHIVE, Heap, read_files
-from grader.classes.nbgrader.submitted import choose_notebook, most_like_it, name_notes
+from grader.classes.nbgrader.submitted import (
+    choose_notebook,
+    most_like_it,
+    name_notes,
+    names_in,
+    only,
+)
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
-    is_left_out,
     notebook_bytes,
     parse_cells,
     read_submission,
@@ -25,7 +30,7 @@ from grader.read.submission import (
 from grader.types.course import Stage
 from grader.types.errors import SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
-from grader.types.text import safe
+from grader.types.text import listed, safe_line
 
 _COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
 _CONSTRAINTS = "constraints.txt"
@@ -35,7 +40,8 @@ _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$"
 
 _LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
-_NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
+_NAMED, _NAME_SHOWN = 3, 60  # how many links to name, and how much of each name
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,19 +66,22 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
         if found is None:
             raise SubmissionFileError(_without(error, folder)) from None
         there = Submission(str(folder), {})
-    upload = _with_notes(chosen(there.files, stages), link_notes(there.links))
+    upload = chosen(there.files, stages)
+    if upload is not None:
+        upload = _with_notes(upload, link_notes(there.links))
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
         shown = found.relative_to(folder).as_posix()
         try:
             data = notebook_bytes(found)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
-        return _notebook(data, shown, notebook, others, stages)
+        return _notebook(data, shown, notebook, others, stages, there.files)
     if upload is not None:
-        return upload
+        ignored = () if found is None else (found.relative_to(folder).as_posix(), *others)
+        return _with_notes(upload, _ignored_notes(ignored))
     archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
     if not archives:
-        raise _nothing(stages, notebook, map(_called, folder.iterdir()))
+        raise _nothing(stages, notebook, names_in(folder))
     try:
         heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
     except SubmissionFileError as error:
@@ -87,23 +96,28 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
         shown, others = f"{notebook}.ipynb", []
         if shown not in heap.notebooks:
             shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
-        return _notebook(heap.notebooks[shown], shown, notebook, others, stages)
+        return _notebook(heap.notebooks[shown], shown, notebook, others, stages, heap.files)
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
-    return upload
+    return _with_notes(upload, _ignored_notes(sorted(heap.notebooks)))
 
 
-def _with_notes(upload: Upload | None, notes: Sequence[str]) -> Upload | None:
-    return upload and replace(upload, notes=(*upload.notes, *notes))
+def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
+    return replace(upload, notes=(*upload.notes, *notes))
+
+
+def _ignored_notes(notebooks: Sequence[str]) -> list[str]:
+    """A sentence about the notebooks that do not count because .py files do."""
+    if not notebooks:
+        return []
+    others = f" and {len(notebooks) - 1} more" if len(notebooks) > 1 else ""
+    verb = "were" if others else "was"
+    return [f"The .py files were graded, so {safe_line(notebooks[0])}{others} {verb} not."]
 
 
 def link_notes(links: Iterable[str]) -> list[str]:
     """A sentence for each of the first few files that are links."""
-    return [f"{safe(link[:_NAME_SHOWN])} {IS_A_LINK}." for link in sorted(links)[:_NAMED]]
-
-
-def _called(path: Path) -> str:
-    return f"the link {path.name}" if path.is_symlink() else path.name
+    return [f"{safe_line(link[:_NAME_SHOWN])} {IS_A_LINK}." for link in sorted(links)[:_NAMED]]
 
 
 def _grade_ids(stages: Iterable[Stage]) -> list[str]:
@@ -114,12 +128,8 @@ def _grade_ids(stages: Iterable[Stage]) -> list[str]:
 
 def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> SubmissionFileError:
     """The error for a submission with only files of other names."""
-    there = sorted(name for name in names if not is_left_out(name))
-    named = ", ".join(name[:_NAME_SHOWN] for name in there[:_NAMED])
-    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
     wanted = f"{notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
-    found = f", only {named}{more}" if there else ""
-    return SubmissionFileError(f"There is nothing to grade here{found}: submit {wanted}")
+    return SubmissionFileError(f"There is nothing to grade here{only(names)}: submit {wanted}")
 
 
 def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | None:
@@ -146,7 +156,9 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
         return Upload(script(path, name, data))
     counted = folders[best[2]]
     names = _named(counted, stages)
-    notes = tuple(f"{safe(old)} was graded as {new}." for new, old in names.items() if old != new)
+    notes = tuple(
+        f"{safe_line(old)} was graded as {new}." for new, old in names.items() if old != new
+    )
     kept = {path: data for path, data in counted.items() if path not in names.values()}
     kept |= {new: counted[old] for new, old in names.items()}
     return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
@@ -184,12 +196,31 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
 
 
 def _notebook(
-    data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
+    data: bytes,
+    shown: str,
+    name: str,
+    others: Sequence[str],
+    stages: tuple[Stage, ...],
+    files: Iterable[str],
 ) -> Upload:
-    shown = safe(shown)
+    """The notebook as an upload; `files` are the .py files beside it, which do not count."""
+    shown = safe_line(shown)
     cells = parse_cells(data, shown)
     notes = [*name_notes(shown, name, others), *text_cell_notes(data, stages)]
+    notes += _import_notes(cells, stages, files)
     return Upload(Submission(shown, {}, cells=cells), tuple(notes))
+
+
+def _import_notes(cells: Iterable[str], stages: Iterable[Stage], files: Iterable[str]) -> list[str]:
+    """A sentence about the .py files that a notebook imports."""
+    imported = {name for cell in cells for name in _IMPORTED.findall(cell)}
+    imported -= {stage.slug for stage in stages}  # the notebook itself answers to these
+    found = sorted({PurePosixPath(file).stem for file in files} & imported)
+    if not found:
+        return []
+    named = listed([safe_line(f"{stem}.py") for stem in found[:_NAMED]])
+    are = "is" if len(found) == 1 else "are"
+    return [f"The notebook imports {named}, which {are} not read: write that code in a cell."]
 
 
 def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
@@ -203,6 +234,6 @@ def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
 
 
 def _without(error: SubmissionFileError, folder: Path) -> str:
-    """The error's text for the student: without the path of a folder on the server."""
+    """The error's text for the student: one line, without the path of a folder on the server."""
     text = str(error).replace(f"{folder}{os.sep}", "")
-    return text.replace(str(folder), "your submission")
+    return safe_line(text.replace(str(folder), "your submission"))

@@ -14,8 +14,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from grader.classes.nbgrader.restore import grade_id_of
+from grader.read.files import name_in_text
 from grader.read.submission import (
     DEPTH_CAP,
+    ENTRIES_CAP,
     FILES_CAP,
     NOTEBOOK_CAP,
     cell_source,
@@ -26,13 +28,14 @@ from grader.read.submission import (
 )
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK
-from grader.types.text import safe
+from grader.types.text import safe, safe_line
 
 _SUFFIX = ".ipynb"
 # A time zone's name. The library would open a file if it were given a path.
 _ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
 _COMPANION_CAP = 1 << 16
+_NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
 _READ_CAP = 50  # notebooks of one student
 
 
@@ -64,15 +67,16 @@ def read_submitted(
     file, others = choose_notebook(folder, name, grade_ids)
     data = b""
     if file is None:
-        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted.")
+        there = only(names_in(folder))
+        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted{there}.")
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:
             data = notebook_bytes(file)
         except SubmissionFileError as error:
-            notes.append(safe(f"The notebook {str(error).removeprefix(f'{file}: ')}."))
+            notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
-    return Submitted(student, file, data, tuple(map(safe, notes)), time_of(folder))
+    return Submitted(student, file, data, tuple(map(safe_line, notes)), time_of(folder))
 
 
 def is_linked(folder: Path) -> bool:
@@ -112,10 +116,37 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
     """
     if shown == f"{name}{_SUFFIX}":
         return []
-    note = f"There is no {name}{_SUFFIX}, so {shown} was graded"
+    note = f"There is no {name}{_SUFFIX}, so {safe_line(shown)} was graded"
     if len(others) == 1:
-        return [f"{note}, and {others[0]} was not."]
+        return [f"{note}, and {safe_line(others[0])} was not."]
     return [f"{note}, and {len(others)} other notebooks were not." if others else f"{note}."]
+
+
+def only(names: Iterable[str]) -> str:
+    """The end of a sentence that names the first few files that are there instead."""
+    there = sorted(name for name in names if not is_left_out(name))
+    if not there:
+        return ""
+    named = ", ".join(safe_line(name[:_NAME_SHOWN]) for name in there[:_NAMED])
+    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    return f", only {named}{more}"
+
+
+def names_in(folder: Path) -> list[str]:
+    """What a student put into a folder, by name, and what of it is a link or a folder."""
+    try:
+        entries = list(islice(os.scandir(folder), ENTRIES_CAP))
+    except OSError:
+        return []
+    own = [entry for entry in entries if entry.name not in (_STAMP, _SECRET)]
+    return [_called(entry) for entry in own if not is_left_out(entry.name)]
+
+
+def _called(entry: os.DirEntry[str]) -> str:
+    name = name_in_text(Path(entry.name))
+    if entry.is_symlink():
+        return f"the link {name}"
+    return f"the folder {name}" if entry.is_dir(follow_symlinks=False) else name
 
 
 def _notebooks(folder: Path) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zipfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from grader.classes.folder.students import Found, read_student, read_students
 from grader.classes.folder.times import Times
 from grader.read.course_file import read_course
+from grader.read.stubs import read_stub
 from grader.types.errors import KitError
 
 COURSE = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
@@ -281,6 +283,52 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
     record, _ = read_student(Found("ann", tmp_path / path), ASSIGNMENT)
     assert record.notes == (f"{name} is in a text cell, which is not run.",)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_notebook_beside_py_files_that_count_is_told(tmp_path: Path, packed: bool) -> None:
+    written = {ASSIGNMENT.stages[0].file_name: "x = 1", "my work.ipynb": notebook("x = 1")}
+    assert notes_on(tmp_path, written, packed) == (
+        "The .py files were graded, so my work.ipynb was not.",
+    )
+    more = {**written, "b.ipynb": notebook("y = 1"), "c.ipynb": "{}"}
+    (note,) = notes_on(tmp_path, more, packed)
+    assert note.endswith(" and 2 more were not.")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_a_notebook_imports_is_told(tmp_path: Path, packed: bool) -> None:
+    stage = ASSIGNMENT.stages[0].slug
+    cells = ("import numpy as np\nfrom helper import *", f"def f():\n    import {stage}, json")
+    stubs = {stage.file_name: read_stub(stage) for stage in ASSIGNMENT.stages}
+    files = {f"{NAME}.ipynb": notebook(*cells), **stubs, "helper.py": "x", "other.py": "y"}
+    assert notes_on(tmp_path, files, packed) == (
+        "The notebook imports helper.py, which is not read: write that code in a cell.",
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names")
+def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path: Path) -> None:
+    name = "a\n10 of 10 points"
+    for files in ({f"{name}.ipynb": notebook("x")}, {f"{name}.txt": ""}, {f"{name}.zip": "no"}):
+        assert "\\n10 of 10 points" in notes_on(tmp_path, files, False)[0]
+
+
+def notes_on(tmp_path: Path, files: dict[str, str], packed: bool) -> tuple[str, ...]:
+    """The notes on a submission of these files, perhaps in an archive."""
+    folder = tmp_path / "ann"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    if packed:
+        with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+    else:
+        for name, text in files.items():
+            (folder / name).write_text(text)
+    record, _ = read_student(Found("ann", folder), ASSIGNMENT)
+    assert not any("\n" in note for note in record.notes)
+    return record.notes
 
 
 def notebook(*cells: str) -> str:

@@ -12,7 +12,7 @@ from nbgrader.utils import parse_utc
 from grader.classes.nbgrader.submitted import companions, read_submitted, time_of
 from grader.run.worker.scratch import remove_tree
 
-NOTHING = "There is no notebook: birds.ipynb was not submitted."
+NOTHING = "There is no notebook: birds.ipynb was not submitted"
 
 
 def notebook(*grade_ids: str) -> str:
@@ -52,7 +52,10 @@ def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "birds.py").write_text("x")
     found = read_submitted(tmp_path, "ann", "birds")
     assert (found.file, found.data, found.when) == (None, b"", None)
-    assert found.notes == (NOTHING,)
+    assert found.notes == (f"{NOTHING}, only birds.py.",)
+    (tmp_path / "birds.py").unlink()
+    (tmp_path / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
+    assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}.",)
 
 
 def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) -> None:
@@ -63,7 +66,7 @@ def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) 
             deep.mkdir()
         except OSError:
             break
-    assert read_submitted(tmp_path, "ann", "birds").notes == (NOTHING,)
+    assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}, only the folder d.",)
     (tmp_path / "d" / "d" / "b.ipynb").write_text(notebook("fold"))
     found = read_submitted(tmp_path, "ann", "birds")
     assert found.notes == ("There is no birds.ipynb, so d/d/b.ipynb was graded.",)
@@ -109,7 +112,8 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> Non
     if before:
         assert len(os.listdir("/proc/self/fd")) == before  # nothing stays open
     path.rename(folder / "another.ipynb")
-    assert read_submitted(folder, "ann", "birds").notes == (NOTHING,)
+    named = {"folder": "the folder another", "link": "the link another", "pipe": "another"}[kind]
+    assert read_submitted(folder, "ann", "birds").notes == (f"{NOTHING}, only {named}.ipynb.",)
 
 
 @pytest.mark.parametrize(
