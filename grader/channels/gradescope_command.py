@@ -142,7 +142,7 @@ def _late(file: Path, assignment: Assignment) -> Late | None:
         return lateness(assignment, names, when, datetime.fromisoformat(due) if due else None)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         print(f"{file.name}: does not tell when this was submitted: {error!r}")
         return None
 

@@ -54,8 +54,8 @@ def lateness(
     another program holds, instead of the assignment's own; an extension in course.toml counts if it
     is later. All times have a time zone.
     """
-    extensions = {name.casefold(): until for name, until in assignment.extensions.items()}
-    extended = [extensions[name.casefold()] for name in names if name.casefold() in extensions]
+    own = {name.casefold() for name in names}
+    extended = [until for name, until in assignment.extensions.items() if name.casefold() in own]
     first = due or assignment.due
     if submitted is None or first is None:
         return None

@@ -7,7 +7,7 @@ one hour twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import MAXYEAR, MINYEAR, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any
 
 from grader.types.course import LateRule
@@ -79,10 +79,13 @@ def read_late_rule(table: Mapping[str, Any], place: str) -> LateRule | None:
 def _moment(value: Any, zone: tzinfo | None, place: str) -> datetime:
     """A date and time of TOML, in its own time zone or the course's. Raises CourseError."""
     if not isinstance(value, datetime):
+        shown = value.isoformat() if isinstance(value, (date, time)) else repr(value)
         raise CourseError(
             f"{place}: must be a date and a time without quotes, such as 2026-10-30T23:59:00, "
-            f"not {value!r}"
+            f"not {shown}"
         )
+    if not MINYEAR < value.year < MAXYEAR:
+        raise CourseError(f"{place}: the year must be from {MINYEAR + 1} to {MAXYEAR - 1}")
     if value.tzinfo is not None:
         return value.astimezone(timezone.utc)
     if zone is None:
@@ -99,9 +102,9 @@ def _moment(value: Any, zone: tzinfo | None, place: str) -> datetime:
     return moment
 
 
-def in_utc(clock: datetime, zone: tzinfo) -> datetime:
+def in_utc(clock: datetime, zone: tzinfo, fold: int = 1) -> datetime:
     """What the clocks of a time zone show, in UTC; of the hour that autumn has twice, the second.
 
-    For an hour that spring skips it is an hour less.
+    With `fold` 0 it is the first. For an hour that spring skips, `fold` 1 is the earlier.
     """
-    return clock.replace(tzinfo=zone, fold=1).astimezone(timezone.utc)
+    return clock.replace(tzinfo=zone, fold=fold).astimezone(timezone.utc)

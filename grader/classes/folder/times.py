@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone, tzinfo
+from datetime import MAXYEAR, MINYEAR, datetime, timezone, tzinfo
 from pathlib import Path
 
 from grader.classes.folder.csv_files import parse_table, read_text
@@ -75,15 +75,15 @@ def _keys(student: str) -> Iterator[str]:
 
 
 def _moment(text: str, zone: tzinfo | None, place: str) -> datetime:
-    """A time in UTC. Raises KitError."""
+    """A time in UTC, the earlier one if the clocks showed it twice. Raises KitError."""
     moment = _read(text)
-    if moment is None:
+    if moment is None or not MINYEAR < moment.year < MAXYEAR:
         raise KitError(f"{place}: {text!r} is not a time such as 2026-10-30T23:59:00+01:00")
     if moment.tzinfo is not None:
         return moment.astimezone(timezone.utc)
     if zone is None:
         raise KitError(f"{place}: {text!r} has no time zone: set 'timezone' in course.toml")
-    return in_utc(moment, zone)
+    return min(in_utc(moment, zone, fold) for fold in (0, 1))
 
 
 def _read(text: str) -> datetime | None:

@@ -63,6 +63,7 @@ def test_an_extension_is_for_its_student_alone() -> None:
     assert after(86_401, extensions=later) is None
     assert after(2 * 86_400 + 601, extensions=later) == (0.1, "late by 10 minutes 1 second")
     assert after(86_401, extensions={"bob": DUE + timedelta(days=2)}) is not None
+    assert after(86_401, extensions={**later, "ADA": DUE + timedelta(hours=1)}) is None
 
 
 def test_the_deadline_of_another_program_counts_instead_and_an_extension_if_it_is_later() -> None:

@@ -28,12 +28,14 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     found = times(
         tmp_path,
         "\ufeffStudent;Submitted\nada;2026-07-01 23:59\nBob;2026-07-01T23:59:00Z\n"
-        "cyn;2026-07-01T23:59:00-07:00\ndee;\neve;-\nfay;2026-10-25 02:30:00\n",
+        "cyn;2026-07-01T23:59:00-07:00\ndee;\neve;-\nfay;2026-10-25 02:30:00\n"
+        "gus;2026-03-29 02:30:00\n",
     )
     assert found.of("ADA") == utc("2026-07-01T21:59")
     assert found.of("bob") == utc("2026-07-01T23:59")
     assert found.of("cyn") == utc("2026-07-02T06:59")
-    assert found.of("fay") == utc("2026-10-25T01:30")  # of the hour that comes twice the second
+    assert found.of("fay") == utc("2026-10-25T00:30")  # of the hour that comes twice the first
+    assert found.of("gus") == utc("2026-03-29T00:30")  # of an hour that is skipped the earlier
     assert (found.of("dee"), found.of("eve"), found.of("zed")) == (None, None, None)
 
 
@@ -62,6 +64,8 @@ def test_moodles_worksheet_names_students_by_their_number(tmp_path: Path) -> Non
         ("", "needs the columns 'student' and 'submitted'"),
         ("student,when\nada,1\n", "needs the columns 'student' and 'submitted'"),
         ("student,submitted\nada,soon\n", r"times\.csv:2: 'soon' is not a time such as 2026-"),
+        ("student,submitted\nada,0001-01-01T00:00+23:00\n", "is not a time such as 2026-"),
+        ("student,submitted\nada,9999-12-31T23:59-12:00\n", "is not a time such as 2026-"),
         ("student,submitted\nada,2026-07-01 23:59\n", "'2026-07-01 23:59' has no time zone: set"),
     ],
 )
