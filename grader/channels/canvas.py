@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from grader.channels.points import PointsImport, folded, named_column, numbered
+from grader.channels.scores import login_key
 from grader.show.screen import amount
 from grader.types.errors import KitError
 
@@ -51,7 +52,7 @@ def canvas_import(
     for row in rows:
         cell = row[chosen]
         if row not in about:
-            key = row[login].strip().casefold()
+            key = login_key(row[login])
             if key not in by_login:
                 key = by_number.get(row[number].strip(), key)
             if key in seen:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.channels.scores import login_key
 from grader.types.errors import KitError
 
 
@@ -35,7 +36,7 @@ def numbered(by_login: Mapping[str, object], logins: Sequence[str]) -> dict[str,
     `grade class` uses such names for files downloaded from Canvas or Moodle: lovelaceada_123. A
     number that several names end in is left out: nobody may get another one's points.
     """
-    known = {login.strip().casefold() for login in logins}
+    known = set(map(login_key, logins))
     matches = [(name, re.fullmatch(r".*_(\d+)", name)) for name in by_login if name not in known]
     found = [(match[1], name) for name, match in matches if match]
     count = Counter(number for number, _ in found)
@@ -43,14 +44,8 @@ def numbered(by_login: Mapping[str, object], logins: Sequence[str]) -> dict[str,
 
 
 def folded(scores: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """The scores by login in lower case, because platforms ignore case. Raises KitError."""
-    folded: dict[str, tuple[str, float]] = {}
-    for login, score in scores.items():
-        key = login.strip().casefold()
-        if key in folded:
-            raise KitError(f"the scores: '{login}' and '{folded[key][0]}' are the same login")
-        folded[key] = (login, score)
-    return folded
+    """The scores by login in lower case, because platforms ignore case."""
+    return {login_key(login): (login, score) for login, score in scores.items()}
 
 
 def named_column(titles: Mapping[str, str], assignment: str, platform: str, advice: str) -> str:

@@ -123,6 +123,8 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
     sentences += _listed("No score, so the cell is unchanged:", done.without_score)
     sentences += _listed(f"{platform.locked} in {name}, so unchanged:", done.excused)
     sentences += _listed(f"A score, but no such login in {name}:", done.without_student)
+    unclear = [f"'{login}'" for login in scores.unclear]
+    sentences += _listed("Left out, because they differ only by case or spaces:", unclear)
     highest, possible = scores.max_score, _points(done.points_possible)
     if highest is not None and possible is not None and highest != possible:
         sentences.append(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.classes.folder.csv_files import parse_table
+from grader.classes.folder.tables import cell_text
 from grader.types.errors import KitError
 
 # The columns of `nbgrader export`, which quotes nothing: a comma in a name shifts those after it.
@@ -18,17 +20,23 @@ _EXPORT = (
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of one assignment by login; a student without a submission has none."""
+    """Scores of one assignment by login; a student without a submission has none.
+
+    No two logins differ only by case or by spaces around them: platforms ignore these, so such
+    logins are `unclear` and have no score.
+    """
 
     by_login: Mapping[str, float]
     max_score: float | None
+    unclear: tuple[str, ...] = ()
 
 
 def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
     """The scores of one assignment from a table with the columns student_id and score.
 
     nbgrader's export is such a table. It may hold several assignments; `assignment` names one. It
-    has 0 for a student without a submission, who gets no score here. Raises KitError.
+    has 0 for a student without a submission, who gets no score here. An empty score is none: `grade
+    class` writes it if the grader itself failed. Raises KitError.
     """
     rows, _ = parse_table(text, place)
     header = [name.strip() for name in rows[0]] if rows else []
@@ -48,17 +56,27 @@ def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
     for number, record in records:
         if assignment is not None and record.get("assignment") != assignment:
             continue
-        login = record["student_id"].strip()
+        login = cell_text(record["student_id"])
         if login in seen:
             raise KitError(f"{place}:{number}: '{login}' is there twice")
         seen.add(login)
+        if not record["score"].strip():
+            continue
         score = _number(record["score"], f"{place}:{number}")
         if score == 0 and record.get("timestamp") == "":
             continue
         found[login] = score
         if record.get("max_score"):
             max_score = _number(record["max_score"], f"{place}:{number}")
-    return Scores(found, max_score)
+    count = Counter(map(login_key, found))
+    unclear = tuple(login for login in found if count[login_key(login)] > 1)
+    clear = {login.strip(): score for login, score in found.items() if login not in unclear}
+    return Scores(clear, max_score, unclear)
+
+
+def login_key(login: str) -> str:
+    """The login as platforms compare it: in any case, without spaces around it."""
+    return login.strip().casefold()
 
 
 def _record(row: list[str], header: list[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.channels.points import PointsImport, folded, named_column, numbered
+from grader.channels.scores import login_key
 from grader.show.screen import amount
 from grader.types.errors import KitError
 
@@ -112,7 +113,7 @@ def _filled(
     without_score, locked = [], []
     for row in rows:
         one = student(row)
-        names = (name.strip().casefold() for name in one.names)
+        names = map(login_key, one.names)
         key = next((name for name in names if name and name in by_login), "")
         if not key:
             without_score.append(one.shown)

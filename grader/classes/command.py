@@ -200,7 +200,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
     if args.what is None:
         raise KitError("name the folder with the submissions")
     assignment = find_assignment(course, args.assignment)
-    times = None if args.times is None else read_times(args.times, course.zone)
+    times = None if args.times is None else read_times(args.times, course.zone, assignment.name)
     if args.since is not None:
         with open_ledger(args.since, create=False):  # finds a wrong folder before the work
             pass

@@ -56,6 +56,12 @@ def csv_cell(text: str) -> str:
     return f"'{text}" if text.lstrip()[:1] in _BEGIN_FORMULAS else text
 
 
+def cell_text(cell: str) -> str:
+    """The text of a cell, without the quote that `csv_cell` may have put before it."""
+    is_quoted = cell[:1] == "'" and cell[1:].lstrip()[:1] in _BEGIN_FORMULAS
+    return cell[1:] if is_quoted else cell
+
+
 def json_line(entry: LedgerEntry, assignment: Assignment) -> str:
     """One student's verdict as one line: the report and everything it depends on."""
     late, submitted = late_of(assignment, entry), entry.record.submitted

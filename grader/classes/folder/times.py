@@ -13,6 +13,7 @@ from datetime import MAXYEAR, MINYEAR, datetime, timezone, tzinfo
 from pathlib import Path
 
 from grader.classes.folder.csv_files import parse_table, read_text
+from grader.classes.folder.tables import cell_text
 from grader.read.deadlines import in_utc
 from grader.types.errors import KitError
 
@@ -37,11 +38,12 @@ class Times:
         return next((self.by_name[key] for key in _keys(student) if key in self.by_name), None)
 
 
-def read_times(file: Path, zone: tzinfo | None) -> Times:
+def read_times(file: Path, zone: tzinfo | None, assignment: str) -> Times:
     """The times in a CSV file with the columns student and submitted. Raises KitError.
 
-    nbgrader's export and Moodle's grading worksheet will do. A time is ISO 8601, or as Moodle
-    writes it; without a zone it is in `zone`, and nbgrader's in UTC.
+    nbgrader's export and Moodle's grading worksheet will do; of an export of several assignments
+    only the rows of `assignment` count. A time is ISO 8601, or as Moodle writes it; without a zone
+    it is in `zone`, and nbgrader's in UTC. Of several times of one student the latest counts.
     """
     rows, _ = parse_table(read_text(file), str(file))
     header = [name.strip().lower() for name in rows[0]] if rows else []
@@ -50,12 +52,17 @@ def read_times(file: Path, zone: tzinfo | None) -> Times:
     if student is None or time is None:
         raise KitError(f"{file}: needs the columns 'student' and 'submitted' in its first row")
     there = timezone.utc if _TIMES[time] else zone
+    records = [dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:]]
+    names = {record.get("assignment", "") for record in records}
+    if len(names) > 1 and assignment not in names:
+        raise KitError(f"{file}: has several assignments, and none is '{assignment}'")
     found: dict[str, datetime] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        record = dict(zip(header, map(str.strip, row), strict=False))
-        name, text = record.get(student, ""), record.get(time, "")
-        if name and text.strip("-"):
-            found[next(_keys(name))] = _moment(text, there, f"{file}:{number}")
+    for number, record in enumerate(records, start=2):
+        name, text = cell_text(record.get(student, "")), record.get(time, "")
+        is_other = len(names) > 1 and record.get("assignment") != assignment
+        if name and text.strip("-") and not is_other:
+            key, moment = next(_keys(name)), _moment(text, there, f"{file}:{number}")
+            found[key] = max(moment, found.get(key, moment))
     return Times(found)
 
 

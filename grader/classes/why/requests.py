@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.ledger import Ledger
-from grader.classes.folder.tables import csv_cell
+from grader.classes.folder.tables import cell_text, csv_cell
 from grader.classes.folder.types import LedgerEntry, Version
 from grader.classes.grading import all_graded
 from grader.classes.nbgrader.feedback import comment
@@ -78,7 +78,7 @@ def read_requests(file: Path) -> list[Asked]:
         raise KitError(f"{file}: needs a column 'student' in its first row; stage and words may be")
     records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
     asked = [
-        Asked(each[student], each.get("stage", ""), each.get("words", ""))
+        Asked(cell_text(each[student]), each.get("stage", ""), each.get("words", ""))
         for each in records
         if each.get(student)
     ]
@@ -104,9 +104,10 @@ def graded_stages(course: Course, entry: LedgerEntry, word: str | None) -> list[
 def close_name(name: str, known: Iterable[str]) -> str:
     """Advice on a student's name that is not in the ledger."""
     folded = {each.casefold(): each for each in known}
-    close = [each for key, each in folded.items() if name.casefold() in key][:1]
-    close = close or [folded[key] for key in get_close_matches(name.casefold(), folded, n=1)]
-    return f"did you mean '{close[0]}'?" if close else "scores.csv lists all students"
+    word = name.casefold().strip()
+    close = [key for key in folded if word and word in key]
+    close = [word] if word in folded else close or get_close_matches(word, folded, n=1)
+    return f"did you mean '{folded[close[0]]}'?" if close else "scores.csv lists all students"
 
 
 def decided(

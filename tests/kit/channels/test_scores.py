@@ -10,6 +10,7 @@ import pytest
 
 from grader.channels.scores import parse_scores
 from grader.classes.folder.csv_files import parse_table
+from grader.classes.folder.tables import csv_cell, csv_text
 from grader.types.errors import KitError
 
 
@@ -45,9 +46,26 @@ def test_who_has_handed_nothing_in_has_no_score() -> None:
 
 
 def test_a_score_that_is_no_number_is_refused() -> None:
-    for score in ("", "inf", "nan", "A-"):
+    for score in ("inf", "nan", "A-", "1 2"):
         with pytest.raises(KitError, match=r"x:2: .* is not a score"):
             parse_scores(f"student_id,score\nada,{score}\n", None, "x")
+
+
+def test_points_that_nobody_knows_are_no_score() -> None:
+    assert parse_scores("student_id,score\nada,\nbob, \ncyn,0\n", None, "x").by_login == {"cyn": 0}
+
+
+def test_logins_that_differ_only_by_case_or_spaces_get_no_score_and_stop_nobody() -> None:
+    text = "student_id,score\nAda,1\nada,2\n bob,3\nbob ,3\ncyn,4\nDee ,5\ndee,\n"
+    found = parse_scores(text, None, "x")
+    assert found.by_login == {"cyn": 4, "Dee": 5}
+    assert found.unclear == ("Ada", "ada", " bob", "bob ")
+
+
+def test_a_login_is_read_as_grade_class_wrote_it() -> None:
+    logins = ["-ada", "+bob", "@cyn", "'dee'", "="]
+    rows = [["student_id", "score"], *([csv_cell(login), "1"] for login in logins)]
+    assert list(parse_scores(csv_text(rows), None, "x").by_login) == logins
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from grader.classes.folder.tables import csv_cell, csv_text
 from grader.classes.folder.times import Times, read_times
 from grader.types.errors import KitError
 
@@ -17,7 +18,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def times(tmp_path: Path, text: str, zone: ZoneInfo | None = BERLIN) -> Times:
     file = tmp_path / "times.csv"
     file.write_text(text, encoding="utf-8")
-    return read_times(file, zone)
+    return read_times(file, zone, "heads")
 
 
 def utc(text: str) -> datetime:
@@ -43,6 +44,26 @@ def test_what_nbgrader_exports_is_in_utc(tmp_path: Path) -> None:
     text = "assignment,timestamp,student_id,score\nheads,2026-07-01 21:59:00.250000,ada,3\n"
     assert times(tmp_path, text).of("ada") == utc("2026-07-01T21:59:00.250")
     assert times(tmp_path, text, None).of("ada") is not None
+
+
+def test_of_several_assignments_only_its_own_times_count(tmp_path: Path) -> None:
+    text = "assignment,timestamp,student_id\nheads,2026-07-01 21:00,ada\ntails,2026-08-01 21:00,"
+    found = times(tmp_path, f"{text}ada\ntails,2026-08-01 21:00,bob\n")
+    assert (found.of("ada"), found.of("bob")) == (utc("2026-07-01T21:00"), None)
+    found = times(tmp_path, "assignment,timestamp,student_id\nother,2026-07-01 21:00,ada\n")
+    assert found.of("ada") == utc("2026-07-01T21:00")  # it is the only one
+    with pytest.raises(KitError, match="has several assignments, and none is 'heads'"):
+        times(tmp_path, f"{text.replace('heads', 'wings')}ada\n")
+
+
+def test_of_several_times_the_latest_counts(tmp_path: Path) -> None:
+    text = "student,submitted\nada,2026-07-02T00:00Z\nADA,2026-07-03T00:00Z\nada,2026-07-01T00:00Z"
+    assert times(tmp_path, text).of("Ada") == utc("2026-07-03T00:00")
+
+
+def test_a_name_is_read_as_grade_class_wrote_it(tmp_path: Path) -> None:
+    rows = [["student", "submitted"], [csv_cell("-ada"), "2026-07-01T00:00Z"]]
+    assert times(tmp_path, csv_text(rows)).of("-ada") == utc("2026-07-01T00:00")
 
 
 def test_moodles_worksheet_names_students_by_their_number(tmp_path: Path) -> None:
