@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
         print()
     else:
-        console(args).print(mutants_screen(report), end="")
+        console(args).print(mutants_screen(report), soft_wrap=True, end="")
     if not report.finished:
         return _INTERRUPTED
     return 0 if all(stage.is_sound for stage in report.stages) else 1

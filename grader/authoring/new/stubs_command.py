@@ -58,5 +58,6 @@ def run(args: argparse.Namespace) -> int:
         words = " ".join(["grade stubs", *(begun if len(begun) < 3 else args.stages), "--force"])
         print(f"`{words}` replaces the file and keeps a copy in .grade/replaced/.")
     if all(state is StubState.IN_STEP for state in states.values()):
-        print(f"All {len(states)} stubs match their solutions.")
+        every = f"All {len(states)} stubs match their solutions."
+        print(every if len(states) > 1 else "The stub matches its solution.")
     return 1 if left else 0

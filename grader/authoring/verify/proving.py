@@ -444,7 +444,9 @@ class StageProving:
             fails = planned.id in self._solution.failing  # which is reported already
             if undeclared and not fails:
                 what = f"pays for an answer that is always {' or '.join(undeclared)}"
-                self._draft.problems.append(f"{place} {what}: compare values, or say why it may")
+                self._draft.problems.append(
+                    f"{place} {what}: compare values, or give a reason with @pytest.mark.pays"
+                )
             elif set(found) >= ANY_ANSWER and not (catches or fails):
                 self._idle.add(planned.id)
                 self._draft.problems.append(f"{place} passes for any answer: compare values")
@@ -519,7 +521,7 @@ class StageProving:
     def _conclude(self) -> None:
         """Summarize the results of every check and of all answers."""
         stage, draft = self._stage, self._draft
-        causes = self._solution.causes(len(self._seeds))
+        causes = self._solution.causes()
         draft.problems[:0] = causes
         for check in sorted(self._solution.unseeded - self._solution.flaky):
             what = f"{check} uses different inputs each time: make them with rand"

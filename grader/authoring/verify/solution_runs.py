@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from grader.authoring.verify.author_files import check_place
@@ -30,6 +30,7 @@ class SolutionRuns:
         # For each case, and the seed if it draws by it: the requests, and what was compared.
         self._asked: dict[tuple[Case, int], tuple[list[Frame], list[tuple[str, str]]]] = {}
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._tried: Counter[str] = Counter()  # seeds, for each check
         self.failing: dict[str, list[tuple[int, CaseFact]]] = {}
         self.skipped: dict[str, str] = {}
         self.flaky: set[str] = set()
@@ -44,6 +45,7 @@ class SolutionRuns:
             self._seed = seed
             facts = self._runs.known("the solution", solution, seed, only_random=only_random)
             self._expect_same_inputs(facts)
+            self._tried.update({fact.case.check for fact in facts.cases})
             for fact in facts.cases:
                 self.seconds[fact.case.check] += 0 if only_random else fact.seconds
                 if fact.ending is Ending.SKIPPED:
@@ -80,21 +82,22 @@ class SolutionRuns:
                 first = {check for check, by in self.failing.items() if by[0][0] == seed}
                 self.flaky |= first - lost
 
-    def causes(self, tried: int) -> list[str]:
-        """Why each failing check fails, when so many seeds were tried."""
-        return [self._cause(check, failures, tried) for check, failures in self.failing.items()]
+    def causes(self) -> list[str]:
+        """Why each failing check fails."""
+        return [self._cause(check, failures) for check, failures in self.failing.items()]
 
-    def _cause(self, check: str, failures: Sequence[tuple[int, CaseFact]], tried: int) -> str:
+    def _cause(self, check: str, failures: Sequence[tuple[int, CaseFact]]) -> str:
         """Why a check fails on the solution: an error in the check, or a difference of the two."""
         seed, fact = failures[0]
         if check in self.flaky:
             what = f"{check} gives different verdicts (seed {seed}): make its inputs with rand"
             return f"{check_place(self._runs.stage, check)}: {what}"
         seeds = len({seed for seed, _ in failures})
-        under = f"seed {seed}" if seeds == 1 else f"{seeds} of {tried} seeds, first {seed}"
+        tried = self._tried[check]
+        under = f" with {seeds} of {tried} seeds, first {seed}" if seeds < tried else ""
         if fact.faulty_line:
-            return f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (in {check}, {under})"
-        what = f"{under}: the solution fails {check}: {first_line(fact)}"
+            return f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (in {check}{under})"
+        what = f"the solution fails {check}{under}: {first_line(fact)}"
         return f"{what}: see grade {self._runs.stage.slug} --submission solutions --seed {seed}"
 
 
