@@ -18,7 +18,7 @@ from grader.read.files import write_whole
 from grader.read.kept import Kept
 from grader.read.progress import remember_results
 from grader.read.renamed import with_present_names
-from grader.read.submission import read_or_refuse
+from grader.read.submission import expect_code, read_or_refuse
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         course, path = workspace.course, workspace.exercises
     else:
         workspace, course, path = None, locate_course(args.course), args.submission
-    found = replace(read_or_refuse(path), name=short_path(path))
+    found = replace(expect_code(read_or_refuse(path), path), name=short_path(path))
     submission = with_present_names(found, course.stages)
     texts = text_digests(course, submission, course_digest(course)) if workspace else {}
     seed = fresh_seed() if args.seed is None else args.seed
@@ -100,7 +100,15 @@ def run(args: argparse.Namespace) -> int:
         next_file = _next_file(course, report, path)
         then = [] if args.stages or args.submission else afterwards(course)
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
-        why = explanation(report, every=args.all, next_file=next_file, then=then, traced=traced)
+        absent = [s.slug for s in stages if workspace and s.file_name not in submission.files]
+        why = explanation(
+            report,
+            every=args.all,
+            next_file=next_file,
+            then=then,
+            traced=traced,
+            missing=absent,
+        )
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")
     if trouble:

@@ -94,6 +94,16 @@ def read_submission(path: Path) -> Submission:
     raise NoSubmissionError(f"{path}: a submission is a folder of .py files, a .py or an .ipynb")
 
 
+def expect_code(found: Submission, path: Path) -> Submission:
+    """What was read at `path`. Raises NoSubmissionError for a folder with only notebooks."""
+    if found.is_folder and not found.files and not found.refused:
+        notebooks = [each for each in _entries(path) if each.suffix.lower() == ".ipynb"]
+        if notebooks:
+            advice = f"grade the notebook with `--submission {notebooks[0]}`"
+            raise NoSubmissionError(f"{path}: has no .py files: {advice}")
+    return found
+
+
 def script(shown: str, name: str, data: bytes) -> Submission:
     """The submission of one Python file; a notebook with that ending counts by its cells."""
     data = python_bytes(data)

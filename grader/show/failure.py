@@ -30,14 +30,21 @@ _TIGHTER = (
 
 
 def failing_stage(
-    page: Page, report: Report, stage: StageResult, traced: Collection[str] = ()
+    page: Page,
+    report: Report,
+    stage: StageResult,
+    traced: Collection[str] = (),
+    missing: Collection[str] = (),
 ) -> Iterator[Text]:
-    """Why a stage fails and what to do next, on one screen. `traced` are stages with a trace."""
+    """Why a stage fails and what to do next, on one screen.
+
+    `traced` are stages with a trace, and `missing` those whose file the learner can restore.
+    """
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
         return
-    below = [*_waiting(page, report, stage), *_next(page, stage, stage.slug in traced)]
+    below = [*_waiting(page, report, stage), *_next(page, stage, traced, missing)]
     below = [Text(), *below] if below else []
     if len(report.stages) > 1:
         below.append(Text())
@@ -77,8 +84,10 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
     return lines or list(page.sentence(Text("No check fails.")))
 
 
-def every_failing_stage(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
-    """Everything known about why a stage fails."""
+def every_failing_stage(
+    page: Page, report: Report, stage: StageResult, missing: Collection[str] = ()
+) -> Iterator[Text]:
+    """Everything known about why a stage fails; `missing` as in `failing_stage`."""
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
@@ -86,7 +95,7 @@ def every_failing_stage(page: Page, report: Report, stage: StageResult) -> Itera
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    yield from _next(page, stage)
+    yield from _next(page, stage, (), missing)
     yield Text()
 
 
@@ -346,8 +355,13 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
         )
 
 
-def _next(page: Page, stage: StageResult, is_traced: bool = False) -> Iterator[Text]:
+def _next(
+    page: Page, stage: StageResult, traced: Collection[str], missing: Collection[str]
+) -> Iterator[Text]:
     """The next command to type."""
+    if stage.slug in missing:
+        yield from page.offer("If the file is lost:", f"grade reset {stage.slug}")
+        return
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
     first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
     if first is not None and stage.caused_by is None:
@@ -355,6 +369,6 @@ def _next(page: Page, stage: StageResult, is_traced: bool = False) -> Iterator[T
             yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
         # Without a call, nothing of the learner's ran; a narrow screen needs the lines.
         if _CALL.search(first.message) and page.width >= _NARROW:
-            if is_traced:
+            if stage.slug in traced:
                 yield from page.offer("To see each step:   ", f"grade trace {stage.slug}")
             yield from page.offer("To run it yourself: ", f"grade repro {first.id}")

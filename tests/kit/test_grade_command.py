@@ -221,6 +221,19 @@ def test_unchanged_stages_keep_their_verdicts_at_once(tmp_path: Path) -> None:
     assert not imported & {"torch", "numpy", "pytest"}
 
 
+def test_a_file_that_is_lost_can_be_restored(tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    (course / "exercises" / "moving_average.py").unlink()
+    advice = "If the file is lost:  grade reset moving_average"
+    for words in ((), ("--all",)):
+        said = grade("moving_average", *words, course=course, cwd=course).stdout
+        assert "There is no file moving_average.py" in said and advice in said
+        assert "grade hint" not in said
+    elsewhere = ("moving_average", "--submission", str(course / "exercises"))
+    assert "grade reset" not in grade(*elsewhere, course=course, cwd=course).stdout
+
+
 # --- words on the command line -------------------------------------------------------------------
 
 
@@ -242,6 +255,8 @@ def test_a_submission_that_is_not_there(tmp_path: Path) -> None:
     one_line(grade("--submission", str(tmp_path / "absent")), "absent: cannot be read")
     (tmp_path / "notes.txt").write_text("no code")
     one_line(grade("--submission", str(tmp_path / "notes.txt")), "a folder of .py files")
+    (tmp_path / "work.ipynb").write_text("{}")
+    one_line(grade("--submission", str(tmp_path)), "--submission", "work.ipynb")
 
 
 def test_a_course_that_is_not_there(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.files import KINDS, write_figure, write_picture
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.course_file import find_stage
-from grader.read.submission import read_submission
+from grader.read.submission import expect_code, read_submission
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -88,7 +88,7 @@ def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
         course, path = workspace.course, workspace.exercises
     else:
         course, path = locate_course(args.course), args.submission
-    return course, replace(read_submission(path), name=short_path(path))
+    return course, replace(expect_code(read_submission(path), path), name=short_path(path))
 
 
 def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from grader.read import submission
-from grader.read.submission import FILE_CAP, parse_cells, read_submission, text_definitions
-from grader.types.errors import SubmissionFileError
+from grader.read.submission import (
+    FILE_CAP,
+    expect_code,
+    parse_cells,
+    read_submission,
+    text_definitions,
+)
+from grader.types.errors import NoSubmissionError, SubmissionFileError
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -282,6 +288,16 @@ def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SubmissionFileError, match=r"a folder of \.py files, a \.py or an \.ipynb"):
         read_submission(write(tmp_path, {name: "x"}) / name)
+
+
+def test_a_folder_with_only_a_notebook_is_no_submission_to_name(tmp_path: Path) -> None:
+    empty = read_submission(write(tmp_path, {"notes.txt": ""}))
+    assert expect_code(empty, tmp_path) is empty
+    write(tmp_path, {"work.ipynb": "{}"})
+    with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*work\.ipynb`"):
+        expect_code(empty, tmp_path)
+    write(tmp_path, {"a.py": ""})
+    assert expect_code(read_submission(tmp_path), tmp_path).files
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
