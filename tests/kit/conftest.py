@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -25,6 +26,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
     So a single test, a debugger and the long tests, some of which take all cores, have none of it.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts its background jobs so, but tests press Ctrl-C in what they start.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     is_open = config.getoption("numprocesses", 0) is None  # xdist is there, and PYTEST_ADDOPTS mute
     is_one_of_two = "PYTEST_XDIST_WORKER" in os.environ  # or a test has started it: no end of them
     if is_open and not is_one_of_two and not config.invocation_params.args:
