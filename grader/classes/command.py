@@ -199,6 +199,11 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
 
     if args.what is None:
         raise KitError("name the folder with the submissions")
+    if Path(args.what).resolve() in (args.out.resolve(), *args.out.resolve().parents):
+        raise KitError(
+            f"--out {args.out}: is inside {args.what}, where it would count as a student: choose "
+            "another folder"
+        )
     assignment = find_assignment(course, args.assignment)
     times = None if args.times is None else read_times(args.times, course.zone, assignment.name)
     if args.since is not None:

@@ -445,6 +445,8 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
         (("--regrade",), "has no results yet"),
         (("--why", "ann"), "has no results yet"),
         (("here", "--assignment", "other"), "there is no 'other'"),
+        ((".",), "is inside ., where it would count as a student: choose another folder"),
+        (("results",), "is inside results"),
     ],
 )
 def test_a_mistake_of_the_instructors_is_told_in_a_line(

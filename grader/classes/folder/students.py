@@ -60,6 +60,13 @@ def read_students(
     `submitted/` of an nbgrader course the assignment's folder counts, and so does the time beside
     it; `times` tell the others. Raises KitError for a folder without submissions.
     """
+    if folder.is_file():
+        raise KitError(f"{folder}: is a file: unpack it, and name the folder")
+    if (folder / CONFIG).is_file():
+        raise KitError(
+            f"{folder}: is an nbgrader course: name {folder / 'submitted'}, or type "
+            f"`grade class --nbgrader {folder} {assignment.name}`"
+        )
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -107,6 +114,7 @@ def read_students(
             "student in it"
         )
     if times is not None:
+        odd += times.others(found)
         found = {
             name: replace(one, submitted=times.of(name) or one.submitted)
             for name, one in found.items()

@@ -6,7 +6,7 @@ A folder of submissions does not tell that: the times of its files are often tho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, datetime, timezone, tzinfo
@@ -16,6 +16,7 @@ from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.tables import cell_text
 from grader.read.deadlines import in_utc
 from grader.types.errors import KitError
+from grader.types.text import safe_line
 
 # A column's name, and what a time in it without a zone means: "" for the course's time zone.
 _STUDENTS = ("student", "student_id", "identifier")
@@ -24,6 +25,7 @@ _TIMES = {"submitted": "", "timestamp": "UTC", "last modified (submission)": ""}
 _MOODLE = tuple(
     f"%A, {day} %Y, %I:%M{seconds} %p" for day in ("%d %B", "%B %d,") for seconds in ("", ":%S")
 )
+_NAMED = 5  # students to name in one sentence
 _NUMBERED = re.compile(r"(?:.*_|Participant )(\d+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -36,6 +38,16 @@ class Times:
     def of(self, student: str) -> datetime | None:
         """When this student submitted; None if the table does not say it."""
         return next((self.by_name[key] for key in _keys(student) if key in self.by_name), None)
+
+    def others(self, students: Iterable[str]) -> list[str]:
+        """A sentence that names the first few students of the table who are none of these."""
+        known = {key for student in students for key in _keys(student)}
+        names = sorted(name for name in self.by_name if name not in known)
+        if not names:
+            return []
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        named = ", ".join(map(safe_line, names[:_NAMED]))
+        return [f"The table of times has students who are not here: {named}{more}."]
 
 
 def read_times(file: Path, zone: tzinfo | None, assignment: str) -> Times:

@@ -184,6 +184,16 @@ def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
         read_students(tmp_path, ASSIGNMENT)
 
 
+def test_an_nbgrader_course_or_an_archive_is_no_class(tmp_path: Path) -> None:
+    (tmp_path / "class.zip").write_text("")
+    with pytest.raises(KitError, match=r"class\.zip: is a file: unpack it"):
+        read_students(tmp_path / "class.zip", ASSIGNMENT)
+    (tmp_path / "nbgrader_config.py").write_text("")
+    (tmp_path / "source").mkdir()
+    with pytest.raises(KitError, match=rf"name .*submitted, or type .*--nbgrader .* {NAME}"):
+        read_students(tmp_path, ASSIGNMENT)
+
+
 @pytest.mark.parametrize("name", ["nothing", "here"])
 def test_a_folder_without_students_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "here").mkdir()

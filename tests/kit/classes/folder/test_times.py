@@ -56,6 +56,16 @@ def test_of_several_assignments_only_its_own_times_count(tmp_path: Path) -> None
         times(tmp_path, f"{text.replace('heads', 'wings')}ada\n")
 
 
+def test_who_is_in_the_table_and_not_in_the_class_is_named(tmp_path: Path) -> None:
+    rows = "".join(f"{name},2026-07-01T00:00Z\n" for name in ("Ada", "zed", "Participant 7"))
+    found = times(tmp_path, f"student,submitted\n{rows}")
+    assert found.others(["ADA", "Zed", "Bob_7"]) == []
+    assert found.others(["ADA"]) == ["The table of times has students who are not here: _7, zed."]
+    rows = "".join(f"{n}\n,2026-07-01T00:00Z\n" for n in range(8))
+    (said,) = times(tmp_path, f"student,submitted\n{rows}".replace("\n,", ",")).others([])
+    assert said.endswith("here: 0, 1, 2, 3, 4 and 3 more.")
+
+
 def test_of_several_times_the_latest_counts(tmp_path: Path) -> None:
     text = "student,submitted\nada,2026-07-02T00:00Z\nADA,2026-07-03T00:00Z\nada,2026-07-01T00:00Z"
     assert times(tmp_path, text).of("Ada") == utc("2026-07-03T00:00")
