@@ -85,8 +85,11 @@ class Heap:
     def add(self, name: str, data: bytes) -> None:
         """Add a file. Raises SubmissionFileError if that is too much."""
         self.room -= len(data)
-        if self.room < 0 or len(self.files) >= FILES_CAP:
-            raise SubmissionFileError("the submission is too large or has too many files")
+        if self.room < 0:
+            most = _ARCHIVE_CAP >> 20
+            raise SubmissionFileError(f"the submission is larger than {most} MiB")
+        if len(self.files) >= FILES_CAP:
+            raise SubmissionFileError(f"the submission has more than {FILES_CAP} .py files")
         if _is_notebook(name):
             self.notebooks[name] = data
         else:

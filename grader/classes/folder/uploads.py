@@ -32,15 +32,13 @@ from grader.types.errors import SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import listed, safe_line
 
-_COURSE_FOLDERS = ("solutions", "hints", "tests/checks")
-_CONSTRAINTS = "constraints.txt"
 # What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
 _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
 
 
 _LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
-_NAMED, _NAME_SHOWN = 3, 60  # how many links to name, and how much of each name
+_NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -159,9 +157,21 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
     notes = tuple(
         f"{safe_line(old)} was graded as {new}." for new, old in names.items() if old != new
     )
+    notes += tuple(_elsewhere_notes(files, [s for s in stages if s.file_name not in names]))
     kept = {path: data for path, data in counted.items() if path not in names.values()}
     kept |= {new: counted[old] for new, old in names.items()}
     return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
+
+
+def _elsewhere_notes(files: Iterable[str], missing: Iterable[Stage]) -> list[str]:
+    """A sentence for each of the first few `missing` stages whose file is in another folder."""
+    wanted = {stage.file_name for stage in missing}
+    found = {PurePosixPath(path).name: path for path in sorted(files, reverse=True)}
+    return [
+        f"{safe_line(found[name])} is in another folder, so it was not graded: put all files "
+        "into one."
+        for name in sorted(wanted & found.keys())[:_NAMED]
+    ]
 
 
 def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:

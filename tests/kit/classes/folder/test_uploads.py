@@ -22,6 +22,8 @@ STAGES = tuple(Stage(slug, slug, 1, False, (), (), Path()) for slug in ("fold", 
         (["Fold (2).py", "left-wing - Copy.py"], ["fold.py", "left_wing.py"], 2),
         (["Copy of Left Wing.py", "fold copy 2.py"], ["fold.py", "left_wing.py"], 2),
         (["fold.py", "fold (1).py"], ["fold (1).py", "fold.py"], 0),
+        (["1/fold.py", "2/left_wing.py", "2/old/left_wing.py"], ["fold.py"], 1),
+        (["fold.py", "2/left_wing.py"], ["2/left_wing.py", "fold.py"], 1),
     ],
 )
 def test_the_folder_with_most_stages_counts(
@@ -38,6 +40,14 @@ def test_a_wrong_name_is_told() -> None:
     assert upload is not None
     assert upload.notes == ("Left-Wing.py was graded as left_wing.py.",)
     assert upload.submission.files["left_wing.py"] == b"x"
+
+
+def test_a_stage_that_is_only_in_another_folder_is_told() -> None:
+    upload = chosen({"1/fold.py": b"x", "2/left_wing.py": b"y", "3/left_wing.py": b"z"}, STAGES)
+    assert upload is not None and list(upload.submission.files) == ["fold.py"]
+    assert upload.notes == (
+        "2/left_wing.py is in another folder, so it was not graded: put all files into one.",
+    )
 
 
 def test_one_file_alone_may_hold_all() -> None:
