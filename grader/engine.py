@@ -258,7 +258,7 @@ class Engine:
         )
 
     def grade_begun(self, request: Request) -> Report:
-        """As `grade`, but like the function of that name it skips bonus stages not started."""
+        """As `grade`, but bonus stages that are not started are not run."""
         return _report(self.course, request, lambda awake, whole: self.grade(awake))
 
     def read_misconceptions(self, stages: Sequence[Stage]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.channels.student_copy import student_files, zipped
 from grader.command.output import console, short_path, write_file
 from grader.read.workspace import locate_whole_course
+from grader.show.screen import count
 from grader.show.workspace import notices
 from grader.types.errors import KitError
 
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     write_file(path, data)
     without = [stage.slug for stage in course.stages if not stage.visible]
     visible = sum(len(stage.visible) for stage in course.stages)
-    what = f"{len(course.stages)} stages and {visible} visible checks"
+    what = f"{count(len(course.stages), 'stage')} and {count(visible, 'visible check')}"
     sentences = [
         f"Written: {short_path(path)}, with {what}.",
         "It has no solutions, no other checks and no misconceptions.",
