@@ -553,7 +553,7 @@ class _Grading:
         result = judge_stage(stage, facts, blame, diagnoses=diagnoses, place=place)
         if self._course.is_partial and stage.is_exam:
             return result.for_students
-        if fails and is_own and result.causes and not result.causes[0].is_named:
+        if fails and is_own and result.causes and not result.causes[0].show.is_named:
             self.unnamed[stage.slug] = facts.without_exchanges()
         return result
 

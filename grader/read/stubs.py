@@ -111,6 +111,19 @@ def read_stub(stage: Stage) -> str:
     return stub_of(source, stage.slug, place)
 
 
+def parameters(stub: str, *, bound: bool = False) -> dict[str, list[str]]:
+    """The parameters of each function and "Class.method" of a stub; if `bound`, without self."""
+    found = {}
+    for node in ast.parse(stub).body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for each in inner:
+            if isinstance(each, ast.FunctionDef):
+                names = [argument.arg for argument in each.args.args]
+                found[prefix + each.name] = names[1:] if prefix and bound else names
+    return found
+
+
 def read_solution(stage: Stage) -> str:
     """The code of the stage's solution, without its markers and docstrings. Raises CourseError."""
     return solution_of(*read_source(stage))

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
-from types import TracebackType
 
 from grader.run.lanes import usable_cores
 from grader.run.scratch_root import ScratchRoot, sweep
@@ -236,14 +235,9 @@ class Interpreter:
     def __enter__(self) -> Interpreter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._beside is not None:
-            self._beside.__exit__(kind, error, traceback)
+            self._beside.__exit__(*error)
         _kill(self._process)  # it may still be importing
         self.close()  # not before: both would clean up at the same time
         self._scratch_root.remove()

@@ -111,6 +111,11 @@ class CheckResult:
     size: int = 0
     hint: int | None = None
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it fails because of a known mistake."""
+        return self.diagnosis is not None and self.diagnosis.kind is Kind.NAME
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -123,11 +128,6 @@ class Cause:
     def checks(self) -> tuple[CheckResult, ...]:
         """All of them."""
         return (self.show, *self.others)
-
-    @property
-    def is_named(self) -> bool:
-        """Whether it is a known mistake."""
-        return self.show.diagnosis is not None and self.show.diagnosis.kind is Kind.NAME
 
     @property
     def lost(self) -> float:

@@ -43,6 +43,7 @@ _CHECKS = 15  # that fail most; the others can be opened
 
 _NOTHING = "–"
 _NO_CELL = f'<td data-v="">{_NOTHING}</td>'  # comes last, however its column is sorted
+_FEEDBACK = ["What the feedback says", "Stage", "Students", "Who", "In one answer", "Hint"]
 _LEGEND = (
     "✓ passed, ✗ failed, ↑ failed only because of an earlier stage, · not started, "
     "! the grader itself failed, – not graded. A stronger colour only repeats more points."
@@ -278,22 +279,22 @@ def _misconceptions(tally: Tally, hints: Hints) -> Iterator[str]:
     def rows() -> Iterator[str]:
         for one in sorted(tally.misconceptions.values(), key=lambda one: -one.students):
             shared = _shared(tally, one.first, one.students)
-            yield (
-                f'<tr><th scope="row">{inline_html(one.words)}</th>'
-                f"<td>{text(one.stage.title)}</td>{shared}"
-                f"<td>{_opened(one.example)}</td>"
-                f"<td>{numbered(hints, one.stage.slug, one.hint) or _NOTHING}</td></tr>\n"
-            )
+            hint = numbered(hints, one.stage.slug, one.hint)
+            yield _feedback_row(one.words, one.stage.title, shared, "", one.example, hint)
 
-    columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer", "Hint"]
-    yield from table("held", "Most common first", columns, rows())
+    yield from table("held", "Most common first", _FEEDBACK, rows())
     yield "</section>\n"
 
 
-def _opened(example: str) -> str:
-    if not example:
-        return _NOTHING
-    return f"<details><summary>show</summary>{verbatim(example, _EXAMPLE)}</details>"
+def _feedback_row(says: str, title: str, shared: str, place: str, example: str, hint: str) -> str:
+    """A row of a table with the columns `_FEEDBACK`."""
+    shown = _NOTHING
+    if example:
+        shown = f"<details><summary>show</summary>{verbatim(example, _EXAMPLE)}</details>"
+    return (
+        f'<tr><th scope="row">{inline_html(says)}</th><td>{text(title)}</td>{shared}'
+        f"<td>{place_html(place) if place else ''}{shown}</td><td>{hint or _NOTHING}</td></tr>\n"
+    )
 
 
 def _fallen(moved: Moved, tally: Tally) -> Iterator[str]:
@@ -343,15 +344,10 @@ def _unexplained(
             place, example = one.place, without(one.students[0], "a student", one.example)
             if anonymous:
                 place = without(one.students[0], "a student", place)
-            yield (
-                f'<tr><th scope="row">{inline_html(one.says)}</th>'
-                f"<td>{text(titles.get(one.stage, one.stage))}</td>{shared}"
-                f"<td>{place_html(place) if place else ''}{_opened(example)}</td>"
-                f"<td>{numbered(hints, one.stage, one.hint) or _NOTHING}</td></tr>\n"
-            )
+            title, hint = titles.get(one.stage, one.stage), numbered(hints, one.stage, one.hint)
+            yield _feedback_row(one.says, title, shared, place, example, hint)
 
-    columns = ["What the feedback says", "Stage", "Students", "Who", "In one answer", "Hint"]
-    yield from table("unnamed", "Most common first", columns, rows())
+    yield from table("unnamed", "Most common first", _FEEDBACK, rows())
     yield "</section>\n"
 
 

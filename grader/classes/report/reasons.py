@@ -47,4 +47,4 @@ def first_reason(stage: StageResult) -> Reason | None:
         return Reason(f"check {check.id}", check.title, False, check)
     # The numbers in a symptom's text differ from answer to answer, but it is the same symptom.
     key = found.id if found.kind in (Kind.NAME, Kind.SYMPTOM) else f"{found.id} {found.text}"
-    return Reason(key, found.text, cause.is_named, check)
+    return Reason(key, found.text, cause.show.is_named, check)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 
 from grader.diagnosis.repair.edits import Edit
-from grader.read.stubs import read_stub
+from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.cells import needed
@@ -126,7 +125,7 @@ class Candidates:
             "others": [e.name for each in own for e in each.entry_points if e.name not in names],
             "lines": frames,
             "way": self._way,
-            "signatures": _signatures(read_stub(self._stage)),
+            "signatures": parameters(read_stub(self._stage)),
             "is_notebook": self._submission.cells is not None,
         }
         found = self._reader.ask(about, max(self._budget.left, 0.0))
@@ -212,15 +211,3 @@ def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader
     if not kept:
         return submission
     return replace(submission, cells=tuple(cell if cell in kept else "" for cell in cells))
-
-
-def _signatures(stub: str) -> dict[str, list[str]]:
-    """The parameters of each function and method of a stub."""
-    found = {}
-    for node in ast.parse(stub).body:
-        inner = node.body if isinstance(node, ast.ClassDef) else [node]
-        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        for each in inner:
-            if isinstance(each, ast.FunctionDef):
-                found[prefix + each.name] = [argument.arg for argument in each.args.args]
-    return found

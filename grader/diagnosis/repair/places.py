@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits import Edit
 from grader.diagnosis.repair.search import search
-from grader.types.report import Cause, CheckResult, Diagnosis, Kind, StageResult
+from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
 
@@ -100,12 +100,8 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
     def told(check: CheckResult) -> CheckResult:
         if check not in helped:
             return check
-        found = check.diagnosis if check in cause.checks or _is_named(check) else None
+        found = check.diagnosis if check in cause.checks or check.is_named else None
         found = replace(found or alone, place=place.where, repair=place.repaired)
         return replace(check, diagnosis=found)
 
     return replace(stage, checks=tuple(map(told, stage.checks)))
-
-
-def _is_named(check: CheckResult) -> bool:
-    return check.diagnosis is not None and check.diagnosis.kind is Kind.NAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -131,10 +131,6 @@ class Trainee:
         return self._stage.call(caller, name, args, {}, code="", target=target)
 
 
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
-
-
 def _is_shown(number: Any) -> bool:
     return isinstance(number, (int, float)) and abs(number) <= _LARGEST
 
@@ -195,7 +191,8 @@ def train(
         eighths, rest = divmod(8 * len(losses), program.steps)
         is_eighth = rest < 8 * _STEPS
         meanwhile = trainee.sample() if is_eighth and eighths == 2 else ""
-        show(Moment(len(losses), _mean(losses[-_MEAN:]), meanwhile, is_eighth))
+        recent = losses[-_MEAN:]
+        show(Moment(len(losses), sum(recent) / len(recent), meanwhile, is_eighth))
     show(Moment(len(losses), None, trainee.sample()))
     end = trainee.heatmap()
     return Run(

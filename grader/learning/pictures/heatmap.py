@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -20,6 +21,24 @@ _UNROUNDED = 0.01  # half precision sums to 1 within this
 _ROUNDING = 0.02  # in steps: a cell with 25 has the shade of a quarter, one with 0 is blank
 
 
+def side_by_side(
+    page: Page, grids: Sequence[Sequence[Text]], indent: int, *, in_pairs: bool = False
+) -> Iterator[list[Text]]:
+    """The lines of as many grids as fit beside each other, then those below; no pair is parted."""
+    width = max((line.cell_len for grid in grids for line in grid), default=0)
+    beside = max(1, (page.width - indent + _BETWEEN) // (width + _BETWEEN)) if width else 1
+    if in_pairs and beside > 1:
+        beside -= beside % 2
+    for first in range(0, len(grids), beside):
+        lines = []
+        for row in zip_longest(*grids[first : first + beside], fillvalue=Text()):
+            lines.append(Text(" " * indent))
+            for number, piece in enumerate(row):
+                lines[-1].append(" " * (_BETWEEN if number else 0)).append_text(piece)
+                lines[-1].append(" " * (width - piece.cell_len))
+        yield lines
+
+
 @screen
 def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     """The grids of a heatmap, side by side if they fit, and a legend."""
@@ -33,16 +52,8 @@ def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
         yield Text()
         return
     grids = [_grid(page, heatmap, name, rows) for name, rows in heatmap.panels]
-    width = max((line.cell_len for grid in grids for line in grid), default=1)
-    beside = max(1, (page.width - MARGIN + _BETWEEN) // (width + _BETWEEN))
-    for first in range(0, len(grids), beside):
-        group = grids[first : first + beside]
-        for number in range(max(map(len, group))):
-            line = Text(" " * MARGIN)
-            for grid in group:
-                line.append(" " * (0 if grid is group[0] else _BETWEEN))
-                line.append_text(grid[number]).append(" " * (width - grid[number].cell_len))
-            yield line
+    for lines in side_by_side(page, grids, MARGIN):
+        yield from lines
         yield Text()
     yield from page.sentence(Text(page.clean(_legend(page, heatmap)), "dim"))
     yield from _odd_sums(page, heatmap)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from grader.learning.pictures.compare import Compared, Comparison, Place, compare
 from grader.learning.pictures.curves import curves_lines
+from grader.learning.pictures.heatmap import side_by_side
 from grader.learning.pictures.numbers import every, number_format
 from grader.learning.pictures.types import (
     Axis,
@@ -25,7 +26,6 @@ from grader.show.screen import MARGIN, Page, count, screen
 
 _BODY = MARGIN + 2
 _LONGEST_LABEL = 12
-_BETWEEN = 4  # cells between two tables
 _STOP_LINES = 12
 _PRINTED_LINES = 8
 _CHANGED = "~"
@@ -247,19 +247,8 @@ def _tables(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
         others = [_table(page, right.axes, block, show, {}, "right") for block in right.blocks]
         pairs = zip(tables, others, strict=True) if compared.wrong else ()
         tables = [table for pair in pairs for table in pair] or tables + others
-    width = max((line.cell_len for table in tables for line in table), default=0)
-    beside = max(1, (page.width - _BODY + _BETWEEN) // (width + _BETWEEN)) if width else 1
-    if right is not None and beside > 1:
-        beside -= beside % 2  # yours and right stay on one line
-    for first in range(0, len(tables), beside):
-        group = tables[first : first + beside]
-        for number in range(max(map(len, group))):
-            line = Text(" " * _BODY)
-            for table in group:
-                line.append(" " * (0 if table is group[0] else _BETWEEN))
-                piece = table[number] if number < len(table) else Text()
-                line.append_text(piece).append(" " * (width - piece.cell_len))
-            yield line
+    for lines in side_by_side(page, tables, _BODY, in_pairs=right is not None):
+        yield from lines
 
 
 def _signs(page: Page, block: int, compared: Compared) -> dict[tuple[int, int], Text]:

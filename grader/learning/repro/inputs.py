@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.checking.comparing import FEW
-from grader.learning.repro.script import is_call, parameters
+from grader.learning.repro.script import is_call
+from grader.read.stubs import parameters
 from grader.run.facts import CaseFact
 from grader.run.worker.wire import Unpacker
 from grader.types.text import listed
@@ -25,7 +26,7 @@ def inputs(fact: CaseFact, stub: str) -> list[tuple[str, str]]:
     for exchange in [each for each in fact.exchanges if is_call(each)][-_CALLS:]:
         header = exchange.request.header
         unpacker = Unpacker(exchange.request)
-        names = _names(header["target"], parameters(stub))
+        names = _names(header["target"], parameters(stub, bound=True))
         args = unpacker.unpack(header["args"])
         given = {(names[at : at + 1] or [f"input {at + 1}"])[0]: v for at, v in enumerate(args)}
         for name, array in _arrays({**given, **unpacker.unpack(header["kwargs"])}):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 import zlib
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.checking.comparing import COTANGENT_SEED, FEW
+from grader.read.stubs import parameters
 from grader.run.facts import CaseFact, Exchange
 from grader.run.worker.wire import Unpacker
 from grader.types.course import Stage
@@ -34,12 +34,15 @@ def script(
     stage's, for the names of its parameters, and `seed` the run's. Raises KitError for a case that
     does more than call the learner's functions.
     """
-    writer = _Writer(parameters(stub), [zlib.crc32(w.encode()) for w in _words(fact, seed)])
+    id = fact.case.id
+    # A case draws by its own seed or, if it is random, by the run's too.
+    seeds = [zlib.crc32(text.encode()) for text in (id, f"{seed}:{id}")]
+    writer = _Writer(parameters(stub, bound=True), seeds)
     for exchange in _wanted(check, fact):
         writer.write(exchange)
     writer.show(check)
     about = [f"# {check.id}: {check.title}"]
-    about += ["# Save these lines beside your files and run them there."] if module else []
+    about += ["# Save these lines as a new file beside yours, and run it."] if module else []
     names = sorted(writer.entries)
     lines = writer.text()
     about += ["import torch"] if module and any("torch." in line for line in lines) else []
@@ -49,24 +52,6 @@ def script(
     message = safe(check.message).partition("\n  look at ")[0]
     comment = [f"# {line}".rstrip() for line in message.split("\n")]
     return "\n".join([*about, "", *comment]) + "\n"
-
-
-def _words(fact: CaseFact, seed: int) -> tuple[str, str]:
-    """The text behind the seed of a case, whether or not it draws by the run's seed."""
-    return fact.case.id, f"{seed}:{fact.case.id}"
-
-
-def parameters(stub: str) -> dict[str, list[str]]:
-    """The names of the parameters of each function and "Class.method" of a stub."""
-    found = {}
-    for node in ast.parse(stub).body:
-        inner = node.body if isinstance(node, ast.ClassDef) else [node]
-        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        for each in inner:
-            if isinstance(each, ast.FunctionDef):
-                names = [argument.arg for argument in each.args.args]
-                found[prefix + each.name] = names[1:] if prefix else names
-    return found
 
 
 def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:

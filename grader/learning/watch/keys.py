@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 UP, DOWN, PAGE_UP, PAGE_DOWN, ESCAPE = "up", "down", "page up", "page down", "escape"
 _POLL_SECONDS = 0.05
@@ -45,12 +44,7 @@ class Keys:
         self._begin()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end()
 
     @contextmanager
