@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
 # Under these names the ledger keeps what a class is graded with, and in what.
-_SEED, _ASSIGNMENT, _SECONDS = "seed", "assignment", "seconds per submission"
+_SEED, _SECONDS = "seed", "seconds per submission"
+_COURSE, _ASSIGNMENT = "course", "assignment"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -247,16 +248,29 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
 
 def _expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, out: Path) -> None:
     """Note the assignment of these results. Raises KitError if they are of another one."""
+    _expect_course(course, ledger, out)
     before = ledger.fact(_ASSIGNMENT) or ""
     if before != assignment.name and assignment_named(course, before):
         raise KitError(
             f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
         )
+    ledger.note(_COURSE, course.name)
     ledger.note(_ASSIGNMENT, assignment.name)
+
+
+def _expect_course(course: Course, ledger: Ledger, out: Path) -> None:
+    """Raise KitError if the results are of another course."""
+    before = ledger.fact(_COURSE)
+    if before not in (None, course.name):
+        raise KitError(
+            f"{out}: has the results of the course '{before}': choose another --out for "
+            f"'{course.name}', or another --course"
+        )
 
 
 def _assignment_of(args: argparse.Namespace, course: Course, ledger: Ledger) -> Assignment:
     """The assignment that was asked for, or else that of the results. Raises KitError."""
+    _expect_course(course, ledger, args.out)
     kept = ledger.fact(_ASSIGNMENT) or ""
     known = kept if assignment_named(course, kept) else None
     return find_assignment(course, args.assignment or known)
@@ -515,6 +529,7 @@ def _why(args: argparse.Namespace, course: Course) -> int:
     from grader.classes.why.screen import history
 
     with open_ledger(args.out, create=False, course=course) as ledger:
+        _expect_course(course, ledger, args.out)
         entries = list(ledger.history(args.why))
         if not entries:
             known = ledger.students()

@@ -99,6 +99,13 @@ def test_two_assignments_do_not_share_results(
     assert main([*words, str(submissions), "--assignment", "averages"]) == 2
     said = capsys.readouterr().err
     assert "has the results of 'first': choose another --out for 'averages'" in said
+    toml.write_text(toml.read_text("utf-8").replace('"smoothing"', '"sewing"'), encoding="utf-8")
+    for more in ([str(submissions), "--assignment", "first"], ["--regrade"], ["--why", "ann"]):
+        assert main([*words, *more]) == 2
+        said = capsys.readouterr().err
+        assert (
+            "has the results of the course 'smoothing': choose another --out for 'sewing'" in said
+        )
 
 
 def test_a_report_compares_with_an_assignment_before(
