@@ -64,6 +64,8 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
         if found is None:
             raise SubmissionFileError(_without(error, folder)) from None
         there = Submission(str(folder), {})
+    archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+    unopened = _unopened_notes([path.name for path in archives])
     upload = chosen(there.files, stages)
     if upload is not None:
         upload = _with_notes(upload, link_notes(there.links))
@@ -73,11 +75,11 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
             data = notebook_bytes(found)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
-        return _notebook(data, shown, notebook, others, stages, there.files)
+        counted = _notebook(data, shown, notebook, others, stages, there.files)
+        return _with_notes(counted, unopened)
     if upload is not None:
         ignored = () if found is None else (found.relative_to(folder).as_posix(), *others)
-        return _with_notes(upload, _ignored_notes(ignored))
-    archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+        return _with_notes(upload, [*_ignored_notes(ignored), *unopened])
     if not archives:
         raise _nothing(stages, notebook, names_in(folder))
     try:
@@ -111,6 +113,15 @@ def _ignored_notes(notebooks: Sequence[str]) -> list[str]:
     others = f" and {len(notebooks) - 1} more" if len(notebooks) > 1 else ""
     verb = "were" if others else "was"
     return [f"The .py files were graded, so {safe_line(notebooks[0])}{others} {verb} not."]
+
+
+def _unopened_notes(archives: Sequence[str]) -> list[str]:
+    """A sentence about archives beside files that count."""
+    if not archives:
+        return []
+    named = listed([safe_line(name[:_NAME_SHOWN]) for name in archives[:_NAMED]])
+    verb = "was" if len(archives) == 1 else "were"
+    return [f"{named} {verb} not opened, because other files were graded."]
 
 
 def link_notes(links: Iterable[str]) -> list[str]:

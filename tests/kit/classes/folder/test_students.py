@@ -306,6 +306,14 @@ def test_a_notebook_beside_py_files_that_count_is_told(tmp_path: Path, packed: b
     assert note.endswith(" and 2 more were not.")
 
 
+@pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
+def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -> None:
+    said = "was not opened, because other files were graded."
+    assert notes_on(tmp_path, {name: notebook("x"), "a.zip": "x"}, False) == (f"a.zip {said}",)
+    (note,) = notes_on(tmp_path, {name: notebook("x"), "a.zip": "x", "b.ZIP": "y"}, False)
+    assert note.startswith("a.zip and b.ZIP were not opened")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_that_a_notebook_imports_is_told(tmp_path: Path, packed: bool) -> None:
     stage = ASSIGNMENT.stages[0].slug
