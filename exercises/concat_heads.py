@@ -1,11 +1,11 @@
 """Stage 5: bring the heads together.
 
 After attention each head holds, for each token, d_k features of its own. The
-rest of a network expects one vector of D features a token. The paper writes
+rest of a network expects one vector of D features per token. The paper writes
 Concat(head_1, ..., head_H) W_O; this stage is the Concat.
 
-It undoes split_heads exactly. Here the numbers lie in memory in another order
-than along the axes, so it is a good place to understand views.
+It undoes split_heads exactly. The order of the numbers in memory now differs
+from their order along the axes, so it is a good place to understand views.
 """
 
 import torch
@@ -30,9 +30,9 @@ def concat_heads(x: torch.Tensor) -> torch.Tensor:
     [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 
     It is the exact inverse of the first stage: concat_heads(split_heads(x, H))
-    equals x, number for number. The dtype and the device are those of x, for
-    integers too. x is not changed, and gradients flow back to it. It may be a
-    strided view, such as split_heads may return.
+    equals x, number for number. The result has the dtype and the device of x;
+    x may hold integers. x is not changed, and gradients flow back to it. It may
+    be a strided view, such as split_heads may return.
 
     Traps:
     - Again the right shape is easy and the right order is not. A test with

@@ -23,7 +23,7 @@ def scaled_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
                              / sqrt(d_k)
 
     The scores have the dtype and the device of q and k. Gradients flow back
-    to both. Neither is changed, either may be a strided view, and both may be
+    to both, and neither is changed. They may be strided views, and they may be
     the same tensor.
 
     One query and three keys of four features, so sqrt(d_k) = 2. The dot

@@ -53,9 +53,9 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
     - A fully blocked row is 0 / 0, which is NaN. Replacing the NaN afterwards
       fixes the values but not the gradients: 0 times NaN is still NaN on the
       way back. Write it so that no NaN ever arises.
-    - Near 300 float16 holds only multiples of 1/4 and bfloat16 only even
-      numbers. Subtract one of these from such scores, or the weights are wrong
-      by a quarter or more.
+    - Near 300 float16 holds only multiples of 1/4, and bfloat16 only even
+      numbers. The maximum of such scores is one of these; log(sum(exp)) is
+      not. Subtract it, and rounding makes weights wrong by a quarter or more.
     - A row with some keys blocked is an ordinary row. Only rows without any
       allowed key are special, and they must not disturb their neighbours.
     """

@@ -168,12 +168,11 @@ class MultiHeadAttention(nn.Module):
         mha.eval() before you look at them.
 
         After mha.to(torch.bfloat16) or mha.to("cuda") everything happens in
-        that dtype or on that device, and so are both results. Inputs and mask
+        that dtype or on that device, and both results have it. Inputs and mask
         may be strided views and are not changed. No call affects the next one.
 
-        The last layer w_o is not decoration. Up to there every head writes
-        only into its own d_k features of the output; w_o mixes what the heads
-        have found.
+        The last layer w_o is not decoration. Before it, every head writes only
+        into its own d_k features; w_o mixes what the heads have found.
 
         Traps:
         - Project first, then split. A head split off first could only ever

@@ -1,6 +1,6 @@
 """Stage 1: split the heads.
 
-A single attention pattern must serve every purpose at once. Multi-head
+With a single head, one attention pattern must serve every purpose. Multi-head
 attention runs H smaller attentions side by side, each on its own slice of the
 features, so each can learn to look for something different.
 
@@ -22,13 +22,13 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
         x (B, T, D)  ->  result (B, H, T, d_k)      d_k = D / H
 
     Head h gets features h * d_k up to, but not including, (h + 1) * d_k of
-    every token, tokens in their old order:
+    every token, and the tokens keep their order:
 
         result[b, h, t, j] = x[b, t, h * d_k + j]
 
-    The numbers, their dtype and the device are those of x, bit for bit, for
-    integers too. x may be a strided view and is not changed; gradients flow
-    back to it.
+    The result has the numbers, the dtype and the device of x; x may hold
+    integers. x may be a strided view, such as a transposed tensor, and is not
+    changed. Gradients flow back to it.
 
     Three tokens of four features, for two heads (B = 1, T = 3, D = 4, so
     d_k = 2). Head 0 holds the first two features of each token, head 1 the

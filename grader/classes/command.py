@@ -240,8 +240,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         if args.for_author:
             files += _write_lessons(args, ledger, course, students)
         older = sum(1 for _ in work.affected())
-        latest = ledger.latest()
-        summary = class_summary(assignment, latest, new, older, odd, files, course.limits)
+        summary = class_summary(assignment, ledger.latest(), new, older, odd, files, course.limits)
         console(args).print(summary, end="")
         return 1 if any(entry.is_lost for entry in ledger.latest()) else 0
 

@@ -167,14 +167,12 @@ class Checks:
         for case, item in self._items[stage.slug].items():
             if not go_on():
                 return
-            right, random = (
-                StageUnderCheck(stage, LocalAnswers(find)),
-                StageUnderCheck(stage, noisy),
-            )
+            right = StageUnderCheck(stage, LocalAnswers(find))
             self._use(right, device)
             self._run_case(case, item, right, seed)
-            self._use(random, device)
-            random.begin(self._seed, case.id)
+            wrong = StageUnderCheck(stage, noisy)
+            self._use(wrong, device)
+            wrong.begin(self._seed, case.id)
             self._error(item)
             key = Key(case.id, self._seed, device)
             expected.append(self._transcripts.expected(key, noisy.asked))
