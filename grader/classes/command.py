@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from grader.types.submission import Submission
 
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
+_NOT_WITH_NBGRADER = (
+    *("out", "assignment", "times", "junit", "since", "for_author", "similar", "anonymous"),
+    *("yes", "dask"),
+)
 # Under these names the ledger keeps what a class is graded with, and in what.
 _SEED, _SECONDS = "seed", "seconds per submission"
 _COURSE, _ASSIGNMENT = "course", "assignment"
@@ -172,7 +176,14 @@ def run(args: argparse.Namespace) -> int:
     """Run what the options ask for; 0 unless a person has to look at something."""
     course = locate_whole_course(args.course)
     if args.nbgrader is not None:
+        for option in _NOT_WITH_NBGRADER:
+            if getattr(args, option):
+                raise KitError(
+                    f"--{option.replace('_', '-')} does not work with --nbgrader: remove it"
+                )
         return _nbgrader(args, course)
+    if args.force:
+        raise KitError("--force works only with --nbgrader: to regrade here, type --regrade")
     if args.similar and args.anonymous:
         raise KitError("--similar shows names: remove --anonymous")
     if args.similar and find_spec("rapidfuzz") is None:

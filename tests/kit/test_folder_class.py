@@ -442,6 +442,11 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
     [
         ((), "name the folder"),
         (("nowhere",), "cannot be read"),
+        (
+            ("here", "--force"),
+            "--force works only with --nbgrader: to regrade here, type --regrade",
+        ),
+        (("here", "--nbgrader", "x", "--times", "a.csv"), "--out does not work with --nbgrader"),
         (("--regrade",), "has no results yet"),
         (("--why", "ann"), "has no results yet"),
         (("here", "--assignment", "other"), "there is no 'other'"),
