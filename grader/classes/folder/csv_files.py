@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from pathlib import Path
 
 from grader.read.submission import regular_bytes
 from grader.types.errors import KitError
 
 _TABLE_CAP = 32 << 20  # bytes of a CSV file
+_START = 100_000  # characters in which its first row ends
 
 
 def read_text(path: Path) -> str:
@@ -31,7 +33,8 @@ def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
 
     `place` is the file's name in errors. Raises KitError.
     """
-    first = text.removeprefix("\ufeff").split("\n", 1)[0]
+    start = re.sub(r'"[^"]*"', "", text[:_START])  # a title may hold any sign
+    first = start.split("\n", 1)[0]
     between = max(",;\t", key=first.count)
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
     try:
