@@ -10,6 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from unicodedata import normalize
 
 from grader.classes.folder.downloads import ARCHIVE, downloaded, read_files
 from grader.classes.folder.times import Times
@@ -82,7 +83,8 @@ def read_students(
     odd = []
     for entry in entries:
         path = Path(entry.path)
-        shown = safe_line(name_in_text(Path(entry.name)))
+        # macOS writes é as two characters, and tables and course.toml as one.
+        shown = safe_line(normalize("NFC", name_in_text(Path(entry.name))))
         if is_left_out(entry.name):
             continue
         known = downloaded(shown)

@@ -178,6 +178,13 @@ def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
         assert "\x1b" not in "".join(record.notes)
 
 
+def test_a_letter_of_two_characters_is_the_same_letter(tmp_path: Path) -> None:
+    for name in ("Jose\u0301", "Jos\u00e9"):
+        (tmp_path / f"{name}.ipynb").write_text(notebook("x"))
+    found = [one.student for one in read_students(tmp_path, ASSIGNMENT)[0]]
+    assert found[0] == "Jos\u00e9" and len(found) == len(set(found)) == len(os.listdir(tmp_path))
+
+
 def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "smooth.py").write_text("")
     with pytest.raises(KitError, match="is one submission"):
