@@ -142,4 +142,16 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
         lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
     ),
+    (
+        r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
+        lambda function: f"torch.{function} takes a list or tuple of tensors, not a single one",
+    ),
+    (
+        r"^name '(\w+)' is not defined",
+        lambda name: f"nothing here is called {name}: import or define it, or correct the name",
+    ),
+    (
+        r"local variable '(\w+)' (?:where it is not associated|referenced before)",
+        lambda name: f"{name} has no value yet: the line that sets it comes later, or did not run",
+    ),
 )

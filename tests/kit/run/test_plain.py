@@ -45,15 +45,24 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
     "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
+    "one tensor to join": (lambda: torch.cat(NONE or X), "torch.cat takes a list or tuple"),
+    "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
 
 
 @pytest.mark.parametrize("call, words", CASES.values(), ids=CASES)
 def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises((RuntimeError, TypeError, AttributeError, IndexError)) as raised:
+    with pytest.raises((RuntimeError, TypeError, AttributeError, IndexError, NameError)) as raised:
         call()
     assert re.search(words, plain_words(str(raised.value))), str(raised.value)
+
+
+def test_a_variable_without_a_value() -> None:
+    with pytest.raises(UnboundLocalError) as raised:
+        late += 1  # type: ignore[has-type]  # noqa: F821
+    late = 0
+    assert "late has no value yet" in plain_words(str(raised.value)), late
 
 
 def test_a_bias_that_a_layer_has_not() -> None:
