@@ -172,7 +172,8 @@ class MultiHeadAttention(nn.Module):
         may be strided views and are not changed. No call affects the next one.
 
         The last layer w_o is not decoration. Before it, every head writes only
-        into its own d_k features; w_o mixes what the heads have found.
+        into its own d_k features of the output; w_o mixes what the heads have
+        found.
 
         Traps:
         - Project first, then split. A head split off first could only ever
