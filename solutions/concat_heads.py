@@ -30,9 +30,9 @@ def concat_heads(x: torch.Tensor) -> torch.Tensor:
     [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 
     It is the exact inverse of the first stage: concat_heads(split_heads(x, H))
-    equals x, number for number. The result's dtype and device are those of x, which may
-    hold integers. x is not changed, and gradients flow back to it. It may be a
-    strided view, such as split_heads may return.
+    equals x, number for number. The result's dtype and device are those of x,
+    which may hold integers. x is not changed, and gradients flow back to it. It
+    may be a strided view, such as split_heads may return.
 
     Traps:
     - Again the right shape is easy and the right order is not. A test with
