@@ -181,7 +181,7 @@ def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> 
     escapes = tried(course, "moving_average").escapes
     assert {each.check for each in escapes} == {"moving_average.length"}
     assert {each.id for each in escapes} == {*overlap.catches}
-    with grade("moving_average", "--course", str(course.root)) as process:
+    with grade("moving_average", "--plain", "--course", str(course.root)) as process:
         assert process.stdout is not None
         output = process.stdout.read()
     assert process.returncode == 1
@@ -407,7 +407,7 @@ def test_its_options_go_together() -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
-    with grade("multi_head_attention", "--jobs", "2") as process:
+    with grade("multi_head_attention", "--plain", "--jobs", "2") as process:
         limit = time.monotonic() + 120
         while not psutil.Process(process.pid).children():  # the first mutants
             assert process.poll() is None and time.monotonic() < limit
