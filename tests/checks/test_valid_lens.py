@@ -194,7 +194,7 @@ def test_exact(
         ("transpose_output", heads, joined(heads, H), JOINED),
     ):
         with expect_unchanged(x=x):
-            actual = getattr(submission, name)(x=x, num_heads=H)
+            actual = getattr(submission, name)(x, H)
         expect_dtype(actual, dtype)
         expect_device(actual, device)
         expect_close(actual, expected, axes=axes, rtol=0.0, atol=0.0, what=f"{name}'s result")

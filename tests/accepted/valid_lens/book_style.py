@@ -30,16 +30,16 @@ class DotProductAttention(nn.Module):
         return torch.bmm(self.dropout(self.attention_weights), values)
 
 
-def transpose_qkv(x, num_heads):
-    x = x.reshape(x.shape[0], x.shape[1], num_heads, -1)
-    x = x.permute(0, 2, 1, 3)
-    return x.reshape(-1, x.shape[2], x.shape[3])
+def transpose_qkv(X, num_heads):
+    X = X.reshape(X.shape[0], X.shape[1], num_heads, -1)
+    X = X.permute(0, 2, 1, 3)
+    return X.reshape(-1, X.shape[2], X.shape[3])
 
 
-def transpose_output(x, num_heads):
-    x = x.reshape(-1, num_heads, x.shape[1], x.shape[2])
-    x = x.permute(0, 2, 1, 3)
-    return x.reshape(x.shape[0], x.shape[1], -1)
+def transpose_output(X, num_heads):
+    X = X.reshape(-1, num_heads, X.shape[1], X.shape[2])
+    X = X.permute(0, 2, 1, 3)
+    return X.reshape(X.shape[0], X.shape[1], -1)
 
 
 class ValidLensAttention(nn.Module):
