@@ -119,12 +119,12 @@ def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
         Value("the value's heads", v, "B H T d_k"),
     )
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    yield Value("the scaled scores", scores, "B H T T")
+    yield Value("the scaled scores", scores, "B H Tq Tk")
     later = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
     scores = scores.masked_fill(later, float("-inf"))
-    yield Value("the masked scores", scores, "B H T T")
+    yield Value("the masked scores", scores, "B H Tq Tk")
     weights = torch.softmax(scores, dim=-1)
-    yield Value("the weights", weights, "B H T T")
+    yield Value("the weights", weights, "B H Tq Tk")
     context = weights @ v
     yield Value("each head's context", context, "B H T d_k")
     joined = context.transpose(1, 2).flatten(2)

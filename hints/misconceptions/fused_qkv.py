@@ -36,7 +36,8 @@ class _Base(nn.Module):
             raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
 
     def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)
+        for part in layer.weight.split(layer.in_features):  # each third as a layer of its own
+            nn.init.xavier_uniform_(part)
         if layer.bias is not None:
             nn.init.zeros_(layer.bias)
 
@@ -80,13 +81,13 @@ def way(module: Any, x: Tensor, mask: Tensor | None = None) -> Iterator[Value | 
         Value("the value's heads", v, "B H T d_k"),
     )
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    yield Value("the scaled scores", scores, "B H T T")
+    yield Value("the scaled scores", scores, "B H Tq Tk")
     if mask is not None:
         scores = scores.masked_fill(mask == 0, float("-inf"))
-        yield Value("the masked scores", scores, "B H T T")
+        yield Value("the masked scores", scores, "B H Tq Tk")
     blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
     weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    yield Value("the weights", weights, "B H T T")
+    yield Value("the weights", weights, "B H Tq Tk")
     context = weights @ v
     yield Value("each head's context", context, "B H T d_k")
     joined = context.transpose(1, 2).reshape(B, T, D)
@@ -279,6 +280,11 @@ class DropoutDefault(_Base):
         self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
     ) -> None:
         super().__init__(d_model, num_heads, dropout, bias)
+
+    def initialise(self, layer: nn.Linear) -> None:  # as most do: these draws come before dropout's
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
 
 
 @misconception(
