@@ -268,6 +268,19 @@ class GroupSize(_Base):
 
 
 @misconception(
+    "gqa_repeated_too_often",
+    replaces="GroupedQueryAttention",
+    says="You repeat each key head num_kv_heads times. Repeat it num_heads / num_kv_heads times, "
+    "once for each query head of its group.",
+    hint=4,
+)
+class RepeatedTooOften(_Base):
+    @property
+    def group(self) -> int:
+        return self.num_kv_heads
+
+
+@misconception(
     "gqa_values_full",
     replaces="GroupedQueryAttention",
     says="You share the keys but not the values: w_v still makes all H heads. Both go into the "

@@ -65,6 +65,18 @@ def half_rounded_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 
 
 @misconception(
+    "half_scaled_first",
+    replaces="stable_attention",
+    says="You scale q and multiply it by k in half precision, and convert the scores afterwards. "
+    "That postpones the overflow but still rounds the scores: convert q and k first.",
+    hint=3,
+)
+def half_scaled_first(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    scores, values = _wide(q / math.sqrt(q.shape[-1]) @ k.mT, v)
+    return (_softmax(_blocked(scores, mask)) @ values).to(v.dtype)
+
+
+@misconception(
     "half_clamped",
     replaces="stable_attention",
     says="You clamp scores that overflowed, so different scores become equal. Keep them from "

@@ -360,6 +360,21 @@ def apply_added(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @misconception(
+    "apply_numbers_added",
+    replaces="apply_mask",
+    says="You add a mask of numbers to the scores, as F.scaled_dot_product_attention does. Here "
+    "the numbers 1 and 0 mean the same as True and False: make the mask boolean.",
+    hint=6,
+)
+def apply_numbers_added(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    if mask.dtype == torch.bool:
+        return scores.masked_fill(~mask, float("-inf"))
+    return scores + mask
+
+
+@misconception(
     "apply_zero_times_inf",
     replaces="apply_mask",
     says="You multiply -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. "

@@ -302,6 +302,33 @@ class FastWithoutMask(_Fast):
 
 
 @misconception(
+    "need_fast_mask_inverted",
+    replaces="OptionalWeightsAttention",
+    says="Without weights, your shorter path inverts the mask. nn.MultiheadAttention needs that; "
+    "F.scaled_dot_product_attention reads True as allowed, like this course.",
+    hint=5,
+)
+class FastMaskInverted(_Fast):
+    def fast(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return super().fast(q, k, v, None if mask is None else ~mask)
+
+
+@misconception(
+    "need_fast_mask_made_numbers",
+    replaces="OptionalWeightsAttention",
+    says="Without weights, your shorter path turns the mask into numbers. "
+    "F.scaled_dot_product_attention adds those to the scores, so blocked keys only fall behind by "
+    "1: make the mask boolean.",
+    hint=5,
+)
+class FastMaskMadeNumbers(_Fast):
+    def fast(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return F.scaled_dot_product_attention(
+            q, k, v, None if mask is None else mask.to(q.dtype), self.rate()
+        )
+
+
+@misconception(
     "need_fast_without_dropout",
     replaces="OptionalWeightsAttention",
     says="Without weights, your shorter path drops nothing in training. need_weights must not "
