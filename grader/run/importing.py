@@ -85,8 +85,9 @@ def _where(stage: Stage, submission: Submission) -> str:
 def _missing_file(stage: Stage, submission: Submission) -> str:
     if stage.file_name in submission.links:
         return f"{stage.file_name} {IS_A_LINK}: submit the file itself"
-    close = difflib.get_close_matches(stage.file_name, list(submission.files), n=1, cutoff=0.7)
-    hint = f"; did you name it {safe(close[0])}?" if close else ""
+    lower = {name.lower(): name for name in submission.files}
+    close = difflib.get_close_matches(stage.file_name.lower(), lower, n=1, cutoff=0.7)
+    hint = f"; did you name it {safe(lower[close[0]])}?" if close else ""
     return f"There is no file {stage.file_name}{hint}"
 
 

@@ -92,7 +92,7 @@ TABLE = (
     ),
     Situation(
         "misspelt_file",
-        says=("There is no file scaled_scores.py; did you name it scaled_score.py?",),
+        says=("There is no file scaled_scores.py; did you name it SCALED_SCORE.py?",),
         without=("scaled_scores.py",),
     ),
     Situation("missing_function", says=("scaled_scores.py does not define scaled_scores",)),
