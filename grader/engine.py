@@ -494,13 +494,13 @@ class _Grading:
     def _side_by_side(self, stages: Sequence[Stage]) -> Iterator[StageResult]:
         """The verdicts on these stages in this order, from several processes."""
         numbers = itertools.count(1)
-        # The core first, and then what takes longest.
-        jobs = [s.slug for s in sorted(stages, key=lambda s: (s.bonus, not s.fixture))]
+        # The core first, and what takes longest first: learners' tests, then many points.
+        jobs = sorted(stages, key=lambda s: (s.bonus, not s.fixture, -s.points))
         found: dict[str, StageResult] = {}
         left = list(stages)
         count = min(self._lanes, len(stages))
         for slug, done in in_lanes(
-            count, jobs, lambda: _StageWork(self, next(numbers)), farewell=0
+            count, [s.slug for s in jobs], lambda: _StageWork(self, next(numbers)), farewell=0
         ):
             if isinstance(done, LaneLost):
                 found[slug] = self._result(self._course.stage(slug))
