@@ -970,6 +970,18 @@ class MaskExtraAxis(_Base):
 
 
 @misconception(
+    "mha_mask_of_first_head",
+    replaces="MultiHeadAttention",
+    says="All your heads use the first head's mask. A mask such as [1, H, 1, Tk] may differ from "
+    "head to head: leave its head axis as it is.",
+    hint=5,
+)
+class MaskOfFirstHead(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return super().block(scores, mask[:, :1] if mask.dim() == 4 else mask)
+
+
+@misconception(
     "mha_mask_of_another",
     replaces="MultiHeadAttention",
     says="You repeat the masks in the wrong order, so a sequence gets the mask of another one. "
@@ -1390,6 +1402,18 @@ class DropoutRateUnused(_Base):
 
 
 @misconception(
+    "mha_dropout_always_a_tenth",
+    replaces="MultiHeadAttention",
+    says="You drop one tenth of the weights whatever the rate. Pass the argument dropout on to "
+    "nn.Dropout; its default is 0.0.",
+    hint=6,
+)
+class DropoutAlwaysATenth(_Base):
+    def make_dropout(self, p: float) -> nn.Dropout:
+        return nn.Dropout(0.1)
+
+
+@misconception(
     "mha_dropout_default",
     replaces="MultiHeadAttention",
     says="Your dropout is 0.1 by default. The default must be 0.0.",
@@ -1588,3 +1612,21 @@ def single_keys(
     single = (allowed.sum(dim=-1) == 1).all(dim=1)  # (B, Tq)
     right = torch.isclose(got[0], expected[0], rtol=1e-3, atol=1e-4).all(dim=-1)  # (B, Tq)
     return bool(single.any()) and not single.all() and torch.equal(right, single)
+
+
+@symptom(
+    "mha_weights_of_five_axes",
+    of="MultiHeadAttention",
+    says="With this mask your weights have five axes instead of four. A mask needs no further "
+    "axis: it already lines up with the scores, counted from the last axis.",
+    hint=5,
+)
+def weights_of_five_axes(
+    got: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+) -> bool:
+    return mask is not None and got[1].dim() == 5 and expected[1].dim() == 4
