@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -301,13 +301,13 @@ class NbgraderClass:
                 def work(lane: Engine) -> Callable[[str], tuple[GradebookEntry, Graded]]:
                     return lambda student: self._one(lane, student, seed, deadlines, earned)
 
-                results = all_graded(engine, students, lanes, self.stages, seed, work)
-                for student, result in results:
-                    if isinstance(result, LaneLost):
-                        result = self._unknown(student, str(result), deadlines)
-                    entry, graded = result
-                    entries.append(entry)
-                    tell(graded)
+                graded = all_graded(engine, students, lanes, self.stages, seed, work)
+                with closing(graded):
+                    for student, result in graded:
+                        if isinstance(result, LaneLost):
+                            result = self._unknown(student, str(result), deadlines)
+                        entries.append(result[0])
+                        tell(result[1])
         finally:
             if entries:
                 self._write(entries)

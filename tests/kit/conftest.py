@@ -1,4 +1,4 @@
-"""What all tests of the kit share. `pytest` alone, all the quick tests, takes two processes."""
+"""What all tests of the kit share. `pytest` alone, all the quick tests, takes three processes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the files among two processes, unless anything is asked for.
+    """Share the files among three processes, unless anything is asked for.
 
-    So a single test, a debugger and the long tests, some of which take all cores, have none of it.
+    Tests wait a lot, and three keep two CPU cores busy. A single test, a debugger and the long
+    tests, some of which take all cores, run in one.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts its background jobs so, but tests press Ctrl-C in what they start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     is_open = config.getoption("numprocesses", 0) is None  # xdist is there, and PYTEST_ADDOPTS mute
-    is_one_of_two = "PYTEST_XDIST_WORKER" in os.environ  # or a test has started it: no end of them
-    if is_open and not is_one_of_two and not config.invocation_params.args:
-        config.option.numprocesses = 2
+    is_one_of_them = "PYTEST_XDIST_WORKER" in os.environ  # or a test has started it: no end of them
+    if is_open and not is_one_of_them and not config.invocation_params.args:
+        config.option.numprocesses = 3
         config.option.dist = "loadfile"  # what a file sets up is set up once
         config.option.loadscopereorder = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -235,6 +236,7 @@ def test_interrupted_it_writes_what_there_is(root: Path) -> None:
             "cpu",
             lambda engine: work.grade(engine, work.students(force=False), 1, 2, stop),
         )
+    assert multiprocessing.active_children() == []
     assert scores(root) == dict.fromkeys(seen, POINTS)
     assert set(graded(root)) == set(STUDENTS) - set(seen)
 

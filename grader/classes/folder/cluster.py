@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from grader.classes.folder.course_files import read_course_files
-from grader.classes.folder.grading import Job, Result
+from grader.classes.folder.grading import Job, Result, Results
 from grader.classes.folder.types import ClusterWork
 from grader.classes.folder.versions import read_version
 from grader.run.lanes import LaneLost
@@ -34,7 +34,7 @@ def graded_on_cluster(
     jobs: Iterable[Job],
     *,
     unlocked: bool,
-) -> Iterator[tuple[Job, Result]]:
+) -> Results:
     """Each job with its result, from the cluster whose scheduler has this address.
 
     If a Dask worker is lost, another one does the job that it was doing. A job that ends several

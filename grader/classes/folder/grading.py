@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -39,8 +40,9 @@ class Job:
 
 
 Result = tuple[Report, float] | LaneLost
-# Grades each job somewhere and yields the results in the order in which they finish.
-Grader = Callable[[Iterable[Job]], Iterator[tuple[Job, Result]]]
+# Results in the order in which they finish; closing it ends what still grades.
+Results = Generator[tuple[Job, Result], None, None]
+Grader = Callable[[Iterable[Job]], Results]  # grades somewhere
 
 
 @dataclass(frozen=True)
@@ -145,20 +147,21 @@ class FolderClass:
 
     def _grade(
         self,
-        results: Iterator[tuple[Job, Result]],
+        results: Results,
         tell: Callable[[bool], None],
         *,
         proposed: bool,
     ) -> None:
-        for job, result in results:
-            if isinstance(result, LaneLost):
-                why = _LOST.format(why=result)
-                record = replace(job.record, notes=(*job.record.notes, why))
-                lost = (record, job.submitted, job.seed, None, 0.0)
-                self._keep(*lost, is_lost=True, proposed=proposed)
-            else:
-                self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
-            tell(True)
+        with closing(results):
+            for job, result in results:
+                if isinstance(result, LaneLost):
+                    why = _LOST.format(why=result)
+                    record = replace(job.record, notes=(*job.record.notes, why))
+                    lost = (record, job.submitted, job.seed, None, 0.0)
+                    self._keep(*lost, is_lost=True, proposed=proposed)
+                else:
+                    self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
+                tell(True)
 
     def _keep(
         self,
@@ -193,7 +196,7 @@ class FolderClass:
 
 def graded_here(
     engine: Engine, jobs: Iterable[Job], stages: Sequence[Stage], seed: int, lanes: int
-) -> Iterator[tuple[Job, Result]]:
+) -> Results:
     """Each job with its result, from `lanes` processes on this machine.
 
     Raises KitError if the course's own solutions do not pass.

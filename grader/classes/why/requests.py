@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
@@ -138,14 +139,15 @@ def decided(
     def work(lane: Engine) -> Callable[[_Job], Report]:
         return lambda job: lane.grade(job.request)
 
-    for job, result in all_graded(engine, jobs(), lanes, stages, 0, work):
-        asked = requests[job.number]
-        if isinstance(result, LaneLost):
-            why = f"the grader failed on this submission ({result}): set these points by hand"
-            decisions[job.number] = Decision(asked, Verdict.CHECK, why, job.entry.seed)
-        else:
-            decisions[job.number] = _compared(asked, job.entry, result, version)
-        advance()
+    with closing(all_graded(engine, jobs(), lanes, stages, 0, work)) as graded:
+        for job, result in graded:
+            asked = requests[job.number]
+            if isinstance(result, LaneLost):
+                why = f"the grader failed on this submission ({result}): set these points by hand"
+                decisions[job.number] = Decision(asked, Verdict.CHECK, why, job.entry.seed)
+            else:
+                decisions[job.number] = _compared(asked, job.entry, result, version)
+            advance()
     return [decisions[number] for number in sorted(decisions)]
 
 
