@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
     parser.add_argument(
-        "number", nargs="?", type=int, metavar="N", help="show a hint that you have seen before"
+        "number", nargs="?", metavar="N", help="show a hint that you have seen before"
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--again", action="store_true", help="repeat the last hint")
@@ -45,15 +45,14 @@ def run(args: argparse.Namespace) -> int:
     workspace = locate_workspace(args.course)
     found = recall_present(workspace)
     progress = found.progress
-    word: str | None = args.stage
-    asked: int | None = args.number
-    if word is not None and word.isdecimal():  # `grade hint 2`
-        asked, word = int(word), None
-    stage = (
-        find_stage(workspace.course, word)
-        if word is not None
-        else current_stage(workspace, progress)
-    )
+    words = [word for word in (args.stage, args.number) if word is not None]
+    names = [word for word in words if not word.isdecimal()]
+    numbers = [int(word) for word in words if word.isdecimal()]  # first in `grade hint 2`
+    if len(names) > 1 or len(numbers) > 1:
+        first = workspace.course.stages[0].slug
+        raise KitError(f"name one stage and one number, as in `grade hint {first} 2`")
+    stage = find_stage(workspace.course, names[0]) if names else current_stage(workspace, progress)
+    asked = numbers[0] if numbers else None
     hints = open_hints(stage)
     known, total = progress.stage(stage.slug), len(hints.rungs)
     if asked is not None and not 1 <= asked <= total:

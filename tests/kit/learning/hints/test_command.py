@@ -169,6 +169,15 @@ def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
     assert "hint 3 of 5" in ask("fold", "--again")
     assert "hint 4 of 5" in ask("fold", "4")
     assert "hint 5 of 5" in ask("fold")
+    assert "hint 2 of 5" in ask("2", "fold")
+
+
+@pytest.mark.parametrize("words", [("fold", "wings"), ("1", "2")])
+def test_two_stages_or_two_numbers(
+    birds: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str]
+) -> None:
+    error = refused(capsys, *words)
+    assert error == "grade: name one stage and one number, as in `grade hint fold 2`\n"
 
 
 def test_none_is_skipped(birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
