@@ -1,7 +1,7 @@
 """How the kit explains the wrong answers of its corpus: `python -m tests.kit.explained [STAGE...]`.
 
 Prints for each stage how many are named, how many are told a symptom, and which of the rest get no
-reason. With --write it notes in answers/<slug>.toml what each one is `told`: whoever runs it reads
+reason. With --write it notes in answers/<slug>.diff what each one is `told`: whoever runs it reads
 the change, and takes care that nothing untrue is told.
 """
 
@@ -23,7 +23,7 @@ from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Kind
 from grader.types.submission import Submission
-from tests.kit.wrong_answers import ANSWERS, COURSE, WrongAnswer, wrong_answers
+from tests.kit.wrong_answers import COURSE, HEADING, WrongAnswer, table_file, wrong_answers
 
 SEED = 20
 
@@ -62,18 +62,15 @@ def told(reasons: Iterable[Diagnosis]) -> tuple[str, ...]:
 
 def write(slug: str, found: dict[str, tuple[str, ...]]) -> None:
     """Note in a stage's table what each answer is told."""
-    file = ANSWERS / f"{slug}.toml"
-    lines, name = [], ""
-    for line in file.read_text(encoding="utf-8").split("\n"):
-        heading = re.fullmatch(r"\[.*\b(\w+)\]", line)
-        name = heading[1] if heading else name
-        if line.startswith("told = ") and name in found:
-            continue
-        lines.append(line)
-        if line.startswith("wrong = ") and name in found:
-            ids = ", ".join(f'"{id}"' for id in found[name])
-            lines.append(f"told = [{ids}]")
-    file.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+
+    def noted(heading: re.Match[str]) -> str:
+        base, name, wrong, before = heading.groups()
+        ids = ", ".join(found[name]) if name in found and before != "?" else before
+        return f"{base}.{name}: {wrong}\n" + (f"told: {ids}\n" if ids else "")
+
+    file = table_file(slug)
+    text = HEADING.sub(noted, file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8", newline="\n")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 Why a wrong one fails fits on one screen of 24 lines at 80 columns, and is what somebody has read
 and found true: `python -m tests.kit.explained STAGE --write` notes it.
 
-tests/accepted/<slug>/ holds right answers in many styles, answers/<slug>.toml wrong ones and
+tests/accepted/<slug>/ holds right answers in many styles, answers/<slug>.diff wrong ones and
 answers/<slug>/ the right code that these were made from.
 """
 

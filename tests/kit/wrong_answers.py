@@ -1,37 +1,33 @@
-"""The wrong answers of the corpus: mistakes put into right code, a table for each stage.
+"""The wrong answers of the corpus: mistakes put into right code, a file for each stage.
 
-answers/<slug>.toml has a table [<base>.<name>] for each. `wrong` says what is wrong with it, and
-`told` which reasons its author is given (see explained.py). <base> is the right answer that it
-starts from: answers/<slug>/<base>.py or tests/accepted/<slug>/<name>.py. `edit` is the mistake, a
-diff without line numbers: "-" lines give way to "+" lines, lines that begin with a space only say
-where, and "@@" stands between two places. Each place must occur once in the base. An answer that
-shares nothing with a base, [whole.<name>], has its whole `code` instead.
+answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then what is wrong with it.
+"told: " lists the reasons that its author is given, if any; "?" if they vary (see explained.py).
+<base> is the right answer that it starts from: answers/<slug>/<base>.py or
+tests/accepted/<slug>/<name>.py, or "whole" for an answer that shares nothing with one. The rest is
+the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
+space only say where, and "@@" stands between two places. Each place must occur once in the base.
 """
 
 from __future__ import annotations
 
-import sys
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from grader.read.course_file import read_course
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = Path(__file__).parents[2]
 ANSWERS = Path(__file__).parent / "answers"
 COURSE = read_course(ROOT / "course.toml")
+HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+)\n(?:told: (.+)\n)?", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class WrongAnswer:
     """One wrong answer to a stage: its name, what is `wrong` with it, and its source.
 
-    `told` are the ids of the reasons that its author is given, None if nobody has noted them.
+    `told` are the ids of the reasons that its author is given, None if they vary.
     """
 
     slug: str
@@ -44,18 +40,22 @@ class WrongAnswer:
 @cache
 def wrong_answers(slug: str) -> tuple[WrongAnswer, ...]:
     """Every wrong answer to a stage. Raises ValueError for an edit that does not fit its base."""
-    table = tomllib.loads((ANSWERS / f"{slug}.toml").read_text(encoding="utf-8"))
+    _, *parts = HEADING.split(table_file(slug).read_text(encoding="utf-8"))
     return tuple(
         WrongAnswer(
             slug,
             name,
-            entry["wrong"],
-            entry.get("code") or _edited(slug, name, base, entry["edit"]),
-            tuple(entry["told"]) if "told" in entry else None,
+            wrong,
+            _edited(slug, name, base, edit.rstrip("\n")),
+            _ids(told),
         )
-        for base, entries in table.items()
-        for name, entry in entries.items()
+        for base, name, wrong, told, edit in zip(*[iter(parts)] * 5, strict=True)
     )
+
+
+def table_file(slug: str) -> Path:
+    """The file of a stage's wrong answers."""
+    return ANSWERS / f"{slug}.diff"
 
 
 def wrong_source(slug: str, name: str) -> str:
@@ -68,14 +68,20 @@ def base_files(slug: str) -> list[Path]:
     return sorted((ANSWERS / slug).glob("*.py"))
 
 
+def _ids(told: str | None) -> tuple[str, ...] | None:
+    if told == "?":
+        return None
+    return tuple(told.split(", ")) if told else ()
+
+
 def _edited(slug: str, name: str, base: str, edit: str) -> str:
     folder, _, base = base.rpartition("/")
     file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
-    text = "\n" + file.read_text(encoding="utf-8")
+    text = "\n" if base == "whole" else "\n" + file.read_text(encoding="utf-8")
     for place in edit.split("\n@@\n"):
-        lines = place.removesuffix("\n").split("\n")
+        lines = place.split("\n")
         old, new = ("".join(f"{li[1:]}\n" for li in lines if li[:1] != drop) for drop in "+-")
         if text.count(f"\n{old}") != 1:
-            raise ValueError(f"{slug}.toml, {name}: not once in {file.name}:\n{old}")
+            raise ValueError(f"{table_file(slug).name}, {name}: not once in {base}.py:\n{old}")
         text = text.replace(f"\n{old}", f"\n{new}")
     return text[1:]
