@@ -76,10 +76,7 @@ def overlap_lines(check: str, overlap: Overlap) -> Iterator[str]:
     """A check's record as written in the file."""
     yield f"[overlaps.{check}]"
     yield f"reason = {json.dumps(overlap.reason, ensure_ascii=False)}"
-    yield "catches = ["
-    for witness in overlap.catches:
-        yield f"    {json.dumps(witness, ensure_ascii=False)},"
-    yield "]"
+    yield f"catches = {json.dumps(overlap.catches, ensure_ascii=False)}"
 
 
 def no_checks(records: Records, checks: Collection[str]) -> Iterator[str]:
