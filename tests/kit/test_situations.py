@@ -12,9 +12,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -338,29 +338,36 @@ _VARYING: Sequence[tuple[str, str]] = (
 
 
 def _lines(stage: StageResult) -> Iterator[str]:
-    """What is reported on a stage, check by check unless all of it has passed.
-
-    A message of several checks in a row stands once, below the last of them.
-    """
+    """What is reported on a stage, check by check unless all of it has passed."""
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
-    checks = stage.checks if stage.status is not Status.PASSED else ()
-    for check, following in zip_longest(checks, checks[1:]):
+    before: list[str] = []
+    for check in stage.checks if stage.status is not Status.PASSED else ():
         name = f", {check.diagnosis.id}" if check.diagnosis else ""
-        line = f"  {check.id}: {check.outcome.value}, {check.score:g} of {check.max_score:g}{name}"
-        message = _lasting(check.message)
-        if message and following is not None and message == _lasting(following.message):
-            yield f"{line}, as below"
-        else:
-            yield line
-            yield from _indented(message)
+        yield f"  {check.id}: {check.outcome.value}, {check.score:g} of {check.max_score:g}{name}"
+        message = _lasting(check.message).splitlines()
+        yield from _indented(_only_new(message, before))
+        before = message
     if stage.printed:
         yield "  printed:"
-        yield from _indented(_lasting(stage.printed[:400]))
+        yield from _indented(_lasting(stage.printed[:400]).splitlines())
 
 
-def _indented(text: str) -> Iterator[str]:
-    return (f"    {line}".rstrip() for line in text.splitlines())
+def _only_new(message: list[str], before: list[str]) -> list[str]:
+    """A message with "as above" for the first and the last lines that stood in the one before."""
+    start = _shared(message, before)
+    rest = message[start:]
+    end = _shared(rest[::-1], before[start:][::-1])
+    above = ["as above"]
+    return above[:start] + rest[: len(rest) - end] + above[:end]
+
+
+def _shared(lines: list[str], others: list[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others)))
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"    {line}".rstrip() for line in lines)
 
 
 def _lasting(text: str) -> str:
