@@ -363,7 +363,8 @@ def _only_new(message: list[str], before: list[str]) -> list[str]:
 
 
 def _shared(lines: list[str], others: list[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others)))
+    pairs = zip(lines, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:
