@@ -119,9 +119,9 @@ MANY = stage(
         check(
             f"wing_{number}", Outcome.FAILED, 3, message=f"wing {number} is too long by {number} cm"
         )
-        for number in range(1, 8)
+        for number in range(1, 6)
     ),
-    printed="\n".join(f"step {number}" for number in range(1, 31)),
+    printed="\n".join(f"step {number}" for number in range(1, 8)),
 )
 BROKEN = stage(0, F, *(check(f"check_{n}", Outcome.FAILED, 2, message=CRASH) for n in range(6)))
 HALF_BROKEN = stage(
