@@ -33,29 +33,29 @@ def summary(
     yield Text()
     if not results:
         name = page.word(assignment)
-        yield from page.sentence(Text(f"Nothing new to grade in {name}; --force regrades all."))
+        yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")
         yield Text()
         return
     yield from page.sentence(
-        Text(f"{page.word(assignment)}: {count(len(results), 'submission')} graded, seed {seed}.")
+        f"{page.word(assignment)}: {count(len(results), 'submission')} graded, seed {seed}."
     )
     known = [result.points for result in results if result.points is not None]
     if known:
         most = amount(results[0].max_points)
         words = f"Of {most} points: median {amount(median(known))}, mean {amount(mean(known))}, "
-        yield from page.sentence(Text(f"{words}from {amount(min(known))} to {amount(max(known))}."))
+        yield from page.sentence(f"{words}from {amount(min(known))} to {amount(max(known))}.")
     if others:
         words = (
             f"No stage of the course grades {page.word(', '.join(others))}: points stay as they "
         )
-        yield from page.sentence(Text(f"{words}are in the gradebook; set missing ones by hand."))
+        yield from page.sentence(f"{words}are in the gradebook; set missing ones by hand.")
     for result in results:
         odd = list(result.notes)
         if result.points is None:
             odd.append("The grader itself failed: set these points by hand.")
         if odd:
             yield Text()
-            yield from page.sentence(Text(page.word(result.student), "bold"))
+            yield from page.sentence(page.word(result.student), "bold")
             for note in odd:
                 yield from page.wrap(Text(page.word(note)), MARGIN + 2)
     yield Text()
@@ -103,42 +103,40 @@ def class_summary(
     yield Text()
     graded = f"{count(new, 'submission')} graded" if new else "nothing new to grade"
     seed = f", {seeds_named(seeds)}" if seeds else ""
-    yield from page.sentence(
-        Text(f"{page.word(assignment.name)}: {graded}, {total} in total{seed}.")
-    )
+    yield from page.sentence(f"{page.word(assignment.name)}: {graded}, {total} in total{seed}.")
     if points:
         words = f"Of {amount(most)} points: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
-        yield from page.sentence(Text(words))
+        yield from page.sentence(words)
     yield from _times(page, assignment, late, timeless, list(missing.values()))
     if layers:
-        yield from page.sentence(Text(f"Note: {page.word(layers)}.", "yellow"))
+        yield from page.sentence(f"Note: {page.word(layers)}.", "yellow")
     if older:
         verdicts = count(older, "verdict")
         yield from page.sentence(
-            Text(f"The course or the kit has changed since: {verdicts} may be different now.")
+            f"The course or the kit has changed since: {verdicts} may be different now."
         )
         yield from page.offer("To see how:", "grade class --out DIR --regrade")
     for entry in (*lost, *unread):
         yield Text()
-        yield from page.sentence(Text(page.word(entry.student), "bold"))
+        yield from page.sentence(page.word(entry.student), "bold")
         for note in entry.record.notes:
             yield from page.wrap(Text(page.word(note)), MARGIN + 2)
     if slow:
         yield Text()
         seconds = f"{limits.submission_seconds:g} seconds"
-        yield from page.sentence(Text(f"Used more than half of the {seconds} for one submission:"))
+        yield from page.sentence(f"Used more than half of the {seconds} for one submission:")
         for entry in sorted(slow, key=lambda each: -each.seconds):
             line = Text(f"{page.word(entry.student)}: {entry.seconds:.0f} seconds")
             yield from page.wrap(line, MARGIN + 2)
     if odd:
         yield Text()
-        yield from page.sentence(Text("Skipped:"))
+        yield from page.sentence("Skipped:")
         for note in odd:
             yield from page.wrap(Text(page.word(note)), MARGIN + 2)
     yield Text()
     for file in files:
-        yield from page.sentence(Text(f"Written: {page.word(file)}"))
+        yield from page.sentence(f"Written: {page.word(file)}")
     yield Text()
 
 
@@ -155,14 +153,14 @@ def _times(
         words = (
             f"When {count(timeless, 'submission')} came is unknown, so {these} not count as late."
         )
-        yield from page.sentence(Text(words))
+        yield from page.sentence(words)
         yield from page.offer("To tell when:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
     if missing:
         names = page.word(", ".join(missing))
         words = f"Extensions for students who are not here: {names}."
-        yield from page.sentence(Text(words, "yellow"))
+        yield from page.sentence(words, "yellow")
     if late:
-        yield from page.sentence(Text(f"Late: {count(len(late), 'submission')}."))
+        yield from page.sentence(f"Late: {count(len(late), 'submission')}.")
     for student, points in late[:_LATE_SHOWN]:
         cost = f": {amount(points.penalty)} points less" if points.penalty else ", at no cost"
         line = Text(f"{page.word(student)}, {points.late.span if points.late else ''}{cost}")
@@ -176,15 +174,15 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
     """What a new version of the course changes, student by student."""
     yield Text()
     if not affected:
-        yield from page.sentence(Text("No verdict can have changed: there is nothing to regrade."))
+        yield from page.sentence("No verdict can have changed: there is nothing to regrade.")
         yield Text()
         return
     if not found:
-        yield from page.sentence(Text(f"Regraded {affected}: no points change."))
+        yield from page.sentence(f"Regraded {affected}: no points change.")
         yield Text()
         return
     changed = f"Regraded {affected}: {count(len(found), 'verdict')} would change:"
-    yield from page.sentence(Text(changed))
+    yield from page.sentence(changed)
     for each in found:
         yield Text()
         line = Text(page.word(each.before.student), "bold")

@@ -81,7 +81,7 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
             lines += [*_whole(page, group, shown), Text()]
     if stage.printed.strip():
         lines += [*_printed(page, stage, LINES_WITH_ALL), Text()]
-    return lines or list(page.sentence(Text("No check fails.")))
+    return lines or list(page.sentence("No check fails."))
 
 
 def every_failing_stage(
@@ -287,7 +287,7 @@ def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
         much = count(len(stage.printed.strip().split("\n")), "line")
         yield from page.offer(f"Your code printed {much}:", f"grade {stage.slug} --all")
         return
-    yield from page.sentence(Text(f"Your code printed, in {page.word(stage.slug)}:", "dim"))
+    yield from page.sentence(f"Your code printed, in {page.word(stage.slug)}:", "dim")
     text = stage.printed.strip("\n")
     lines, left = page.verbatim(text, _BODY, gutter=True, limit=limit + 1)
     if left:  # the last line says how many more there are
@@ -333,7 +333,7 @@ def _fix_earlier(page: Page, report: Report, stage: StageResult, cause: str) -> 
     yield from page.sentence(line)
     if stage.score == stage.max_score:
         yield from page.sentence(
-            Text("You still get its points: with the course's version of that stage it passes.")
+            "You still get its points: with the course's version of that stage it passes."
         )
     yield from page.offer(f"{advice} that one first:", f"grade {that}")
 
@@ -351,7 +351,7 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
     if waiting:
         verb = "fails" if len(waiting) == 1 else "fail"
         yield from page.sentence(
-            Text(page.word(f"{listed(waiting)} {verb} only because of {stage.slug}."))
+            page.word(f"{listed(waiting)} {verb} only because of {stage.slug}.")
         )
 
 

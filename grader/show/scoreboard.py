@@ -30,9 +30,9 @@ def core_board(page: Page, report: Report) -> Iterator[Text]:
     """The heading and the core stages: what is known before the bonus stages have been graded."""
     rows = _rows(report)
     if page.plain:
-        yield from page.sentence(Text(f"{page.word(report.whole_name)}."))
+        yield from page.sentence(f"{page.word(report.whole_name)}.")
         graded = f"Graded: {report.submission}, on {report.device}."
-        yield from page.sentence(Text(page.word(graded)))
+        yield from page.sentence(page.word(graded))
         yield from _plain_stages(page, (row for row in rows if not row.bonus))
         return
     yield Text()
@@ -126,11 +126,11 @@ def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:
     unchecked = [page.word(result.slug) for result in results if not result.checks]
     if len(unchecked) < len(results):
         slug = f"{page.word(results[0].slug)}: y" if len(results) == 1 else "Y"
-        yield from page.sentence(Text(f"{slug}{VISIBLE_PASS[1:]}", "bold green"))
+        yield from page.sentence(f"{slug}{VISIBLE_PASS[1:]}", "bold green")
     if unchecked:
         has, it = ("has", "it is") if len(unchecked) == 1 else ("have", "they are")
         line = f"{listed(unchecked)} {has} no visible checks: {it} graded on submission."
-        yield from page.sentence(Text(line))
+        yield from page.sentence(line)
 
 
 def mark(page: Page, of: Status | StageResult) -> Text:
@@ -253,14 +253,14 @@ def _plain_stages(page: Page, rows: Iterable[_Row]) -> Iterator[Text]:
     for row in rows:
         what = f"{page.word(row.slug)}: {row.look.word}, "
         what += f"{amount(row.score)} of {amount(row.max_score)} points"
-        yield from page.sentence(Text(f"{what}{', bonus' if row.bonus else ''}."))
+        yield from page.sentence(f"{what}{', bonus' if row.bonus else ''}.")
 
 
 def _plain_total(page: Page, report: Report) -> Iterator[Text]:
     bonus = f", and {amount(report.bonus)} bonus points" if report.bonus else ""
     what = "Total of visible checks" if report.is_partial else "Total"
     total = f"{what}: {amount(report.score)} of {amount(report.max_score)} points{bonus}."
-    yield from page.sentence(Text(total))
+    yield from page.sentence(total)
 
 
 def _heading(page: Page, report: Report) -> Text:

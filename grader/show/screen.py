@@ -138,9 +138,9 @@ class Page:
                 return lines, len(raw) - number
         return lines, 0
 
-    def sentence(self, text: Text) -> Iterator[Text]:
-        """A paragraph at the margin."""
-        yield from self.wrap(text, MARGIN)
+    def sentence(self, text: str | Text, style: str = "") -> Iterator[Text]:
+        """A paragraph at the margin; `style` is that of a plain `str`."""
+        yield from self.wrap(Text(text, style) if isinstance(text, str) else text, MARGIN)
 
     def offer(self, words: str, command: str) -> Iterator[Text]:
         """A line that ends in something to type; that part is never broken."""

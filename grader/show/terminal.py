@@ -31,11 +31,11 @@ def explanation(
     """
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
-        yield from page.sentence(Text("There is no stage to grade here."))
+        yield from page.sentence("There is no stage to grade here.")
         yield Text()
     elif report.refusal:
         words = f"Nothing was graded: {page.word(report.refusal)}"
-        yield from page.sentence(Text(words, "bold red"))
+        yield from page.sentence(words, "bold red")
         yield Text()
     elif failing:
         if every:
@@ -63,7 +63,7 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
     where = Text("Open ").append(
         page.word(next_file) if next_file else f"the file of {slug}", COMMAND
     )
-    yield from page.sentence(Text(greeting))
+    yield from page.sentence(greeting)
     yield Text()
     steps = (
         where.append(" and read what it asks for."),

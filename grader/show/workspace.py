@@ -18,7 +18,7 @@ def made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) ->
     yield Text()
     what = f"exercises/ with {count(files, 'file')} to work in, README.md, settings for editors."
     where = page.word(name) or "a workspace here"
-    yield from page.sentence(Text(f"Made {where}: {what}"))
+    yield from page.sentence(f"Made {where}: {what}")
     yield from _steps(page, steps)
 
 
@@ -30,7 +30,7 @@ def restored(
     yield Text()
     done = "Restored the missing files:" if files else "Nothing is missing."
     where = page.word(name) or "This folder"
-    yield from page.sentence(Text(f"{where} is already a workspace. {done}"))
+    yield from page.sentence(f"{where} is already a workspace. {done}")
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
     yield from _steps(page, steps)
@@ -51,11 +51,11 @@ def handed_out(
     yield Text()
     where = page.word(name) or "this folder"
     heading = f"Written in {where}:" if files else f"All is up to date in {where}."
-    yield from page.sentence(Text(heading))
+    yield from page.sentence(heading)
     for file in files:
         yield from page.wrap(Text(page.word(file)), MARGIN + 2)
     if copies:
-        yield from page.sentence(Text("Copies of the replaced files:"))
+        yield from page.sentence("Copies of the replaced files:")
     for copy in copies:
         yield from page.wrap(Text(page.word(copy)), MARGIN + 2)
     yield from _steps(page, steps)
@@ -72,7 +72,7 @@ def notices(page: Page, sentences: Iterable[str]) -> Iterator[Text]:
 def whats_new(page: Page, title: str, news: str) -> Iterator[Text]:
     """What the course says is new in it, in simple markdown."""
     yield Text()
-    yield from page.sentence(Text(f"New in {page.word(title)}:", "bold"))
+    yield from page.sentence(f"New in {page.word(title)}:", "bold")
     yield Text()
     yield from page.markdown(news, MARGIN)
     yield Text()

@@ -30,22 +30,22 @@ def mutants_screen(page: Page, report: MutantsReport) -> Iterator[Text]:
     for stage in report.stages:
         yield from _sums(page, stage)
     yield Text()
-    yield from page.sentence(Text(_rate(report)))
+    yield from page.sentence(_rate(report))
     if not report.finished:
-        yield from page.sentence(Text("Stopped: these are the results so far.", "bold"))
+        yield from page.sentence("Stopped: these are the results so far.", "bold")
     if any(stage.count(Fate.LIVE) for stage in report.stages):
         advice = (
             "Make a check fail on each live mutant. If the mutant changes nothing that the "
             "contract promises, record it with the reason in tests/mutants/STAGE.toml: --needed "
             "prints what to write."
         )
-        yield from page.sentence(Text(advice))
+        yield from page.sentence(advice)
     if any(stage.escapes for stage in report.stages):
         advice = (
             "A check no longer catches what tests/mutants/STAGE.toml says it does: fix the check, "
             "or replace the record with what --needed prints."
         )
-        yield from page.sentence(Text(advice))
+        yield from page.sentence(advice)
     yield Text()
 
 
@@ -61,13 +61,13 @@ def _live(page: Page, stage: StageTrials) -> Iterator[Text]:
     for trial in stage.trials:
         if trial.fate is Fate.LIVE:
             yield Text()
-            yield from page.sentence(Text(f"{stage.slug}: {trial.id} lives", "bold red"))
+            yield from page.sentence(f"{stage.slug}: {trial.id} lives", "bold red")
             yield from _diff(page, trial.diff)
     for escape in stage.escapes:
         yield Text()
         words = f"{stage.slug}: {escape.id} passes the check {_name(escape.check)}"
-        yield from page.sentence(Text(words, "bold red"))
-        yield from page.sentence(Text(escape.says))
+        yield from page.sentence(words, "bold red")
+        yield from page.sentence(escape.says)
         yield from _diff(page, escape.diff)
 
 
@@ -83,7 +83,7 @@ def _name(check: str) -> str:
 def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
     if stage.needs:
         yield Text()
-        yield from page.sentence(Text(f"{stage.slug}: what each check alone catches", "bold"))
+        yield from page.sentence(f"{stage.slug}: what each check alone catches", "bold")
     for need in stage.needs:
         alone = ", ".join(need.only) or "nothing"
         head = Text(f"{need.check}: ")
@@ -107,7 +107,7 @@ def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:
 def _to_be_written(page: Page, stage: StageTrials, which: str) -> Iterator[Text]:
     yield Text()
     words = f"Write this into tests/mutants/{stage.slug}.toml{which}:"
-    yield from page.sentence(Text(words, "bold"))
+    yield from page.sentence(words, "bold")
 
 
 def _record(lines: Iterable[str]) -> Iterator[Text]:
@@ -121,10 +121,10 @@ def _sums(page: Page, stage: StageTrials) -> Iterator[Text]:
     live = stage.count(Fate.LIVE)
     style = "" if stage.is_sound else "bold red"
     if stage.skipped:
-        yield from page.sentence(Text(f"{stage.slug}: no mutants: {stage.skipped}"))
+        yield from page.sentence(f"{stage.slug}: no mutants: {stage.skipped}")
     elif page.plain:
         line = f"{stage.slug}: {count(stage.mutants, 'mutant')}, {caught} caught, "
-        yield from page.sentence(Text(f"{line}{explained} explained, {live} live"))
+        yield from page.sentence(f"{line}{explained} explained, {live} live")
     else:
         row = f"{stage.slug:<24}{stage.mutants:>8}{caught:>8}{explained:>11}{live:>6}"
         yield Text(" " * MARGIN).append(row, style)

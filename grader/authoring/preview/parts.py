@@ -83,7 +83,7 @@ def preview(
 
 @screen
 def _sentence(page: Page, words: str) -> Iterator[Text]:
-    yield from page.sentence(Text(page.clean(words)))
+    yield from page.sentence(page.clean(words))
 
 
 @screen

@@ -22,22 +22,22 @@ def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
     some = f"{len(found.mistakes)} that behave" if len(found.mistakes) != 1 else "1 that behaves"
     words = f"{some} in a new way" if found.mistakes else "none that behaves in a new way"
     tried = f"{found.slug}: {count(found.tried, 'small change')} of the solution"
-    yield from page.sentence(Text(f"{tried}, {words}", _HEAD))
+    yield from page.sentence(f"{tried}, {words}", _HEAD)
     for number, mistake in enumerate(found.mistakes, start=1):
         yield from _mistake(page, number, mistake)
     yield Text()
     if found.failing:
         words = f"Your solution does not pass {listed(found.failing)}: "
-        yield from page.sentence(Text(f"{words}`grade verify {found.slug}` says why.", "yellow"))
+        yield from page.sentence(f"{words}`grade verify {found.slug}` says why.", "yellow")
         yield Text()
     if found.partings:
         words = "No check makes these calls. A check with one of them would"
-        yield from page.sentence(Text(words, _HEAD))
+        yield from page.sentence(words, _HEAD)
         for parting in found.partings:
             yield from _parting(page, parting)
         yield Text()
     for example in found.examples:
-        yield from page.sentence(Text(f"An example for the docstring of {example.entry}:", _HEAD))
+        yield from page.sentence(f"An example for the docstring of {example.entry}:", _HEAD)
         yield from page.verbatim("\n".join(example.lines), MARGIN + 2, limit=30)[0]
         yield Text()
     if found.mistakes:

@@ -34,7 +34,7 @@ def explain_screen(page: Page, report: ExplainReport) -> Iterator[Text]:
     yield Text()
     yield from _shares(page, report)
     if not report.finished:
-        yield from page.sentence(Text("Stopped: these are the results so far.", "bold"))
+        yield from page.sentence("Stopped: these are the results so far.", "bold")
     yield Text()
 
 
@@ -44,7 +44,7 @@ def _wrong_names(page: Page, stage: StageExplained) -> Iterator[Text]:
             others = ", ".join(id for id in each.told if id != each.id)
             yield Text()
             words = f"{stage.slug}: WRONG NAME: the misconception {each.id} gets {others}"
-            yield from page.sentence(Text(words, _BAD))
+            yield from page.sentence(words, _BAD)
             yield from page.wrap(Text(each.change[0]), MARGIN + 2)
 
 
@@ -54,12 +54,12 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
         if each.how not in (How.NAMED, How.WRONG_NAME):
             yield Text()
             words = f"{stage.slug}: the misconception {each.id} has no name: {_what(each)}"
-            yield from page.sentence(Text(words, "bold"))
+            yield from page.sentence(words, "bold")
             yield from page.wrap(Text(each.change[0]), MARGIN + 2)
     for each in stage.mutants:
         if each.how is How.NOTHING:
             yield Text()
-            yield from page.sentence(Text(f"{stage.slug}: nothing explains {each.id}", "bold"))
+            yield from page.sentence(f"{stage.slug}: nothing explains {each.id}", "bold")
             for line in each.change[:_SHOWN_LINES]:
                 yield from diff_line(page, line)
             if each.message:
@@ -78,7 +78,7 @@ def _sums(page: Page, stage: StageExplained) -> Iterator[Text]:
         ways = ", ".join(f"{how.value} {n}" for how, n in zip(_WAYS, numbers, strict=True))
         words = f"{own} of {count(known, 'misconception')} get their own name; "
         words += f"{count(len(stage.mutants), 'mutant')}: {ways}"
-        yield from page.sentence(Text(f"{stage.slug}: {words}"))
+        yield from page.sentence(f"{stage.slug}: {words}")
         return
     named, symptom, place, error, nothing = numbers
     row = (
@@ -101,11 +101,11 @@ def _shares(page: Page, report: ExplainReport) -> Iterator[Text]:
             f"{_percent(_count(mutants, How.ERROR), mutants)} there is only Python's error, and "
             f"for {_percent(_count(mutants, How.NOTHING), mutants)} nothing."
         )
-        yield from page.sentence(Text(words))
+        yield from page.sentence(words)
     tried = sum(stage.tried for stage in report.stages)
     there = sum(stage.all_mutants for stage in report.stages)
     words = f"{tried} of {count(there, 'mutant')} tried in {report.seconds:.0f} s"
-    yield from page.sentence(Text(words + ("." if tried == there else ": --all tries them all.")))
+    yield from page.sentence(words + ("." if tried == there else ": --all tries them all."))
 
 
 def _count(answers: Sequence[Explained], *ways: How) -> int:

@@ -50,13 +50,13 @@ def _verdict(page: Page, proof: CourseProof) -> Iterator[Text]:
     if proof.is_sound:
         some = "This stage is" if len(proof.stages) == 1 else "These stages are"
         what = "The course is" if proof.is_whole else some
-        yield from page.sentence(Text(f"{what} proven.", "bold green"))
-        yield from page.sentence(Text(_unproven(proof), "dim"))
+        yield from page.sentence(f"{what} proven.", "bold green")
+        yield from page.sentence(_unproven(proof), "dim")
     else:
         unsound = sum(not stage.is_sound for stage in proof.stages)
         words = f"fix {unsound} of {count(len(proof.stages), 'stage')}"
         strays = f", {count(len(proof.strays), 'stray file')}" if proof.strays else ""
-        yield from page.sentence(Text(f"Not proven: {words}{strays}.", _BAD))
+        yield from page.sentence(f"Not proven: {words}{strays}.", _BAD)
 
 
 def _unproven(proof: CourseProof) -> str:
@@ -75,12 +75,12 @@ def _unproven(proof: CourseProof) -> str:
 def _stage(page: Page, stage: StageProof) -> Iterator[Text]:
     if stage.misconceptions:
         yield Text()
-        yield from page.sentence(Text(f"{stage.slug}: misconceptions", _HEAD))
+        yield from page.sentence(f"{stage.slug}: misconceptions", _HEAD)
         rows = [_mistake(stage, each) for each in stage.misconceptions]
         yield from _table(page, ("misconception", "caught by", "named"), (44, 12, 16), rows)
     if stage.tolerances:
         yield Text()
-        yield from page.sentence(Text(f"{stage.slug}: tolerances", _HEAD))
+        yield from page.sentence(f"{stage.slug}: tolerances", _HEAD)
         titles = ("check", "tolerance", "right", "nearest wrong")
         rows = [_tolerance(stage, each) for each in stage.tolerances]
         yield from _table(page, titles, (25, 16, 7, 28), rows)
@@ -113,7 +113,7 @@ def _table(
             first, *others = row
             pairs = zip(titles[1:], others, strict=True)
             facts = ", ".join(f"{title} {cell}" for title, cell in pairs)
-            yield from page.sentence(Text(f"{first}: {facts}"))
+            yield from page.sentence(f"{first}: {facts}")
         return
     for number, row in enumerate([titles, *rows]):
         cells = [page.column(cell, width) for cell, width in zip(row[:-1], widths, strict=False)]
@@ -131,7 +131,7 @@ def _wrong(page: Page, proof: CourseProof) -> Iterator[Text]:
         for problem in stage.problems:
             yield from page.wrap(Text(problem, "red"), MARGIN, Text(f"{stage.slug}: ", _BAD))
     for stray in proof.strays:
-        yield from page.sentence(Text(stray, "red"))
+        yield from page.sentence(stray, "red")
     for stage in proof.stages:
         for todo in stage.todos:
             yield from page.wrap(Text(str(todo)), MARGIN, Text(f"{stage.slug}: to do: ", "yellow"))
@@ -153,7 +153,7 @@ def _sum(page: Page, stage: StageProof) -> Iterator[Text]:
     )
     line += "" if named == len(known) else f", {named} named"
     if page.plain:
-        yield from page.sentence(Text(f"{stage.slug}: {state}: {line}"))
+        yield from page.sentence(f"{stage.slug}: {state}: {line}")
     else:
         title = Text(f"{state:<7}{stage.slug:<22} ", "" if stage.is_sound else _BAD)
         yield from page.wrap(Text(line), MARGIN, title)
@@ -164,6 +164,6 @@ def _slowest(page: Page, proof: CourseProof) -> Iterator[Text]:
     checks = sorted((c for s in proof.stages for c in s.checks), key=lambda c: -c.seconds)
     if checks:
         yield Text()
-        yield from page.sentence(Text("The slowest checks, for a right answer:"))
+        yield from page.sentence("The slowest checks, for a right answer:")
     for check in checks[:_SLOWEST]:
         yield from page.wrap(Text(check.id), MARGIN, Text(f"{check.seconds:6.3f} s  "))

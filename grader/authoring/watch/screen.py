@@ -17,16 +17,14 @@ def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
     """What is wrong and what is left to do, and how long the proof took."""
     yield Text()
     for stub in proved.stubs:
-        yield from page.sentence(Text(f"{stub}: rewritten", "dim"))
+        yield from page.sentence(f"{stub}: rewritten", "dim")
     if proved.proof is None:
-        yield from page.sentence(Text(proved.fault, "red"))
+        yield from page.sentence(proved.fault, "red")
     else:
         yield from summary(page, proved.proof)
         if proved.users:
             verb = "uses" if len(proved.users) == 1 else "use"
             words = f"{listed(proved.users)} {verb} this stage: `grade verify` proves all."
-            yield from page.sentence(Text(words, "dim"))
-        yield from page.sentence(
-            Text(f"Proven again at the next save ({proved.seconds:.1f} s).", "dim")
-        )
+            yield from page.sentence(words, "dim")
+        yield from page.sentence(f"Proven again at the next save ({proved.seconds:.1f} s).", "dim")
     yield Text()

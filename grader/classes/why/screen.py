@@ -32,7 +32,7 @@ def history(
     `late` is how late the last submission came, if it did.
     """
     yield Text()
-    yield from page.sentence(Text(page.word(entries[-1].student), "bold"))
+    yield from page.sentence(page.word(entries[-1].student), "bold")
     for before, entry in zip((None, *entries), entries, strict=False):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
         points = "points by hand" if entry.is_lost else f"{points_of(entry)} points"
@@ -44,7 +44,7 @@ def history(
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(Text(page.word(note)), MARGIN + 4)
     if late is not None:
-        yield from page.sentence(Text(f"The submission came {late.words}.", "yellow"))
+        yield from page.sentence(f"The submission came {late.words}.", "yellow")
     yield Text()
 
 
@@ -52,7 +52,7 @@ def history(
 def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
     """The numbers that went into a failing check, above the lines that show it without the kit."""
     if failure.inputs:
-        yield from page.sentence(Text(f"What {page.word(failure.check)} gave to the code:"))
+        yield from page.sentence(f"What {page.word(failure.check)} gave to the code:")
     for name, numbers in failure.inputs:
         yield from page.wrap(Text(page.word(name), "bold"), MARGIN + 2)
         lines, left = page.verbatim(numbers, MARGIN + 2, limit=_LINES)
@@ -62,11 +62,11 @@ def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
     if failure.inputs:
         yield Text()
     if failure.why_not:
-        yield from page.sentence(Text(f"No lines of plain torch: {page.word(failure.why_not)}."))
+        yield from page.sentence(f"No lines of plain torch: {page.word(failure.why_not)}.")
         return
     where = "In the notebook, below its cells" if failure.is_notebook else "In the files' folder"
     words = f"{where}, these lines show {page.word(failure.check)} without the kit. They run the "
-    yield from page.sentence(Text(f"{words}student's code without a lock."))
+    yield from page.sentence(f"{words}student's code without a lock.")
 
 
 @screen
@@ -76,22 +76,20 @@ def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
     kept = {} if entry.report is None else outcomes(entry.report, report)
     if not answer.is_same_version:
         yield from page.sentence(
-            Text(
-                "This is the stored verdict. The course or the kit has changed since, so it cannot "
-                "be replayed here: --regrade shows what this version gives."
-            )
+            "This is the stored verdict. The course or the kit has changed since, so it cannot "
+            "be replayed here: --regrade shows what this version gives."
         )
         if answer.failures:
-            yield from page.sentence(Text(PRESENT))
+            yield from page.sentence(PRESENT)
     elif outcomes(report, report) == kept:
         words = f"Regraded just now with seed {entry.seed}: every check gave the same result."
-        yield from page.sentence(Text(words, "green"))
+        yield from page.sentence(words, "green")
     else:
         now = outcomes(report, report)
         names = sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
         words = f"Regraded just now with seed {entry.seed}, these checks gave other results: "
-        yield from page.sentence(Text(words + page.word(", ".join(names)), "red"))
-        yield from page.sentence(Text("Does the answer use random numbers or depend on time?"))
+        yield from page.sentence(words + page.word(", ".join(names)), "red")
+        yield from page.sentence("Does the answer use random numbers or depend on time?")
 
     yield Text()
 
@@ -104,7 +102,7 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
         f"{sum(each.verdict is verdict for each in decisions)} {words}"
         for verdict, words in _VERDICTS.items()
     )
-    yield from page.sentence(Text(f"{count(len(decisions), 'request')}: {counts}."))
+    yield from page.sentence(f"{count(len(decisions), 'request')}: {counts}.")
     for each in decisions:
         if each.verdict is not Verdict.STANDS:
             yield Text()
@@ -113,5 +111,5 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
             yield from page.sentence(line)
             yield from page.wrap(Text(page.word(each.reason)), MARGIN + 2)
     yield Text()
-    yield from page.sentence(Text(f"Written: {page.word(file)}"))
+    yield from page.sentence(f"Written: {page.word(file)}")
     yield Text()

@@ -37,11 +37,11 @@ def certificate_screen(
     if certificate.shown.stop is not None:
         yield from stop_screen(certificate.shown).draw(page)
     yield Text()
-    yield from page.sentence(Text("The way here", "bold"))
+    yield from page.sentence("The way here", "bold")
     width = max(cell_len(page.word(stage.slug)) for stage in certificate.stages)
     for stage in certificate.stages:
         if page.plain:
-            yield from page.sentence(Text(f"{page.word(stage.slug)}: {way(stage)}."))
+            yield from page.sentence(f"{page.word(stage.slug)}: {way(stage)}.")
             continue
         line = Text(" " * MARGIN).append(page.column(stage.slug, width))
         yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
@@ -54,10 +54,10 @@ def certificate_screen(
 def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
     """What is said while stages do not pass: their slugs, and where each stands."""
     yield Text()
-    yield from page.sentence(Text("The certificate comes when every core stage passes. Still:"))
+    yield from page.sentence("The certificate comes when every core stage passes. Still:")
     for slug, known in left.items():
         word = unjudged(known) if known.status is None else standing(known.status)
-        yield from page.sentence(Text(f"  {page.word(slug)}: {word}"))
+        yield from page.sentence(f"  {page.word(slug)}: {word}")
     yield Text()
     yield from page.offer("To grade them:", "grade")
     yield Text()

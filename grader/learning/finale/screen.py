@@ -38,10 +38,10 @@ def moment_lines(page: Page, program: Program, moment: Moment) -> Iterator[Text]
     """The step and its loss, then a sample."""
     if moment.loss is not None:
         yield from page.sentence(
-            Text(f"step {moment.step} of {program.steps}: loss {short(moment.loss)}")
+            f"step {moment.step} of {program.steps}: loss {short(moment.loss)}"
         )
     if moment.sample:
-        yield from page.sentence(Text(f"What it writes after {moment.step} steps:", "dim"))
+        yield from page.sentence(f"What it writes after {moment.step} steps:", "dim")
         lines, _ = page.verbatim(moment.sample, MARGIN + 2, gutter=True, limit=_SAMPLE_LINES)
         yield from lines
         yield Text()
@@ -56,7 +56,7 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
     last = runs[-1]
     if not last.is_whole:
         words = f"Stopped at step {len(last.losses)} of {last.program.steps}. What was learnt "
-        yield from page.sentence(Text(f"{words}until then is kept below.", "yellow"))
+        yield from page.sentence(f"{words}until then is kept below.", "yellow")
         yield Text()
     if last.losses:
         yield from curves_lines(page, loss_curves(runs))
@@ -70,16 +70,14 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
             told = f"{short(runs[0].scores[name])}, without {last.without} {told}"
         yield from page.sentence(Text(page.word(name)).append(f": {told}", "bold"))
     for name, number in last.guides.items():
-        yield from page.sentence(
-            Text(page.word(f"{name}, the dotted line: {short(number)}"), "dim")
-        )
-    yield from page.sentence(Text(f"Trained for {count(round(last.seconds), 'second')}.", "dim"))
+        yield from page.sentence(page.word(f"{name}, the dotted line: {short(number)}"), "dim")
+    yield from page.sentence(f"Trained for {count(round(last.seconds), 'second')}.", "dim")
     if last.without:
         yield Text()
         yield from page.sentence(page.inline(last.program.without[last.without]))
     elif is_last and last.program.without:
         yield Text()
-        yield from page.sentence(Text("To see what each part is for, train without it:"))
+        yield from page.sentence("To see what each part is for, train without it:")
         for part in last.program.without:
             command = page.word(f"grade finale {last.program.name} --without {part}")
             yield Text(" " * (MARGIN + 2)).append(command, COMMAND)
@@ -91,7 +89,7 @@ def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
     """What is said before the training if the code has not passed."""
     yield Text()
     so_far = "is to be graded again" if is_changed else "has not passed yet"
-    yield from page.sentence(Text(f"{page.word(slug)} {so_far}: it may not learn."))
+    yield from page.sentence(f"{page.word(slug)} {so_far}: it may not learn.")
     yield from page.offer("To check it:", f"grade {slug}")
 
 

@@ -52,9 +52,9 @@ def hint(
 def _last(page: Page, repair: str) -> Iterator[Text]:
     if repair:
         words = "And last, your own code with the one small change that fixes this mistake:"
-        yield from page.sentence(Text(words))
+        yield from page.sentence(words)
         yield from page.verbatim(repair, MARGIN + 2, limit=_REPAIR_LINES)[0]
-    yield from page.sentence(Text("This was the last one.", "dim"))
+    yield from page.sentence("This was the last one.", "dim")
 
 
 @screen
@@ -79,7 +79,7 @@ def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
     )
     for heading, text in sections:
         if text:
-            yield from page.sentence(Text(heading, "bold"))
+            yield from page.sentence(heading, "bold")
             yield from page.markdown(text, MARGIN)
             yield Text()
 

@@ -26,7 +26,7 @@ def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> I
     yield Text()
     if gave_up:
         yield from page.sentence(
-            Text("You see it before passing; `grade` remembers that. Now write your own version.")
+            "You see it before passing; `grade` remembers that. Now write your own version."
         )
         yield Text()
     for line in code.rstrip().split("\n"):

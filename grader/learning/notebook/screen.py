@@ -33,7 +33,7 @@ def verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Iterat
     for stage in report.stages if len(report.stages) == 1 else ():
         hints = aids.get(stage.slug, StageAids()).hints
         if stage.status is Status.PASSED and hints is not None and hints.learnt:
-            yield from page.sentence(Text(f"Learnt in {page.word(stage.slug)}", "bold"))
+            yield from page.sentence(f"Learnt in {page.word(stage.slug)}", "bold")
             yield from page.markdown(hints.learnt, MARGIN)
             yield Text()
     yield from footnotes(report).draw(page)
@@ -51,10 +51,10 @@ def written(
     line = Text("Written: ").append(page.word(name), "bold").append(f", {count(stages, 'stage')}.")
     yield from page.sentence(line)
     if copy:
-        yield from page.sentence(Text(f"A copy of the old notebook is {page.word(copy)}."))
+        yield from page.sentence(f"A copy of the old notebook is {page.word(copy)}.")
     yield Text()
     yield from page.offer("Open it:", open_it)
-    yield from page.sentence(Text("If Jupyter is not installed: pip install jupyterlab", "dim"))
+    yield from page.sentence("If Jupyter is not installed: pip install jupyterlab", "dim")
     if left_out:
         yield Text()
         files = page.word(", ".join(left_out))

@@ -22,10 +22,10 @@ _LONGEST_NAME = 16
 
 def curves_lines(page: Page, curves: TracedCurves) -> Iterator[Text]:
     """The lines of a plot; for a screen reader, its numbers one by one."""
-    yield from page.sentence(Text(page.word(curves.title), "bold"))
+    yield from page.sentence(page.word(curves.title), "bold")
     if page.plain:
         for fact in facts(curves):
-            yield from page.sentence(Text(page.clean(fact)))
+            yield from page.sentence(page.clean(fact))
         return
     yield from _Plot(page, curves).lines()
 
@@ -75,7 +75,7 @@ class _Plot:
         if any(self._shared in row for row in cells):
             words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
         legend = f"{'   '.join(words)}   over {self._curves.x_axis}"
-        yield from self._page.sentence(Text(self._page.clean(legend)))
+        yield from self._page.sentence(self._page.clean(legend))
 
     def _marks(self) -> list[str]:
         marks = _MARKS if self._is_unicode else _ASCII_MARKS

@@ -43,11 +43,11 @@ def side_by_side(
 def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     """The grids of a heatmap, side by side if they fit, and a legend."""
     yield Text()
-    yield from page.sentence(Text(page.word(heatmap.title), "bold"))
+    yield from page.sentence(page.word(heatmap.title), "bold")
     yield Text()
     if page.plain:
         for fact in _facts(heatmap):
-            yield from page.sentence(Text(page.clean(fact)))
+            yield from page.sentence(page.clean(fact))
         yield from _odd_sums(page, heatmap)
         yield Text()
         return
@@ -55,7 +55,7 @@ def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     for lines in side_by_side(page, grids, MARGIN):
         yield from lines
         yield Text()
-    yield from page.sentence(Text(page.clean(_legend(page, heatmap)), "dim"))
+    yield from page.sentence(page.clean(_legend(page, heatmap)), "dim")
     yield from _odd_sums(page, heatmap)
     yield Text()
 
@@ -104,7 +104,7 @@ def _odd_sums(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     if odd:
         words = f"{count(len(odd), 'row')} {'does' if len(odd) == 1 else 'do'} not sum to 100; "
         words += f"the first is {odd[0]}."
-        yield from page.sentence(Text(page.clean(words), "yellow"))
+        yield from page.sentence(page.clean(words), "yellow")
 
 
 def is_light(red: float, green: float, blue: float) -> bool:

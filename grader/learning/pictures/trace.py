@@ -59,7 +59,7 @@ def trace_screen(
         number = trace.parts.index(compared.first_wrong)
         yield from _step(page, compared.first_wrong, compared.steps[number] or Compared())
         yield Text()
-        yield from page.sentence(Text("The whole example:", "dim"))
+        yield from page.sentence("The whole example:", "dim")
     for part, beside in zip(trace.parts, compared.steps, strict=True):
         yield Text()
         if isinstance(part, TracedStep):
@@ -73,7 +73,7 @@ def trace_screen(
             yield from page.sentence(page.inline(part))
     if trace.printed:
         yield Text()
-        yield from page.sentence(Text("Your code printed:", "dim"))
+        yield from page.sentence("Your code printed:", "dim")
         lines, more = page.verbatim(trace.printed, _BODY, gutter=True, limit=_PRINTED_LINES)
         yield from lines
         if more:
@@ -114,13 +114,13 @@ def _in_short(page: Page, trace: Trace, compared: Comparison) -> Iterator[Text]:
         line = Text("The first wrong step: ", "bold red").append(page.word(first.name), "bold")
         yield from page.sentence(line.append("."))
         sign = "" if page.plain else f"{page.glyphs.failed} marks a wrong number. "
-        yield from page.sentence(Text(f"{sign}The right ones are the course's.", "dim"))
+        yield from page.sentence(f"{sign}The right ones are the course's.", "dim")
     elif compared.is_compared and trace.stop is None:
         words = "Every number of this example is right. The checks try other inputs, too."
-        yield from page.sentence(Text(words, "green"))
+        yield from page.sentence(words, "green")
     if compared.any_changed and not page.plain:
         words = f"{_CHANGED} marks what your last save changed."
-        yield from page.sentence(Text(words, "dim"))
+        yield from page.sentence(words, "dim")
 
 
 def _sentences(step: TracedStep) -> Iterator[str]:

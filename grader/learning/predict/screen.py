@@ -21,10 +21,8 @@ def opening(page: Page, title: str, total: int) -> Iterator[Text]:
     heading.append(f"   {count(total, 'question')} before you write code", "dim")
     yield from page.sentence(heading)
     yield Text()
-    yield from page.sentence(
-        Text("There are no points: a wrong guess teaches as much as a right one.")
-    )
-    yield from page.sentence(Text("Press Enter alone to see the answer; q stops."))
+    yield from page.sentence("There are no points: a wrong guess teaches as much as a right one.")
+    yield from page.sentence("Press Enter alone to see the answer; q stops.")
 
 
 @screen
@@ -60,7 +58,7 @@ def typed_in(page: Page, text: str) -> Iterator[Text]:
 @screen
 def not_understood(page: Page, question: Question) -> Iterator[Text]:
     """How to write an answer to this question; the unreadable one did not count."""
-    yield from page.sentence(Text(f"I cannot read that. {_form(question)}"))
+    yield from page.sentence(f"I cannot read that. {_form(question)}")
 
 
 @screen
@@ -105,7 +103,7 @@ def closing(page: Page, tally: Tally, slug: str, file: str) -> Iterator[Text]:
 def nothing_to_predict(page: Page, slug: str, file: str) -> Iterator[Text]:
     """The screen for a stage without questions."""
     yield Text()
-    yield from page.sentence(Text(f"{page.word(slug)} has no questions."))
+    yield from page.sentence(f"{page.word(slug)} has no questions.")
     yield Text()
     yield from _next_step(page, file)
 

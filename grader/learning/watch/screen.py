@@ -99,7 +99,7 @@ def _heading(page: Page, state: Watching) -> Iterator[Text]:
         facts += f", +{amount(bonus)} bonus"
     line = Text(" " * MARGIN).append(page.word(course.title), "bold")
     if line.cell_len + GAP + len(facts) > page.width:
-        yield from page.sentence(Text(facts, "dim"))
+        yield from page.sentence(facts, "dim")
         return
     yield line.append(" " * (page.width - line.cell_len - len(facts)) + facts, "dim")
 
@@ -195,10 +195,10 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     if panel is None and state.phase is Phase.JUDGING and _is_slow(state):
         if state.trials is None:
             words = "Your code takes a while: is the machine busy, or is there an endless loop?"
-            return list(page.sentence(Text(words)))[:room]
+            return list(page.sentence(words))[:room]
         if _is_stub(state):
             words = "Your tests run on right and wrong modules, one after the other."
-            return list(page.sentence(Text(words)))[:room]
+            return list(page.sentence(words))[:room]
     if panel is None:
         return _verdict(page, state, room)
     if isinstance(panel, HintShown):
@@ -207,11 +207,11 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
         more = "This was the last one." if is_last else "For the next one press h again."
         if panel.turn.part is Part.QUESTION:
             more = "For the answer press h again."
-        lines += [Text(), *page.sentence(Text(more, "dim"))]
+        lines += [Text(), *page.sentence(more, "dim")]
     elif isinstance(panel, DiffShown):
         lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
     elif isinstance(panel, NotesShown):
-        lines = [*page.sentence(Text(panel.hints.title, "bold")), Text()]
+        lines = [*page.sentence(panel.hints.title, "bold"), Text()]
         lines += aftermath(panel.hints).draw(page)
     elif isinstance(panel, KeysShown):
         lines = list(_every_key(page))
@@ -228,7 +228,7 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
 
 def _traced(page: Page, panel: TraceShown) -> Iterator[Text]:
     if panel.trace is None:
-        yield from page.sentence(Text("Running the example on your code.", "dim"))
+        yield from page.sentence("Running the example on your code.", "dim")
         return
     whole = trace_screen(panel.trace, panel.right, panel.before, wrong_first=True)
     yield from list(whole.draw(page))[1:]
@@ -254,7 +254,7 @@ def _scrolled(page: Page, lines: list[Text], scroll: int, room: int) -> list[Tex
 def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
     result, report = _result(state), state.report
     if result is None or report is None:
-        return list(page.sentence(Text("Each time you save, the stage is graded again.")))[:room]
+        return list(page.sentence("Each time you save, the stage is graded again."))[:room]
     if result.status in (Status.FAILED, Status.ERROR):
         return first_failure(page, report, result, room)
     if result.status is Status.NOT_STARTED:
@@ -263,7 +263,7 @@ def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
 
 
 def _how_to_begin(page: Page, state: Watching, *, keys: bool) -> Iterator[Text]:
-    yield from page.sentence(Text("Nothing is written here yet."))
+    yield from page.sentence("Nothing is written here yet.")
     yield Text()
     opening = Text("Open ").append(page.word(_file(state)), COMMAND)
     steps = (
@@ -281,14 +281,14 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
     all_pass = all(each.status is Status.PASSED for s, each in known.items() if not s.bonus)
     if state.workspace.course.is_partial:
         if all_pass:
-            yield from page.sentence(Text(f"In every stage y{VISIBLE_PASS[1:]}", "bold green"))
+            yield from page.sentence(f"In every stage y{VISIBLE_PASS[1:]}", "bold green")
         return
     if all_pass:
         core = [stage for stage in stages if not stage.bonus] or list(stages)
         done = f"All {count(len(core), 'stage')} pass. Well done!"
         if len(core) == 1:
             done = "The only stage passes. Well done!"
-        yield from page.sentence(Text(done, "bold green"))
+        yield from page.sentence(done, "bold green")
         offers = afterwards(state.workspace.course)
         left = sum(each.status is not Status.PASSED for each in known.values())
         if left:
@@ -328,7 +328,7 @@ def _every_key(page: Page) -> Iterator[Text]:
     for key, _, what in _KEYS:
         yield from page.wrap(Text(what), MARGIN, Text(f"{key}  ", COMMAND))
     yield Text()
-    yield from page.sentence(Text(_SCROLLING, "dim"))
+    yield from page.sentence(_SCROLLING, "dim")
 
 
 def _is_slow(state: Watching) -> bool:
@@ -352,7 +352,7 @@ def _file(state: Watching) -> str:
 def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text]:
     if before is None:
         line = f"Watching {_file(state)}. Each time you save, the stage is graded. Ctrl-C ends."
-        yield from page.sentence(Text(page.word(line)))
+        yield from page.sentence(page.word(line))
         return
     if state.success is not None and state.success != before.success:
         yield from _success(page, state)
@@ -386,4 +386,4 @@ def _others(before: Watching, state: Watching) -> Iterator[Stage]:
 
 def _line(page: Page, stage: Stage, word: str, score: float, most: float) -> Iterator[Text]:
     points = f"{amount(score)} of {count(most, 'point')}"
-    yield from page.sentence(Text(f"{page.word(stage.slug)}: {word}, {points}."))
+    yield from page.sentence(f"{page.word(stage.slug)}: {word}, {points}.")

@@ -25,7 +25,7 @@ def diff(page: Page, name: str, stub: str, now: str) -> Iterator[Text]:
         difflib.unified_diff(stub.splitlines(), now.splitlines(), *titles, n=3, lineterm="")
     )
     if not lines:
-        yield from page.sentence(Text(f"{page.word(name)} is unchanged: it is still the stub."))
+        yield from page.sentence(f"{page.word(name)} is unchanged: it is still the stub.")
         return
     if not page.plain:
         yield from (Text(page.word(line), "bold") for line in lines[:2])
@@ -34,7 +34,7 @@ def diff(page: Page, name: str, stub: str, now: str) -> Iterator[Text]:
     signs = [line[0] for line in lines[2:]]
     total = f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed."
     yield Text()
-    yield from page.sentence(Text(total))
+    yield from page.sentence(total)
 
 
 def diff_line(page: Page, line: str) -> Iterator[Text]:

@@ -39,7 +39,7 @@ def listing(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
         number = course.stages.index(stage) + 1  # `grade` accepts it in place of the slug
         if bonus and stage is bonus[0]:
             yield Text()
-            yield from page.sentence(Text("Bonus", "bold"))
+            yield from page.sentence("Bonus", "bold")
         yield Text()
         known = progress.stage(stage.slug)
         yield from _listed(page, number, stage, width, known, course.is_partial)
@@ -60,7 +60,7 @@ def _removed(page: Page, course: Course, progress: Progress) -> Iterator[Text]:
             facts += [f"first passed on {each.passed[:10]}"] if each.passed else []
             yield Text()
             yield from page.sentence(
-                Text(page.word(f"No longer in the course: {slug}, {', '.join(facts)}"), "dim")
+                page.word(f"No longer in the course: {slug}, {', '.join(facts)}"), "dim"
             )
 
 
@@ -71,7 +71,7 @@ def _listed(
     if page.plain:
         kind = "Bonus stage" if stage.bonus else "Stage"
         yield from page.sentence(
-            Text(f"{kind} {number}: {page.word(stage.slug)}, {page.word(stage.title)}, {points}.")
+            f"{kind} {number}: {page.word(stage.slug)}, {page.word(stage.title)}, {points}."
         )
     else:
         line = Text().append(f"{number:>{MARGIN + 2}}  ", "dim")
