@@ -31,14 +31,6 @@ from grader.types.errors import CourseError
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
 ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    """A copy of the tiny course, to be changed."""
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
 
 
 def tried(course: Course, slug: str, *, needed: bool = False) -> StageTrials:

@@ -18,8 +18,8 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
+from tests.kit.tiny import TINY, change
 
-TINY = Path(__file__).parent / "courses" / "tiny"
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
 MISTAKES = "hints/misconceptions/roughness.py"
@@ -119,19 +119,6 @@ NEAR = """
 def nearly(values):
     return max((abs(b - a) for a, b in pairwise(values)), default=0.0) * (1 + 1.5e-9)
 """
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
-
-
-def change(course: Course, file: str, old: str, new: str) -> None:
-    path = course.root / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def example(course: Course, old: str, new: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 from itertools import groupby
 from pathlib import Path
 
@@ -12,18 +11,10 @@ import pytest
 
 from grader.authoring.preview.parts import preview
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
 GROUPS = ["Stub", "First screen", "Failure screens", "Hints", "Notebook", "Class report"]
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
 
 
 def words(text: str) -> str:

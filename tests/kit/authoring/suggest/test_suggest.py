@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,26 +11,12 @@ from grader.authoring.suggest.suggesting import suggest
 from grader.authoring.suggest.writing import mistake_of, with_examples, with_mistakes
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
+from tests.kit.tiny import TINY, change
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
-
-
-def change(course: Course, file: str, old: str, new: str) -> None:
-    path = course.root / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def bare(course: Course, slug: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,20 +20,12 @@ from grader.authoring.mutants.types import Mutant
 from grader.authoring.verify import explain as explaining
 from grader.authoring.verify.explain import How, StageExplained, explain
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
+from tests.kit.tiny import TINY
 
 ROOT = Path(__file__).parents[4]
-TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    """A copy of the tiny course, to be changed."""
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
 
 
 @pytest.fixture

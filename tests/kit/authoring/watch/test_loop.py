@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,17 +15,10 @@ from grader.authoring.verify.memory import Memory, sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns
 from grader.authoring.watch.loop import Proved, newest, watch
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.types.course import Course
+from tests.kit.tiny import TINY
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
 Save = Callable[[], object]
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
 
 
 @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
 from grader.learning.certificate.drawing import certificate_figure
 from grader.learning.certificate.types import Certificate, Passed
 from grader.learning.pictures.tracer import trace
@@ -17,9 +14,9 @@ from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
+from tests.kit.tiny import Say, solve
 
 ROOT = Path(__file__).parents[4]
-TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
 SHOWN = """
 import numpy as np
 
@@ -31,36 +28,12 @@ def trace(submission):
     yield Curves("Jumps", [1, 2], {"yours": [4.0, 2.0]}, "times", "size")
     yield Heatmap("Shares", np.array([[[0.5, 0.5]]]), ["mean"], ["first"], ["a", "b"], "row", "day")
 """
-Say = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the tiny course as the working folder, its stubs untouched."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    shutil.copytree(TINY, tmp_path / "tiny")
-    (tmp_path / "tiny" / "hints" / "certificates").mkdir()
-    (tmp_path / "tiny" / "hints" / "certificates" / "smooth.py").write_text(SHOWN, "utf-8")
-    monkeypatch.chdir(tmp_path / "tiny")
-    return tmp_path / "tiny"
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Type `grade ...`; the exit code and what was shown."""
-
-    def type_it(*words: str) -> tuple[int, str, str]:
-        code = main(words)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return type_it
-
-
-def solve(tiny: Path, *slugs: str) -> None:
-    for slug in slugs:
-        shutil.copy(tiny / "solutions" / f"{slug}.py", tiny / "exercises")
+@pytest.fixture(autouse=True)
+def shown(tiny: Path) -> None:
+    (tiny / "hints" / "certificates").mkdir()
+    (tiny / "hints" / "certificates" / "smooth.py").write_text(SHOWN, "utf-8")
 
 
 def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> None:

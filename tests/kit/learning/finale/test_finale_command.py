@@ -5,22 +5,19 @@ from __future__ import annotations
 import io
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from grader.command.main import main
 from grader.learning.finale.command import _first_interrupt
 from grader.learning.finale.programs import all_programs
 from grader.learning.finale.screen import result
 from grader.learning.finale.training import Moment, Run, studio, train
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
+from tests.kit.tiny import TINY, Say, solve
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
-Say = Callable[..., tuple[int, str, str]]
 PROGRAM = """
 import numpy as np
 from smooth import smooth
@@ -64,28 +61,10 @@ class Rocks:
 """
 
 
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the tiny course with a finale as the working folder, all of it solved."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    shutil.copytree(TINY, tmp_path / "tiny")
-    shutil.copytree(TINY / "solutions", tmp_path / "tiny" / "exercises", dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path / "tiny")
+@pytest.fixture(autouse=True)
+def solved(tiny: Path) -> None:
+    solve(tiny)
     write(PROGRAM)
-    return tmp_path / "tiny"
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Type `grade finale ...`; the exit code and what was shown."""
-
-    def type_it(*words: str) -> tuple[int, str, str]:
-        code = main(["finale", *words])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return type_it
 
 
 def write(program: str, text: str = "so \x1b[2J rough: ") -> None:
@@ -96,7 +75,7 @@ def write(program: str, text: str = "so \x1b[2J rough: ") -> None:
 
 
 def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("rocks", "--without", "water", "--out", "there")
+    code, shown, errors = say("finale", "rocks", "--without", "water", "--out", "there")
     assert (code, errors) == (0, "")
     assert "smooth has not passed yet" in shown  # nothing is graded in this folder
     assert "What it writes after 0 steps:\n    │ so \\x1b[2J rough: 9.0\n" in shown
@@ -141,7 +120,7 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
 
 
 def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("--submission", str(TINY / "exercises"))
+    code, shown, errors = say("finale", "--submission", str(TINY / "exercises"))
     assert (code, errors) == (1, "")
     assert "The finale needs your smooth, and it stops:" in shown
     assert "To check it" not in shown, "for `grade smooth` would grade other files"
@@ -170,7 +149,7 @@ def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
 def test_an_answer_that_makes_no_sense(tiny: Path, say: Say, old: str, new: str, told: str) -> None:
     assert old in PROGRAM
     write(PROGRAM.replace(old, new))
-    code, shown, errors = say()
+    code, shown, errors = say("finale")
     assert (code, errors) == (1, "")
     assert told in shown
 
@@ -178,7 +157,7 @@ def test_an_answer_that_makes_no_sense(tiny: Path, say: Say, old: str, new: str,
 def test_numbers_that_cannot_be_shown_are_left_out(tiny: Path, say: Say) -> None:
     numbers = '{"mean": float("nan"), "most": 10**307, "least": float("-inf"), "all": 1.5}'
     write(PROGRAM.replace('{"roughness"', f'{numbers} or {{"roughness"'))
-    code, shown, errors = say()
+    code, shown, errors = say("finale")
     assert (code, errors) == (0, "")
     assert "all: 1.5" in shown
     assert "mean" not in shown and "most" not in shown and "least" not in shown
@@ -192,12 +171,12 @@ def test_numbers_that_cannot_be_shown_are_left_out(tiny: Path, say: Say) -> None
     ],
 )
 def test_a_name_that_there_is_not(tiny: Path, say: Say, words: list[str], told: str) -> None:
-    assert say(*words) == (2, "", f"grade: {told}\n")
+    assert say("finale", *words) == (2, "", f"grade: {told}\n")
 
 
 def test_a_course_without_a_finale(tiny: Path, say: Say) -> None:
     shutil.rmtree("hints/finale")
-    assert say() == (2, "", "grade: this course has no finale\n")
+    assert say("finale") == (2, "", "grade: this course has no finale\n")
 
 
 @pytest.mark.parametrize(
@@ -212,6 +191,6 @@ def test_a_course_without_a_finale(tiny: Path, say: Say) -> None:
 )
 def test_a_faulty_table_of_programs(tiny: Path, say: Say, program: str, told: str) -> None:
     write(program)
-    code, _, errors = say()
+    code, _, errors = say("finale")
     assert code == 2
     assert f"hints/finale/smooth.py: {told}" in errors

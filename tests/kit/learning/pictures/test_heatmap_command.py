@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from grader.command.main import main
+from tests.kit.tiny import TINY, Say, solve
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
 SVG = "{http://www.w3.org/2000/svg}"
-Say = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the tiny course as the working folder, all of it solved."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    shutil.copytree(TINY, tmp_path / "tiny")
-    shutil.copytree(TINY / "solutions", tmp_path / "tiny" / "exercises", dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path / "tiny")
-    return tmp_path / "tiny"
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Type `grade heatmap ...`; the exit code and what was shown."""
-
-    def type_it(*words: str) -> tuple[int, str, str]:
-        code = main(["heatmap", *words])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return type_it
+@pytest.fixture(autouse=True)
+def solved(tiny: Path) -> None:
+    solve(tiny)
 
 
 def test_the_picture_and_the_files(tiny: Path, say: Say) -> None:
-    code, shown, errors = say()
+    code, shown, errors = say("heatmap")
     assert (code, errors) == (0, "")
     assert "How often a day counts" in shown
     assert "█" in shown
@@ -57,20 +35,20 @@ def test_the_picture_and_the_files(tiny: Path, say: Say) -> None:
 
 
 def test_the_same_picture_is_the_same_file(tiny: Path, say: Say) -> None:
-    say("smooth", "--out", "one")
-    say("smooth", "--out", "two.svg")
+    say("heatmap", "smooth", "--out", "one")
+    say("heatmap", "smooth", "--out", "two.svg")
     for kind in ("png", "svg"):
         assert (tiny / f"one.{kind}").read_bytes() == (tiny / f"two.{kind}").read_bytes()
 
 
 def test_a_folder_is_written_into(tiny: Path, say: Say) -> None:
     (tiny / "pictures").mkdir()
-    assert say("--out", "pictures")[0] == 0
+    assert say("heatmap", "--out", "pictures")[0] == 0
     assert len(list((tiny / "pictures").iterdir())) == 2
 
 
 def test_a_file_that_cannot_be_written(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("--out", "no/such/folder")
+    code, shown, errors = say("heatmap", "--out", "no/such/folder")
     assert code == 2
     assert "How often a day counts" in shown
     assert errors == "grade: no/such/folder.png: cannot be written: No such file or directory\n"
@@ -78,10 +56,10 @@ def test_a_file_that_cannot_be_written(tiny: Path, say: Say) -> None:
 
 def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
     stubs = str(TINY / "exercises")
-    code, shown, errors = say("--submission", stubs)
+    code, shown, errors = say("heatmap", "--submission", stubs)
     assert (code, errors) == (1, "")
     assert "Your code does not draw a heatmap yet." in shown
-    code, shown, errors = say("smooth", "--submission", stubs)
+    code, shown, errors = say("heatmap", "smooth", "--submission", stubs)
     assert (code, errors) == (1, "")
     assert "The trace ends here: moving_average is not written yet." in shown
     assert list(tiny.glob("heatmap-*")) == []
@@ -90,10 +68,10 @@ def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
 def test_a_stage_that_draws_none(tiny: Path, say: Say) -> None:
     trace = tiny / "hints" / "traces" / "roughness.py"
     trace.write_text("def trace(submission):\n    yield 'Nothing.'\n", encoding="utf-8")
-    assert say("roughness")[2] == (
+    assert say("heatmap", "roughness")[2] == (
         "grade: the trace of roughness draws no heatmap: `grade trace roughness`\n"
     )
-    assert "How often a day counts" in say()[1]
+    assert "How often a day counts" in say("heatmap")[1]
 
 
 def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say: Say) -> None:
@@ -103,7 +81,7 @@ def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say:
     )
     toml = (tiny / "course.toml").read_text(encoding="utf-8")
     (tiny / "course.toml").write_text(toml.replace("bonus = true\n", ""), encoding="utf-8")
-    code, shown, _ = say()
+    code, shown, _ = say("heatmap")
     assert code == 0
     assert "roughness stops early: `grade trace roughness` shows why." in shown
     assert "How often a day counts" in shown

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
+from tests.kit.tiny import Say
 
 ROOT = Path(__file__).parents[4]
-TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
 AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
 STEPS = """
 import numpy as np
@@ -29,33 +26,8 @@ def trace(submission):
 """
 
 
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the tiny course as the working folder, its stubs untouched."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    shutil.copytree(TINY, tmp_path / "tiny")
-    monkeypatch.chdir(tmp_path / "tiny")
-    return tmp_path / "tiny"
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Type `grade trace ...`; the exit code and what was shown."""
-
-    def type_it(*words: str) -> tuple[int, str, str]:
-        code = main(["trace", *words])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return type_it
-
-
-Say = Callable[..., tuple[int, str, str]]
-
-
 def test_to_the_end(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("smooth", "--submission", "solutions")
+    code, shown, errors = say("trace", "smooth", "--submission", "solutions")
     assert (code, errors) == (0, "")
     assert "trace of smooth" in shown
     assert "That was all." in shown
@@ -63,7 +35,7 @@ def test_to_the_end(tiny: Path, say: Say) -> None:
 
 
 def test_of_stubs_it_ends_at_the_first_function(tiny: Path, say: Say) -> None:
-    code, shown, errors = say()
+    code, shown, errors = say("trace")
     assert (code, errors) == (1, "")
     assert "values   days=5" in shown
     assert "The trace ends here: moving_average is not written yet." in shown
@@ -73,14 +45,14 @@ def test_of_stubs_it_ends_at_the_first_function(tiny: Path, say: Say) -> None:
 def test_what_raises_is_told_with_its_line(tiny: Path, say: Say) -> None:
     broken = AVERAGE.format("values[width:] + values")
     (tiny / "exercises" / "moving_average.py").write_text(broken, encoding="utf-8")
-    code, shown, errors = say()
+    code, shown, errors = say("trace")
     assert (code, errors) == (1, "")
     assert "moving_average gave no usable result." in shown
     assert "moving_average.py, line 5, in moving_average" in shown
 
 
 def test_plain(tiny: Path, say: Say) -> None:
-    code, shown, _ = say("smooth", "--submission", "solutions", "--plain")
+    code, shown, _ = say("trace", "smooth", "--submission", "solutions", "--plain")
     assert code == 0
     assert "values, Wed: 6\n" in shown
 
@@ -94,11 +66,11 @@ def test_without_a_stage_it_is_the_last_that_is_written(tiny: Path, say: Say) ->
     )
     right = (tiny / "solutions" / "moving_average.py").read_bytes()
     (tiny / "exercises" / "moving_average.py").write_bytes(right)
-    code, shown, _ = say()
+    code, shown, _ = say("trace")
     assert code == 0
     assert "trace of moving_average" in shown
     (tiny / "exercises" / "smooth.py").write_bytes((tiny / "solutions" / "smooth.py").read_bytes())
-    code, shown, _ = say()
+    code, shown, _ = say("trace")
     assert code == 0
     assert "trace of smooth" in shown
 
@@ -115,14 +87,14 @@ def trace(submission):
 def test_its_picture_is_written(tiny: Path, say: Say) -> None:
     (tiny / "hints" / "traces" / "roughness.py").write_text(CURVES, encoding="utf-8")
     for file in ("own.png", "own.svg", "again.svg"):
-        code, shown, errors = say("roughness", "--out", file)
+        code, shown, errors = say("trace", "roughness", "--out", file)
         assert (code, errors) == (0, "")
         assert shown.endswith(f"  written: {file}\n")
     assert (tiny / "own.png").read_bytes().startswith(b"\x89PNG")
     svg = (tiny / "own.svg").read_bytes()
     assert svg == (tiny / "again.svg").read_bytes()
     assert b"<desc>own, days 1: 1 bytes. own, days 2: 4 bytes." in svg
-    say("smooth", "--submission", "solutions", "--out", "map.svg")
+    say("trace", "smooth", "--submission", "solutions", "--out", "map.svg")
     assert b"How often a day counts" in (tiny / "map.svg").read_bytes()
 
 
@@ -130,7 +102,7 @@ def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(
     tiny: Path, say: Say
 ) -> None:
     (tiny / "hints" / "traces" / "roughness.py").write_text(STEPS, encoding="utf-8")
-    assert say("roughness", "--submission", "solutions", "--out", "steps.svg")[0] == 0
+    assert say("trace", "roughness", "--submission", "solutions", "--out", "steps.svg")[0] == 0
     svg = (tiny / "steps.svg").read_text("utf-8")
     assert "Tables of numbers: values, then last." in svg
     assert ">Mon<" in svg and "last H=1" in svg and "between" not in svg
@@ -139,13 +111,15 @@ def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(
 def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
     trace = tiny / "hints" / "traces" / "roughness.py"
     trace.write_text(CURVES, encoding="utf-8")
-    assert say("roughness", "--out", "no/such.png")[2].startswith("grade: no/such.png: cannot be")
-    assert say("roughness", "--out", "own.pdf") == (
+    assert say("trace", "roughness", "--out", "no/such.png")[2].startswith(
+        "grade: no/such.png: cannot be"
+    )
+    assert say("trace", "roughness", "--out", "own.pdf") == (
         *(2, ""),
         "grade: --out own.pdf: end the picture's name with .png or .svg\n",
     )
     trace.write_text("def trace(submission):\n    yield 'Nothing.'\n", encoding="utf-8")
-    assert say("roughness", "--out", "own.png")[2] == (
+    assert say("trace", "roughness", "--out", "own.png")[2] == (
         "grade: the trace of roughness drew no picture, so none was written\n"
     )
 
@@ -159,11 +133,11 @@ def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
     ],
 )
 def test_refused(tiny: Path, say: Say, words: list[str], said: str) -> None:
-    assert say(*words) == (2, "", f"grade: {said}\n")
+    assert say("trace", *words) == (2, "", f"grade: {said}\n")
 
 
 def test_a_course_without_traces(birds: Path, say: Say) -> None:
-    assert say() == (2, "", "grade: no stage of this course has a trace\n")
+    assert say("trace") == (2, "", "grade: no stage of this course has a trace\n")
 
 
 @pytest.mark.parametrize("command", ["trace", "heatmap"])

@@ -1,0 +1,59 @@
+"""The course courses/tiny in a folder of its own, where commands are tried and faults planted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.command.main import main
+from grader.read.course_file import read_course
+from grader.types.course import Course
+
+TINY = Path(__file__).parent / "courses" / "tiny"
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A copy of the tiny course, to be changed."""
+    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
+    return read_course(tmp_path / "tiny" / "course.toml")
+
+
+@pytest.fixture
+def tiny(course: Course, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the tiny course as the working folder, its stubs untouched."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(course.root)
+    return course.root
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Type `grade ...`; the exit code, what was shown and what errors."""
+
+    def type_it(*words: str) -> tuple[int, str, str]:
+        code = main(words)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return type_it
+
+
+def solve(root: Path, *slugs: str) -> None:
+    """Put the solutions of these stages, or of all, in the place of the stubs."""
+    for file in (root / "solutions").glob("*.py"):
+        if not slugs or file.stem in slugs:
+            shutil.copy(file, root / "exercises")
+
+
+def change(course: Course, file: str, old: str, new: str) -> None:
+    """Replace the first `old` in a file of the course."""
+    path = course.root / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
