@@ -56,6 +56,16 @@ class EntryPoint:
         return name == self.name
 
 
+class _File:
+    """A stage's attribute: the path of a file or folder, which has the `slug` in its name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __get__(self, stage: Stage, owner: object) -> Path:
+        return stage.root / self._path.format(slug=stage.slug)
+
+
 @dataclass(frozen=True)
 class Stage:
     """One stage: `requires` are slugs of earlier stages whose functions this one calls.
@@ -99,50 +109,23 @@ class Stage:
         """The name of the learner's file."""
         return f"{self.slug}.py"
 
-    @property
-    def solution_file(self) -> Path:
-        """The source of the stage, with the solution between its markers."""
-        return self.root / "solutions" / self.file_name
-
-    @property
-    def exercise_file(self) -> Path:
-        """The stub, generated from the solution."""
-        return self.root / "exercises" / self.file_name
-
-    @property
-    def check_file(self) -> Path:
-        """The hidden checks."""
-        return self.root / "tests" / "checks" / f"test_{self.file_name}"
-
-    @property
-    def hints_file(self) -> Path:
-        """The ladder of hints."""
-        return self.root / "hints" / f"{self.slug}.md"
-
-    @property
-    def misconceptions_file(self) -> Path:
-        """The known wrong answers."""
-        return self.root / "hints" / "misconceptions" / self.file_name
-
-    @property
-    def accepted_folder(self) -> Path:
-        """Right answers in other styles than the solution's, which must get full marks."""
-        return self.root / "tests" / "accepted" / self.slug
-
-    @property
-    def mutants_file(self) -> Path:
-        """The author's records about the solution's mutants; it may be missing."""
-        return self.root / "tests" / "mutants" / f"{self.slug}.toml"
-
-    @property
-    def predictions_file(self) -> Path:
-        """The questions to think about before writing code; it may be missing."""
-        return self.root / "hints" / "predictions" / f"{self.slug}.md"
-
-    @property
-    def trace_file(self) -> Path:
-        """The small example for the trace; it may be missing."""
-        return self.root / "hints" / "traces" / self.file_name
+    solution_file = _File("solutions/{slug}.py")  # the source, the solution between its markers
+    exercise_file = _File("exercises/{slug}.py")  # the stub, generated from the solution
+    check_file = _File("tests/checks/test_{slug}.py")  # the hidden checks
+    hints_file = _File("hints/{slug}.md")  # the ladder of hints
+    misconceptions_file = _File("hints/misconceptions/{slug}.py")  # the known wrong answers
+    # Right answers in other styles than the solution's, which must get full marks.
+    accepted_folder = _File("tests/accepted/{slug}")
+    # All others may be missing. The author's records about the solution's mutants.
+    mutants_file = _File("tests/mutants/{slug}.toml")
+    predictions_file = _File("hints/predictions/{slug}.md")  # questions before writing code
+    trace_file = _File("hints/traces/{slug}.py")  # the small example for the trace
+    explore_file = _File("hints/explore/{slug}.py")  # the example to play with on a page
+    figure_file = _File("hints/figures/{slug}.png")  # a picture of the small example, for notebooks
+    finale_file = _File("hints/finale/{slug}.py")  # the programs that train with the learner's code
+    finale_text = _File("hints/finale/{slug}.txt")  # the text that these programs learn from
+    # What the learner's code shows when every core stage passes.
+    certificate_file = _File("hints/certificates/{slug}.py")
 
     @property
     def shown_files(self) -> tuple[Path, ...]:
@@ -151,31 +134,6 @@ class Stage:
             *(self.predictions_file, self.trace_file, self.explore_file, self.figure_file),
             *(self.finale_file, self.finale_text, self.certificate_file),
         )
-
-    @property
-    def certificate_file(self) -> Path:
-        """What the learner's code shows when every core stage passes; it may be missing."""
-        return self.root / "hints" / "certificates" / self.file_name
-
-    @property
-    def explore_file(self) -> Path:
-        """The example to play with on a page; it may be missing."""
-        return self.root / "hints" / "explore" / self.file_name
-
-    @property
-    def figure_file(self) -> Path:
-        """A picture of the small example, for notebooks; it may be missing."""
-        return self.root / "hints" / "figures" / f"{self.slug}.png"
-
-    @property
-    def finale_file(self) -> Path:
-        """The programs that train with the learner's code; it may be missing."""
-        return self.root / "hints" / "finale" / self.file_name
-
-    @property
-    def finale_text(self) -> Path:
-        """The text that these programs learn from; it may be missing."""
-        return self.finale_file.with_suffix(".txt")
 
 
 @dataclass(frozen=True)
