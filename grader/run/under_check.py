@@ -68,21 +68,18 @@ class CaseRecord:
         return self.seed
 
 
+@dataclass(eq=False)
 class StageUnderCheck:
     """One stage of a submission as its checks use it; `case` is the record of the running case.
 
     `tell` is called after each trial of the learner's tests with how many are done, of how many.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        answers: Answers,
-        tell: Callable[[int, int], None] = lambda done, total: None,
-    ) -> None:
-        self.stage = stage
-        self._answers = answers
-        self._tell = tell
+    stage: Stage
+    _answers: Answers
+    _tell: Callable[[int, int], None] = lambda done, total: None
+
+    def __post_init__(self) -> None:
         self._recorded = 0
         self._trials: dict[str, Trial] = {}
         self.case = CaseRecord()

@@ -119,38 +119,31 @@ class _Outcome:
     lost: Lost | None = None
 
 
+@dataclass(eq=False)
 class _Trials:
     """The mutants of one stage and the results so far."""
 
-    def __init__(
-        self,
-        course: Course,
-        stage: Stage,
-        checks: Checks,
-        records: Records,
-        lanes: int,
-        needed: bool,
-        progress: Progress,
-    ) -> None:
-        self._course = course
-        self._stage = stage
-        self._checks = checks
-        self._records = records
-        self._lanes = lanes
-        self._needed = needed
-        self._progress = progress
+    _course: Course
+    _stage: Stage
+    _checks: Checks
+    _records: Records
+    _lanes: int
+    _needed: bool
+    _progress: Progress
+
+    def __post_init__(self) -> None:
         self._mutants: tuple[Mutant, ...] = ()
         self._mistakes: tuple[Misconception, ...] = ()
         self._outcomes: dict[str, _Outcome] = {}  # by the id of a mutant or a misconception
         self._witnessed: dict[str, set[str]] = defaultdict(set)  # checks by a witness' id
-        for check, overlap in records.overlaps.items():
+        for check, overlap in self._records.overlaps.items():
             for witness in overlap.catches:
-                self._witnessed[witness].add(f"{stage.slug}.{check}")
+                self._witnessed[witness].add(f"{self._stage.slug}.{check}")
         # How many mutants of a function each case has caught.
         self._telling: Counter[tuple[str, str]] = Counter()
         self._seconds: dict[str, float] = {}  # of each case with the solution
         self._cases: dict[str, Case] = {}
-        self._bounds = Bounds(_LEAST_SECONDS, course.limits.memory_mb << 20)
+        self._bounds = Bounds(_LEAST_SECONDS, self._course.limits.memory_mb << 20)
         self._problems: list[str] = []
         self._find: Callable[[str], Any]
         self._skipped = ""

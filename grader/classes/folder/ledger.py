@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -59,18 +59,16 @@ _KINDS: Sequence[Any] = (
 )
 
 
+@dataclass(eq=False)
 class Ledger:
     """An open ledger. Its methods raise KitError for any SQLite error, such as a full disk.
 
     Verdicts and submissions come out with the present names of the stages of `course`.
     """
 
-    def __init__(
-        self, file: Path, database: sqlite3.Connection, course: Course | None = None
-    ) -> None:
-        self._file = file
-        self._db = database
-        self._course = course
+    _file: Path
+    _db: sqlite3.Connection
+    _course: Course | None = None
 
     def add(
         self, entry: LedgerEntry, submission: Submission | None, *, proposed: bool = False

@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade watch`."""
-    parser.description = (
-        "Keep this open beside your editor: it grades the stage at every save, and moves on to the "
-        "next stage when this one passes. Without a terminal it prints lines."
-    )
+    """Keep this open beside your editor: it grades the stage at every save, and moves on to the
+    next stage when this one passes. Without a terminal it prints lines.
+    """
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
     parser.add_argument("--seed", type=int, help="seed of the checks' random inputs")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

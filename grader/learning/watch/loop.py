@@ -339,6 +339,18 @@ class Watch:
             self._know(found.progress)
             self._state = replace(self._state, notice=found.note or self._state.notice)
 
+    @property
+    def _panels(self) -> dict[str, tuple[type[Panel], Callable[[], Watching]]]:
+        """The panel that a key opens or, if it is shown, closes."""
+        return {
+            "a": (Every, lambda: self._state.showing(Every())),
+            "l": (Standing, lambda: self._state.showing(Standing())),
+            "?": (KeysShown, lambda: self._state.showing(KeysShown())),
+            "d": (DiffShown, self._compared),
+            "w": (NotesShown, self._noted),
+            "t": (TraceShown, self._example),
+        }
+
     def _pressed(self, key: str) -> bool:
         state = self._state
         if key in ("q", "Q"):
@@ -347,22 +359,9 @@ class Watch:
             self._state = state.showing(None)
         elif key == "h":
             self._state = self._hinted()
-        elif key == "a":
-            self._state = state.showing(None if isinstance(state.panel, Every) else Every())
-        elif key == "l":
-            self._state = state.showing(None if isinstance(state.panel, Standing) else Standing())
-        elif key == "d":
-            shown = isinstance(state.panel, DiffShown)
-            self._state = state.showing(None) if shown else self._compared()
-        elif key == "w":
-            shown = isinstance(state.panel, NotesShown)
-            self._state = state.showing(None) if shown else self._noted()
-        elif key == "t":
-            shown = isinstance(state.panel, TraceShown)
-            self._state = state.showing(None) if shown else self._example()
-        elif key == "?":
-            shown = isinstance(state.panel, KeysShown)
-            self._state = state.showing(None if shown else KeysShown())
+        elif key in self._panels:
+            kind, opened = self._panels[key]
+            self._state = state.showing(None) if isinstance(state.panel, kind) else opened()
         elif key == "r":
             self._judge.change_seed()
             self._begin()
@@ -372,15 +371,7 @@ class Watch:
             trouble = self._edit(self._workspace.file(state.stage), self._line())
             self._state = replace(state, notice=trouble)
         else:
-            step = {
-                UP: -1,
-                "k": -1,
-                DOWN: 1,
-                "j": 1,
-                PAGE_UP: -_PAGE,
-                PAGE_DOWN: _PAGE,
-                " ": _PAGE,
-            }
+            step = {UP: -1, "k": -1, DOWN: 1, "j": 1, PAGE_UP: -_PAGE, PAGE_DOWN: _PAGE, " ": _PAGE}
             self._state = replace(state, scroll=max(0, state.scroll + step.get(key, 0)))
         return True
 
@@ -465,20 +456,16 @@ class _Job:
     work: _Work
 
 
+@dataclass(eq=False)
 class _Judge:
     """The engine in its own thread; only the job submitted last counts."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        device: str,
-        seed: int,
-        post: Callable[[_Judged | _Placed | _Traced | _Tried | _Failed], None],
-    ) -> None:
-        self._workspace = workspace
-        self._device = device
-        self._post = post
-        self._seed = seed
+    _workspace: Workspace
+    _device: str
+    _seed: int
+    _post: Callable[[_Judged | _Placed | _Traced | _Tried | _Failed], None]
+
+    def __post_init__(self) -> None:
         self._wake = threading.Condition()
         self._waiting: _Job | None = None
         self._running = 0  # the number of a job
