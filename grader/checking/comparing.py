@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    Array: TypeAlias = Tensor | numpy.ndarray[Any, Any]
+    Values: TypeAlias = numpy.ndarray[Any, Any]
+    Array: TypeAlias = Tensor | Values
 
 # (rtol, atol) by the dtype of the answer; in half precision even for half-precision arithmetic.
 TOLERANCES = {
@@ -76,12 +77,10 @@ def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     """
     if tuple(actual.shape) != tuple(axes.values()):
         whose = f" of {what}" if what else ""
-        raise CheckFailed(
-            _contrast(
-                f"The shape{whose} is wrong",
-                _sizes(axes.values(), list(axes)),
-                _sizes(actual.shape),
-            ),
+        raise _contrast(
+            f"The shape{whose} is wrong",
+            _sizes(axes.values(), list(axes)),
+            _sizes(actual.shape),
             Way.SHAPE,
             axes.items(),
         )
@@ -91,16 +90,15 @@ def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
     """Expect this dtype, such as torch.float32 or numpy.float32."""
     if actual.dtype != dtype:
         wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-        raise CheckFailed(_contrast("The dtype is wrong", wanted, str(actual.dtype)), Way.DTYPE)
+        raise _contrast("The dtype is wrong", wanted, str(actual.dtype), Way.DTYPE)
 
 
 def expect_device(actual: Tensor, device: torch.device) -> None:
     """Expect this device; `cuda` and `cuda:0` are the same."""
     same_index = device.index is None or actual.device.index in (None, device.index)
     if actual.device.type != device.type or not same_index:
-        raise CheckFailed(
-            _contrast("The result is on another device", str(device), str(actual.device)),
-            Way.DEVICE,
+        raise _contrast(
+            "The result is on another device", str(device), str(actual.device), Way.DEVICE
         )
 
 
@@ -123,7 +121,7 @@ def expect_equal(
     if max(len(_written(side)) for side in sides) > LINE:
         place, sides = _apart(expected, actual, same_types, ordered)
     want, got = (_shorten(_written(side)) for side in sides)
-    raise CheckFailed(_contrast(f"{_capital(what)} came out wrong{place}", want, got))
+    raise _contrast(f"{_capital(what)} came out wrong{place}", want, got)
 
 
 def _is_equal(one: Any, other: Any, same_types: bool, ordered: bool = True) -> bool:
@@ -189,13 +187,11 @@ def expect_no_constant(actual: Array, **inputs: Array) -> None:
     values = _wide(actual)
     if values.size > 1 and (values == values.flat[0]).all():
         got = f"{values.flat[0]:.6g} everywhere"
-        message = _contrast("All numbers of the result are the same", "different", got)
-        raise CheckFailed(message, Way.VALUES)
+        raise _contrast("All numbers of the result are the same", "different", got, Way.VALUES)
     for name, array in inputs.items():
         if values.shape == tuple(array.shape) and (values == _wide(array)).all():
             got = f"{name} as it was given"
-            message = _contrast("Nothing was computed", f"not {name} itself", got)
-            raise CheckFailed(message, Way.VALUES)
+            raise _contrast("Nothing was computed", f"not {name} itself", got, Way.VALUES)
 
 
 def expect_all_different(arrays: Mapping[str, Array], otherwise: str) -> None:
@@ -277,12 +273,10 @@ def expect_within(
     where = _first(wrong)
     place = f", at {_position(where, names)}" if where else ""
     extent = _extent(got, want, ~wrong, as_bool=False)
-    raise CheckFailed(
-        _contrast(
-            f"{_capital(what)} is further off than rounding explains{place}{extent}",
-            f"{want[where]:.6g}, give or take {room[where]:.2g}",
-            f"{got[where]:.6g}",
-        ),
+    raise _contrast(
+        f"{_capital(what)} is further off than rounding explains{place}{extent}",
+        f"{want[where]:.6g}, give or take {room[where]:.2g}",
+        f"{got[where]:.6g}",
         Way.VALUES,
     )
 
@@ -352,9 +346,8 @@ def expect_gradients_close(
     import torch
 
     if actual.shape != expected.shape:
-        raise CheckFailed(
-            _contrast("The shape is wrong", _sizes(expected.shape), _sizes(actual.shape)),
-            Way.SHAPE,
+        raise _contrast(
+            "The shape is wrong", _sizes(expected.shape), _sizes(actual.shape), Way.SHAPE
         )
     for (name, tensor), got, want in zip(
         inputs.items(), _gradients(actual, inputs), _gradients(expected, inputs), strict=True
@@ -398,10 +391,10 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
     for name, array in inputs.items():
         was, now = before[name], _wide(array)
         if was.shape != now.shape:
-            raise CheckFailed(
-                _contrast(
-                    f"Your code changes {name} in place", _sizes(was.shape), _sizes(now.shape)
-                ),
+            raise _contrast(
+                f"Your code changes {name} in place",
+                _sizes(was.shape),
+                _sizes(now.shape),
                 Way.IN_PLACE,
             )
         changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
@@ -445,8 +438,8 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
             raise
         first_line = str(error).strip().partition("\n")[0].removeprefix(name).lstrip(": ")
         got = _shorten(f"{name}: {first_line}") if first_line else name
-        raise CheckFailed(_contrast(because, kind.__name__, got), Way.NO_ERROR) from error
-    raise CheckFailed(_contrast(because, kind.__name__, "no error"), Way.NO_ERROR)
+        raise _contrast(because, kind.__name__, got, Way.NO_ERROR) from error
+    raise _contrast(because, kind.__name__, "no error", Way.NO_ERROR)
 
 
 def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
@@ -530,7 +523,7 @@ def _array(value: Array | float) -> Array:
     return numpy.asarray(value) if isinstance(value, (int, float, complex)) else value
 
 
-def _wide(array: Array) -> numpy.ndarray[Any, Any]:
+def _wide(array: Array) -> Values:
     """The values of a tensor or array in double precision, on the CPU."""
     import numpy
 
@@ -556,20 +549,17 @@ def _compare(
 
     axes = list(zip(names, expected.shape, strict=False))
     if actual.shape != expected.shape:
-        raise CheckFailed(
-            _contrast(
-                f"The shape of {what} is wrong",
-                _sizes(expected.shape, names),
-                _sizes(actual.shape),
-            ),
+        raise _contrast(
+            f"The shape of {what} is wrong",
+            _sizes(expected.shape, names),
+            _sizes(actual.shape),
             Way.SHAPE,
             axes,
         )
     got, want = _wide(actual), _wide(expected)
     if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
-        raise CheckFailed(
-            _contrast(f"{_capital(what)} is complex", "real numbers", str(actual.dtype)),
-            Way.DTYPE,
+        raise _contrast(
+            f"{_capital(what)} is complex", "real numbers", str(actual.dtype), Way.DTYPE
         )
     if numpy.isnan(want).any():  # no reference returns NaN: the learner's code made it
         raise CheckFailed(f"{_capital(what)} holds NaN", way)
@@ -616,19 +606,14 @@ def _told(rtol: float, atol: float) -> str:
     return f"{rtol:g}, {atol:g}"
 
 
-def _first(wrong: numpy.ndarray[Any, Any]) -> tuple[int, ...]:
+def _first(wrong: Values) -> tuple[int, ...]:
     """The first position that is True, in row-major order."""
     import numpy
 
     return tuple(int(index) for index in numpy.argwhere(wrong)[0])
 
 
-def _extent(
-    got: numpy.ndarray[Any, Any],
-    want: numpy.ndarray[Any, Any],
-    close: numpy.ndarray[Any, Any],
-    as_bool: bool,
-) -> str:
+def _extent(got: Values, want: Values, close: Values, as_bool: bool) -> str:
     """How much of the array is wrong, in brackets after the place of the first wrong value."""
     import numpy
 
@@ -647,8 +632,14 @@ def _extent(
 # --- wording ---------------------------------------------------------------------------------
 
 
-def _contrast(summary: str, expected: str, got: str) -> str:
-    return f"{summary}\n  expected  {expected}\n  got       {got}"
+def _contrast(
+    summary: str,
+    expected: str,
+    got: str,
+    way: Way | None = None,
+    axes: Iterable[tuple[str, int]] = (),
+) -> CheckFailed:
+    return CheckFailed(f"{summary}\n  expected  {expected}\n  got       {got}", way, axes)
 
 
 def _sizes(shape: Any, names: Sequence[str] = ()) -> str:
@@ -670,9 +661,9 @@ def _position(where: Sequence[int], names: Sequence[str]) -> str:
 
 
 def _drawn(
-    want: numpy.ndarray[Any, Any],
-    got: numpy.ndarray[Any, Any],
-    close: numpy.ndarray[Any, Any],
+    want: Values,
+    got: Values,
+    close: Values,
     where: tuple[int, ...],
     names: Sequence[str],
     as_bool: bool,
@@ -700,11 +691,7 @@ def _drawn(
 
 
 def _cells(
-    want: numpy.ndarray[Any, Any],
-    got: numpy.ndarray[Any, Any],
-    close: numpy.ndarray[Any, Any],
-    part: tuple[int, ...],
-    as_bool: bool,
+    want: Values, got: Values, close: Values, part: tuple[int, ...], as_bool: bool
 ) -> tuple[list[str], list[str]]:
     """A part of both arrays, row by row with aligned columns; a star marks wrong values.
 
