@@ -69,6 +69,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def trimmed(lines: Sequence[str]) -> str:
+    """The lines without empty ones at both ends; the first line keeps its indentation."""
+    return "\n".join(lines).strip("\n").rstrip()
+
+
 def safe_data(data: Any) -> Any:
     """JSON data in which every text is `safe`."""
     if isinstance(data, str):

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
             course, stages, lanes=lanes(args.jobs), needed=args.needed, progress=progress
         )
     if args.json:
-        json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
+        json.dump(asdict(report, dict_factory=plain), sys.stdout, indent=2)
         print()
     else:
         console(args).print(mutants_screen(report), soft_wrap=True, end="")
@@ -57,5 +57,6 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(stage.is_sound for stage in report.stages) else 1
 
 
-def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a report for JSON: of an enumeration the values."""
     return {key: value.value if isinstance(value, Enum) else value for key, value in pairs}

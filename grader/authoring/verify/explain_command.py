@@ -6,9 +6,8 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from enum import Enum
-from typing import Any
 
+from grader.authoring.mutants.command import plain
 from grader.command.grade import chosen_stages, lanes
 from grader.command.output import console, stage_bar
 from grader.read.workspace import locate_whole_course
@@ -38,14 +37,10 @@ def run(args: argparse.Namespace) -> int:
     with stage_bar(args) as progress:
         report = explain(course, stages, lanes=lanes(args.jobs), every=args.all, progress=progress)
     if args.json:
-        json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
+        json.dump(asdict(report, dict_factory=plain), sys.stdout, indent=2)
         print()
     else:
         console(args).print(explain_screen(report), end="")
     if not report.finished:
         return _INTERRUPTED
     return 0 if all(stage.is_sound for stage in report.stages) else 1
-
-
-def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: value.value if isinstance(value, Enum) else value for key, value in pairs}

@@ -7,11 +7,10 @@ attribute.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from grader.learning.explore.page import source_digest
 from grader.types.resources import resource
 from grader.types.text import safe
 
@@ -42,8 +41,8 @@ def page(title: str, body: Iterable[str]) -> Iterator[str]:
     policy = "; ".join(
         [
             "default-src 'none'",
-            f"style-src '{_digest(_STYLE)}'",
-            f"script-src '{_digest(_SCRIPT)}'",
+            f"style-src '{source_digest(_STYLE)}'",
+            f"script-src '{source_digest(_SCRIPT)}'",
             "base-uri 'none'",
             "form-action 'none'",
         ]
@@ -136,7 +135,3 @@ def histogram(numbers: Sequence[float], most: float, title: str, unit: str) -> s
         parts.append(f'<text x="{40 * place}" y="138"{anchor}>{edges[place]}</text>')
     parts.append(f"</svg><figcaption>{text(title)} ({text(unit)})</figcaption></figure>\n")
     return "".join(parts)
-
-
-def _digest(source: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

@@ -72,14 +72,14 @@ def _page(about: About, known: dict[str, Any]) -> str:
         course=escape(about.course),
         style=style,
         script=script,
-        style_hash=_digest(style),
-        script_hash=_digest(script),
+        style_hash=source_digest(style),
+        script_hash=source_digest(script),
         data=_json(data).replace("<", "\\u003c"),
     )
 
 
-def _digest(text: str) -> str:
-    """The name by which the page's policy allows this style or script, and no other."""
+def source_digest(text: str) -> str:
+    """The name by which a page's policy allows this style or script, and no other."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -9,6 +9,7 @@ from grader.learning.hints.types import Hints, Rung
 from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError, KitError
+from grader.types.text import trimmed
 
 FEWEST_RUNGS = 4
 # What may follow the last rung, in this order, and the field of Hints that it fills.
@@ -119,7 +120,7 @@ def _blocks(text: str, place: str) -> Iterator[tuple[int, str, list[str]]]:
             fence, opened = ("", 0) if fence else (mark[1], number)
         found = None if fence else _HEADING.fullmatch(line)
         if found is not None:
-            yield start, heading, [_trimmed(part) for part in parts]
+            yield start, heading, [trimmed(part) for part in parts]
             start, heading, parts = number, found[1], [[]]
         elif not fence and _BREAK.fullmatch(line):
             parts.append([])
@@ -127,9 +128,4 @@ def _blocks(text: str, place: str) -> Iterator[tuple[int, str, list[str]]]:
             parts[-1].append(line)
     if fence:
         raise CourseError(f"{place}:{opened}: the code block that starts here has no end")
-    yield start, heading, [_trimmed(part) for part in parts]
-
-
-def _trimmed(lines: list[str]) -> str:
-    """The lines without empty ones at both ends; the first line keeps its indentation."""
-    return "\n".join(lines).strip("\n").rstrip()
+    yield start, heading, [trimmed(part) for part in parts]

@@ -35,6 +35,7 @@ from grader.learning.predict.types import (
 from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError
+from grader.types.text import trimmed
 
 FEWEST, MOST = 3, 5
 _LETTERS = "abcdef"  # must not include q, which stops
@@ -127,7 +128,7 @@ def _question(heading: str, lines: Sequence[str], first: int, place: str) -> Que
         raise CourseError(f"{at}: question '{heading}' does not say why: add '{_BECAUSE} ...'")
     if len(choices) == 1:
         raise CourseError(f"{at}: question '{heading}' has only one choice")
-    return Question(heading, _trimmed(text), choices, _answer(*answer, choices), _trimmed(because))
+    return Question(heading, trimmed(text), choices, _answer(*answer, choices), trimmed(because))
 
 
 def _answer(at: str, kind: str, words: str, choices: Mapping[str, str]) -> Answer:
@@ -147,10 +148,6 @@ def _answer(at: str, kind: str, words: str, choices: Mapping[str, str]) -> Answe
     if found is None:
         raise CourseError(f"{at}: '{words}' is not a {kind}: write it like {example}")
     return found
-
-
-def _trimmed(lines: Sequence[str]) -> str:
-    return "\n".join(lines).strip("\n").rstrip()
 
 
 # --- what people type --------------------------------------------------------------------------
