@@ -20,11 +20,9 @@ from grader.types.course import Course
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade release`."""
-    parser.description = (
-        "Write the files for students or for a grading system, from course.toml, solutions/ and "
-        "tests/. You can rerun it at any time."
-    )
+    """Write the files for students or for a grading system, from course.toml, solutions/ and
+    tests/. You can rerun it at any time.
+    """
     kinds = parser.add_subparsers(metavar="what", required=True)
     for module in (
         nbgrader_command,

@@ -55,13 +55,11 @@ _COURSE, _ASSIGNMENT = "course", "assignment"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade class`."""
-    parser.description = (
-        "Grade a folder that holds one folder, notebook or .py file for each student. --out "
-        "keeps every verdict, old ones too. Rerun the command at any time: it continues where it "
-        "stopped and grades only new submissions. With --nbgrader: grade submitted/ of an nbgrader "
-        "course and write autograded/ and the gradebook; nbgrader continues from there."
-    )
+    """Grade a folder that holds one folder, notebook or .py file for each student. --out keeps
+    every verdict, old ones too. Rerun the command at any time: it continues where it stopped and
+    grades only new submissions. With --nbgrader: grade submitted/ of an nbgrader course and write
+    autograded/ and the gradebook; nbgrader continues from there.
+    """
     parser.add_argument(
         "what",
         nargs="?",
@@ -158,7 +156,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="grade even if this machine cannot fully lock submissions in; one could then change "
         "another's points, and every report says so",
     )
-    parser.set_defaults(run=run)
 
 
 def _seconds(word: str) -> float:

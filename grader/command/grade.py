@@ -34,8 +34,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade grade`."""
-    parser.description = "Show the scoreboard, then why the first failing stage fails."
+    """Show the scoreboard, then why the first failing stage fails."""
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--all", action="store_true", help="show every failing check")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -53,7 +52,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="rerun stages that are unchanged since they passed"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

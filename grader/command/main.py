@@ -18,7 +18,8 @@ from grader.command.output import add_common_options, complain
 from grader.types.errors import KitError, close_to
 
 # The module of each command, and its line in the list of commands. Only the typed command's module
-# is imported, because importing the others would take time.
+# is imported, because importing the others would take time. The docstring of its `add_options` is
+# the description that --help shows.
 _COMMANDS = {
     "grade": ("command.grade", None),
     "init": ("learning.workspace.init_command", "make a folder to work in"),
@@ -124,9 +125,12 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
         prog = "grade" if name == "grade" else f"grade {name}"
         command = commands.add_parser(name, prog=prog, **shown)
         if name == words[0]:
-            importlib.import_module(f"grader.{module}").add_options(command)
+            typed = importlib.import_module(f"grader.{module}")
+            command.description = typed.add_options.__doc__
+            typed.add_options(command)
             command.set_defaults(usage=command.format_usage)
             if name != "release":  # its own commands add them
+                command.set_defaults(run=typed.run)
                 add_common_options(command)
     return parser
 

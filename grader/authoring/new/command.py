@@ -25,13 +25,11 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade new`."""
-    parser.description = (
-        "Write the files of a new stage, with checks of what you name with --function and --class. "
-        "Lines that say TODO: are yours to write, and `grade verify` lists them. Without STAGE: "
-        "start a course in the folder of --course; on a terminal, it asks for what the options "
-        "leave open. It never overwrites a file."
-    )
+    """Write the files of a new stage, with checks of what you name with --function and --class.
+    Lines that say TODO: are yours to write, and `grade verify` lists them. Without STAGE: start a
+    course in the folder of --course; on a terminal, it asks for what the options leave open. It
+    never overwrites a file.
+    """
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="the stage's slug, such as half_turn"
     )
@@ -61,7 +59,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--library", choices=tuple(LIBRARIES), help="what its files import (default: numpy)"
     )
     course.add_argument("--first", metavar="SLUG", help="its first stage (default: none yet)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

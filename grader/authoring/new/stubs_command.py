@@ -23,15 +23,12 @@ _WRITTEN = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade stubs`."""
-    parser.description = (
-        "Write the exercise files that are missing or outdated. It skips files that someone has "
-        "worked in, and keeps a copy of each file that it replaces."
-    )
+    """Write the exercise files that are missing or outdated. It skips files that someone has worked
+    in, and keeps a copy of each file that it replaces.
+    """
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--check", action="store_true", help="only list the outdated files")
     parser.add_argument("--force", action="store_true", help="also replace files with work in them")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

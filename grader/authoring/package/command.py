@@ -13,16 +13,13 @@ from grader.read.workspace import locate_whole_course
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade package`."""
-    parser.description = (
-        "Make packages of the course for self-paced learners: a wheel and an sdist of all its "
-        "files, solutions too, and a wheel of the grader, which a course needs. course.toml says "
-        "their name, version, authors, license and requirements."
-    )
+    """Make packages of the course for self-paced learners: a wheel and an sdist of all its files,
+    solutions too, and a wheel of the grader, which a course needs. course.toml says their name,
+    version, authors, license and requirements.
+    """
     parser.add_argument(
         "--out", type=Path, metavar="DIR", default=Path("dist"), help="default: dist"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

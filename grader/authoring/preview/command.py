@@ -17,17 +17,13 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade preview`."""
-    parser.description = (
-        "Show what others will see of a stage: the stub, the first screen, the failure screen of "
-        "each misconception, the hints, its section of the notebook and its part of a class "
-        "report."
-    )
+    """Show what others will see of a stage: the stub, the first screen, the failure screen of each
+    misconception, the hints, its section of the notebook and its part of a class report.
+    """
     parser.add_argument("stage", metavar="STAGE", help="the stage's slug or number")
     parser.add_argument(
         "--out", type=Path, metavar="FILE.html", help="write one page of HTML instead"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,13 +13,11 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade suggest`."""
-    parser.description = (
-        "Change the solution as a mistake would, and show the changes that behave differently, the "
-        "most natural first; inputs that no check tries and that would tell more of them apart; "
-        "and a worked example. Keep what you like: --write 1 3 adds these to the stage's files, "
-        "with the sentences for you to write."
-    )
+    """Change the solution as a mistake would, and show the changes that behave differently, the
+    most natural first; inputs that no check tries and that would tell more of them apart; and a
+    worked example. Keep what you like: --write 1 3 adds these to the stage's files, with the
+    sentences for you to write.
+    """
     parser.add_argument("stage", metavar="STAGE", help="the stage's slug or number")
     parser.add_argument(
         "--write",
@@ -28,7 +26,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="add these misconceptions (without numbers: all), and the example, to the files",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,8 +17,7 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade verify`."""
-    parser.description = "Prove that stubs fail, solutions pass and known mistakes are caught."
+    """Prove that stubs fail, solutions pass and known mistakes are caught."""
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages")
     parser.add_argument("--json", action="store_true", help="print the proofs as JSON")
     parser.add_argument(
@@ -29,7 +28,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     mutants.add_options(parser)
     explain_command.add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

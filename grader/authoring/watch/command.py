@@ -17,14 +17,11 @@ _FOLDERS = ("solutions", "hints", "tests")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade watch --author`."""
-    parser.description = (
-        "Keep this open beside your editor: whenever you save a file of a stage, it rewrites the "
-        "stub and proves the stage. Only what the save can have changed runs again. Ctrl-C ends it."
-    )
+    """Keep this open beside your editor: whenever you save a file of a stage, it rewrites the stub
+    and proves the stage. Only what the save can have changed runs again. Ctrl-C ends it.
+    """
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: the one you saved last")
     parser.add_argument("--author", action="store_true", required=True, help="prove, not grade")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

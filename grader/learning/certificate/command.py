@@ -22,11 +22,9 @@ from grader.types.workspace import Workspace
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade certificate`."""
-    parser.description = (
-        "When every core stage passes: show what your own code can do and how you got there, and "
-        "write a certificate."
-    )
+    """When every core stage passes: show what your own code can do and how you got there, and write
+    a certificate.
+    """
     parser.add_argument("--name", default="", help="the name to write on the certificate")
     parser.add_argument(
         "--out",
@@ -38,7 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-way", action="store_true", help="write your attempts and hints on it too"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

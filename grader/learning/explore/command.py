@@ -22,11 +22,9 @@ _IN_A_TERMINAL = ("www-browser", "links", "elinks", "lynx", "w3m")  # none runs 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade explore`."""
-    parser.description = (
-        "Play with your own code on a page in the browser: change the example, swap in a known "
-        "mistake, and see every step. The page recomputes after each save."
-    )
+    """Play with your own code on a page in the browser: change the example, swap in a known
+    mistake, and see every step. The page recomputes after each save.
+    """
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the first stage with such a page"
     )
@@ -39,7 +37,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     add_submission(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

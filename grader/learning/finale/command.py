@@ -28,11 +28,9 @@ _SEED = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade finale`."""
-    parser.description = (
-        "Train a small model with your own code in it, and see what it learns. Ctrl-C stops and "
-        "keeps what was learnt."
-    )
+    """Train a small model with your own code in it, and see what it learns. Ctrl-C stops and keeps
+    what was learnt.
+    """
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this training (default: all)")
     parser.add_argument("--without", metavar="PART", help="then train again without this part")
     parser.add_argument(
@@ -41,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=_SEED, help="default: 1, the same for all")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
     add_submission(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,12 +20,10 @@ from grader.types.workspace import Workspace
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade hint`."""
-    parser.description = (
-        "Show the next hint for a stage: first its question, the next time its answer. If the "
-        "last run named your mistake, the hint about that mistake comes first. `grade` remembers "
-        "what you have seen."
-    )
+    """Show the next hint for a stage: first its question, the next time its answer. If the last run
+    named your mistake, the hint about that mistake comes first. `grade` remembers what you have
+    seen.
+    """
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
     parser.add_argument(
         "number", nargs="?", metavar="N", help="show a hint that you have seen before"
@@ -35,7 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--all", action="store_true", help="show all hints of a stage that you have passed"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,16 +15,13 @@ from grader.types.progress import Progress
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade solution`."""
-    parser.description = (
-        "Show the solution of a stage that you have passed, the reasons for it, and what to read "
-        "next."
-    )
+    """Show the solution of a stage that you have passed, the reasons for it, and what to
+    read next.
+    """
     parser.add_argument("stage", metavar="STAGE")
     parser.add_argument(
         "--give-up", action="store_true", help="show it before you pass; `grade` remembers this"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

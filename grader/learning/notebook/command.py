@@ -23,11 +23,9 @@ _SUFFIX = ".ipynb"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade notebook`."""
-    parser.description = (
-        "Write a Jupyter notebook to study: each stage's text, its questions, and a cell that is "
-        "graded when you run it. It never overwrites a file."
-    )
+    """Write a Jupyter notebook to study: each stage's text, its questions, and a cell that is
+    graded when you run it. It never overwrites a file.
+    """
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE.ipynb", help="default: COURSE.ipynb"
     )
@@ -37,7 +35,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-answers", action="store_true", help="start with the code from your files"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

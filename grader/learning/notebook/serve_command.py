@@ -18,7 +18,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the description and the options of `grade serve`."""
     parser.description = __doc__
     parser.add_argument("--folder", type=Path, metavar="DIR", help="the notebook's folder")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,8 +14,7 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade heatmap`."""
-    parser.description = "Show the heatmap of a stage's trace here, and write it as PNG and SVG."
+    """Show the heatmap of a stage's trace here, and write it as PNG and SVG."""
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the last core stage that draws one"
     )
@@ -26,7 +25,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="write BASE.png and BASE.svg (default: heatmap-STAGE here)",
     )
     add_submission(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,8 +19,7 @@ from grader.types.submission import Submission
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade trace`."""
-    parser.description = "Run your own code on a small example and show the tensors of every step."
+    """Run your own code on a small example and show the tensors of every step."""
     parser.add_argument(
         "stage", nargs="?", metavar="STAGE", help="default: the last stage that you have written"
     )
@@ -28,7 +27,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="also write its picture to a .png or .svg file"
     )
     add_submission(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,13 +24,10 @@ _STOP = ("q", "quit", "exit")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade predict`."""
-    parser.description = (
-        "Answer a few quick questions on shapes and small numbers before you write a stage's code. "
-        "They give no points."
-    )
+    """Answer a few quick questions on shapes and small numbers before you write a stage's code.
+    They give no points.
+    """
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

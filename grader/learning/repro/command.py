@@ -13,17 +13,14 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade repro`."""
-    parser.description = (
-        "Print a few lines of plain torch that show how a check fails. Run them in the folder of "
-        "your files, without the grader."
-    )
+    """Print a few lines of plain torch that show how a check fails. Run them in the folder of your
+    files, without the grader.
+    """
     parser.add_argument(
         "check", metavar="CHECK", help="such as softmax.values; a stage means its first failure"
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of the run that failed")
     add_submission(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

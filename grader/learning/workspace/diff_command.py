@@ -12,10 +12,8 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade diff`."""
-    parser.description = "Show what you have changed in a stage's stub."
+    """Show what you have changed in a stage's stub."""
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

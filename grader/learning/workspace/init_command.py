@@ -27,12 +27,10 @@ _STUCK = ("Stuck?", "grade hint")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade init`."""
-    parser.description = (
-        "Make a folder to work in: the files to write, a README and settings for your editor. In "
-        "such a folder, it restores missing files. It never overwrites a file. In a folder with "
-        "other files, it runs only as `grade init .`, or in a git repository."
-    )
+    """Make a folder to work in: the files to write, a README and settings for your editor. In such
+    a folder, it restores missing files. It never overwrites a file. In a folder with other files,
+    it runs only as `grade init .`, or in a git repository.
+    """
     parser.add_argument(
         "folder",
         nargs="?",
@@ -40,7 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="default: a new folder named after the course",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

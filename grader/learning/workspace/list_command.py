@@ -12,9 +12,7 @@ from grader.types.progress import Progress
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade list`."""
-    parser.description = "Show the stages, what to write in each, and which stages it needs."
-    parser.set_defaults(run=run)
+    """Show the stages, what to write in each, and which stages it needs."""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,13 +18,10 @@ from grader.read.workspace import locate_workspace
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade reset`."""
-    parser.description = (
-        "Replace the file of a stage by its original stub. It keeps a copy of your file, and your "
-        "progress."
-    )
+    """Replace the file of a stage by its original stub. It keeps a copy of your file, and your
+    progress.
+    """
     parser.add_argument("stage", metavar="STAGE")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,13 +24,9 @@ from grader.types.workspace import Workspace
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the options of `grade update`."""
-    parser.description = (
-        "After an update of the course: merge its changes into the files of this folder, and show "
-        "what is new. Your work and your progress stay, and it keeps a copy of each file that it "
-        "replaces."
-    )
-    parser.set_defaults(run=run)
+    """After an update of the course: merge its changes into the files of this folder, and show what
+    is new. Your work and your progress stay, and it keeps a copy of each file that it replaces.
+    """
 
 
 def run(args: argparse.Namespace) -> int:
