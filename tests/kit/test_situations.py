@@ -210,10 +210,6 @@ def _must_be_locked(interpreter: Interpreter) -> None:
         pytest.skip(f"this machine does not lock: {', '.join(interpreter.missing_layers)}")
 
 
-def _solutions() -> Submission:
-    return read_submission(ROOT / "solutions")
-
-
 def _graded(situation: Situation, interpreter: Interpreter, checks: Checks) -> Graded:
     limits = replace(COURSE.limits, **SHORT) if situation.short else COURSE.limits
     course = replace(COURSE, limits=limits)

@@ -154,89 +154,6 @@ def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str,
         assert [step.misfit for step in steps(found).values() if step.misfit] == []
 
 
-@pytest.mark.parametrize(
-    "slug, shapes",
-    [
-        ("split_heads", {"x": "B=1 T=4 D=6", "heads": "B=1 H=2 T=4 d_k=3"}),
-        (
-            "scaled_scores",
-            {
-                "q": "B=1 H=2 Tq=3 d_k=4",
-                "k": "B=1 H=2 Tk=5 d_k=4",
-                "dot products": "B=1 H=2 Tq=3 Tk=5",
-                "scores": "B=1 H=2 Tq=3 Tk=5",
-            },
-        ),
-        (
-            "masking",
-            {
-                "causal": "1=1 1=1 Tq=4 Tk=4",
-                "padding": "B=2 1=1 1=1 Tk=4",
-                "both": "B=2 1=1 Tq=4 Tk=4",
-                "scores": "B=2 H=1 Tq=4 Tk=4",
-                "masked": "B=2 H=1 Tq=4 Tk=4",
-            },
-        ),
-        (
-            "softmax",
-            {
-                "scores": "B=1 H=2 Tq=4 Tk=4",
-                "weights": "B=1 H=2 Tq=4 Tk=4",
-                "row sums": "B=1 H=2 Tq=4",
-            },
-        ),
-        ("concat_heads", {"heads": "B=1 H=2 T=4 d_k=3", "joined": "B=1 T=4 D=6"}),
-        (
-            "multi_head_attention",
-            {
-                **dict.fromkeys(("x", "q", "k", "v"), "B=1 T=4 D=6"),
-                **{f"{name} heads": "B=1 H=2 T=4 d_k=3" for name in ("q", "k", "v")},
-                **dict.fromkeys(("scores", "masked", "weights"), "B=1 H=2 Tq=4 Tk=4"),
-                "context": "B=1 H=2 T=4 d_k=3",
-                "joined": "B=1 T=4 D=6",
-                "output": "B=1 T=4 D=6",
-                "weights of your module": "B=1 H=2 Tq=4 Tk=4",
-                "output of your module": "B=1 T=4 D=6",
-            },
-        ),
-        (
-            "grouped_query",
-            {
-                "x": "B=1 T=4 D=8",
-                "keys": "B=1 Hkv=2 T=4 d_k=2",
-                **dict.fromkeys(("weights", "without key head 1"), "B=1 H=4 Tq=4 Tk=4"),
-            },
-        ),
-        (
-            "half_precision",
-            {
-                "q": "B=1 H=1 Tq=1 d_k=4",
-                **dict.fromkeys(("k", "v"), "B=1 H=1 Tk=3 d_k=4"),
-                **dict.fromkeys(
-                    ("dot products in float32", "in float16", "in bfloat16", "weights"),
-                    "B=1 H=1 Tq=1 Tk=3",
-                ),
-                **dict.fromkeys(("result in float32", "result in float16"), "B=1 H=1 Tq=1 d_k=4"),
-            },
-        ),
-        (
-            "rope",
-            {
-                "angles": "T=4 pair=2",
-                **dict.fromkeys(("q", "turned"), "B=1 H=1 T=4 d_k=4"),
-                "lengths of the pairs": "B=1 H=1 T=4 pair=2",
-                **dict.fromkeys(("scores", "scores 40 places on", "weights"), "B=1 H=1 Tq=4 Tk=4"),
-                "output": "B=1 T=4 D=4",
-            },
-        ),
-    ],
-)
-def test_the_shape_of_every_step(
-    solved: Mapping[str, Trace], slug: str, shapes: dict[str, str]
-) -> None:
-    assert {name: axes(step) for name, step in steps(solved[slug]).items()} == shapes
-
-
 def test_the_numbers_of_some_steps(solved: Mapping[str, Trace]) -> None:
     heads = steps(solved["split_heads"])["heads"]
     assert [block.index for block in heads.blocks] == [(0, 0), (0, 1)]
@@ -266,16 +183,6 @@ def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> N
     for (_, shown), block in zip(found.heatmap.panels, weights.blocks, strict=True):
         for row, same in zip(shown, block.rows, strict=True):
             assert row == pytest.approx(same)
-
-
-def test_the_same_numbers_in_another_shape_are_marked(solved: Mapping[str, Trace]) -> None:
-    same = {name: s.same_as for name, s in steps(solved["multi_head_attention"]).items()}
-    assert {name: other for name, other in same.items() if other} == {
-        "q heads": "q",
-        "k heads": "k",
-        "v heads": "v",
-        "joined": "context",
-    }
 
 
 @pytest.mark.parametrize("stage", traced_stages(COURSE), ids=lambda stage: stage.slug)

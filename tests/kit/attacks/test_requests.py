@@ -34,7 +34,6 @@ PARTS = (
 TARGETS = {"function", "object", "method", "given", "name", "probe"}
 METHODS = {"named_parameters", "named_buffers", "state_dict", "load_state_dict", "train", "eval"}
 NEUTRAL = {"attention", "Called", "MultiHeadAttention", "room", "forward", "__init__"}
-WORDS = {"cpu", "cuda", "dtype", "float32", "float64", "float16", "bfloat16", "bool", "int64"}
 
 
 def facts_of(stage: Stage) -> StageFacts:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from grader.channels.project import course_project, library, package_folder
 from grader.channels.student_copy import student_files
@@ -34,18 +31,12 @@ def project(course: Course) -> dict[str, Any]:
     return tomllib.loads(course_project(course, ("exercises", "hints")))
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Course:
-    shutil.copytree(TINY, tmp_path / "tiny")
-    return read_course(tmp_path / "tiny" / "course.toml")
-
-
-def test_a_course_that_says_nothing_names_its_title_and_its_libraries(tiny: Course) -> None:
-    about = project(tiny)["project"]
+def test_a_course_that_says_nothing_names_its_title_and_its_libraries(course: Course) -> None:
+    about = project(course)["project"]
     assert {**about, "dependencies": 0} == {
         "name": "smoothing",
         "version": "0",
-        "description": tiny.title,
+        "description": course.title,
         "requires-python": toml(ROOT / "pyproject.toml")["project"]["requires-python"],
         "dependencies": 0,
         "optional-dependencies": {"notebook": ["course-grader[notebook]"]},
@@ -54,11 +45,11 @@ def test_a_course_that_says_nothing_names_its_title_and_its_libraries(tiny: Cour
     assert library(kit) == "course-grader" and others == ["numpy"]
 
 
-def test_a_course_says_once_who_wrote_it_and_what_it_needs(tiny: Course) -> None:
-    (tiny.root / "LICENSE").write_text("Mine", encoding="utf-8")
+def test_a_course_says_once_who_wrote_it_and_what_it_needs(course: Course) -> None:
+    (course.root / "LICENSE").write_text("Mine", encoding="utf-8")
     about = project(
         replace(
-            tiny,
+            course,
             title='Paper "birds"',
             authors=('Ada "A"', "Bo"),
             license="MIT",
@@ -74,8 +65,8 @@ def test_a_course_says_once_who_wrote_it_and_what_it_needs(tiny: Course) -> None
     assert about["description"] == 'Paper "birds"'
 
 
-def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(tiny: Course) -> None:
-    course = replace(tiny, package="Paper-Birds.Course")
+def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(course: Course) -> None:
+    course = replace(course, package="Paper-Birds.Course")
     assert package_folder(course) == "paper_birds_course"
     wheel = project(course)["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["sources"] == {"": "grader_courses/paper_birds_course"}
@@ -83,15 +74,15 @@ def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(tiny: Course
 
 
 def test_the_copy_of_a_course_of_plain_python_names_neither_this_course_nor_torch(
-    tiny: Course,
+    course: Course,
 ) -> None:
-    files = student_files(replace(tiny, preload=(), requirements=()))
+    files = student_files(replace(course, preload=(), requirements=()))
     own = b"".join(files[name] for name in ("pyproject.toml", "README.md", "kit/pyproject.toml"))
     said = re.sub(rb"^#.*\n", b"", own, flags=re.M)
     assert re.search(rb"torch|matplotlib|attention", said) is None
     assert "LICENSE" not in files
-    (tiny.root / "LICENSE").write_text("Mine", encoding="utf-8")
-    assert student_files(tiny)["LICENSE"] == b"Mine"
+    (course.root / "LICENSE").write_text("Mine", encoding="utf-8")
+    assert student_files(course)["LICENSE"] == b"Mine"
 
 
 def test_the_kits_project_is_this_ones_without_the_course() -> None:
@@ -105,10 +96,10 @@ def test_the_kits_project_is_this_ones_without_the_course() -> None:
     assert (KIT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_constraints_are_the_courses_own_or_the_kits_in_one_file(tiny: Course) -> None:
+def test_constraints_are_the_courses_own_or_the_kits_in_one_file(course: Course) -> None:
     kits = (KIT / "constraints.txt").read_bytes()
-    assert read_constraints(tiny) == kits
-    (tiny.root / "more.txt").write_bytes(b"rich==14.0\n")
-    (tiny.root / "constraints.txt").write_bytes(b"numpy==2.0\n-c more.txt\n")
-    assert read_constraints(tiny) == b"numpy==2.0\nrich==14.0\n"
+    assert read_constraints(course) == kits
+    (course.root / "more.txt").write_bytes(b"rich==14.0\n")
+    (course.root / "constraints.txt").write_bytes(b"numpy==2.0\n-c more.txt\n")
+    assert read_constraints(course) == b"numpy==2.0\nrich==14.0\n"
     assert read_constraints(read_course(ROOT / "course.toml")) == kits

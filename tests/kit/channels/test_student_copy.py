@@ -239,9 +239,7 @@ def test_a_line_leaks_whole_and_a_long_one_as_a_part_of_another(line: str, found
     assert leaks(files, secrets) == expected
 
 
-def test_a_hint_that_gives_a_line_away_stops_the_release(tmp_path: Path) -> None:
-    shutil.copytree(TINY, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
+def test_a_hint_that_gives_a_line_away_stops_the_release(course: Course) -> None:
     student_files(course)
     with open(course.stages[2].hints_file, "a", encoding="utf-8") as file:
         file.write("\n    neighbours_in_pairs = pairwise(values)\n")
@@ -365,9 +363,7 @@ def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> N
         assert bundle[f".grade/stubs/{stage.file_name}"] == stub
 
 
-def test_what_somebody_wrote_into_exercises_stays_there(tmp_path: Path) -> None:
-    shutil.copytree(TINY, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
+def test_what_somebody_wrote_into_exercises_stays_there(course: Course) -> None:
     course.stages[0].exercise_file.write_text("mine = 1\n", encoding="utf-8")
     assert b"mine" not in student_files(course)["exercises/moving_average.py"]
 
@@ -386,10 +382,8 @@ def test_every_stage_is_looked_at_for_secrets() -> None:
 
 @pytest.mark.parametrize("before", range(7))
 def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
-    tmp_path: Path, before: int
+    course: Course, before: int
 ) -> None:
-    shutil.copytree(TINY, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
     solution = course.stage("roughness").solution_file
     text = solution.read_text(encoding="utf-8")
     text = text.replace("    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
@@ -401,10 +395,8 @@ def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
 
 
 def test_a_parameter_on_a_line_of_its_own_is_no_secret_unless_it_has_a_default(
-    tmp_path: Path,
+    course: Course,
 ) -> None:
-    shutil.copytree(TINY, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
     with course.stage("roughness").misconceptions_file.open("a", encoding="utf-8") as file:
         file.write(
             "\n\ndef helper(\n    zqvw: list[float] | None,\n    qvwz: int = 98765,\n): ...\n"
