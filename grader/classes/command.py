@@ -397,7 +397,7 @@ def _write_results(
     pieces = {
         "scores.csv": (csv_text([row], quotes_all=True) for row in rows),
         "results.jsonl": (json_line(entry, assignment) for entry in ledger.latest()),
-        "findings.csv": [csv_text([list(COLUMNS), *cells])],
+        "findings.csv": [csv_text([list(COLUMNS), *cells], quotes_all=True)],
         "findings.json": [json.dumps(safe_data(found), indent=1)],
         "report.html": class_report(
             course.title,

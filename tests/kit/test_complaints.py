@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from grader.engine import Engine, Request
+from grader.types.report import Report
 from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, TINY, hand_in
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +93,28 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert rows[1]["points"] == "10" and "All checks pass" in rows[1]["reason"]
     assert "RuntimeError" in rows[2]["reason"] and "\x1b" not in rows[2]["reason"]
     assert "no such student" in rows[3]["reason"] and "'smooth'?" in rows[4]["reason"]
+
+
+def test_a_student_who_asks_a_hundred_times_is_graded_once(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "requests.csv"
+    asked = [f"bob,moving_average{'.length' * (n % 2)},{n}\n" for n in range(100)]
+    file.write_text("".join(["student,stage,words\n", *asked, "ann,,\n"]), encoding="utf-8")
+    graded: list[str] = []
+    grade = Engine.grade
+
+    def counted(engine: Engine, request: Request) -> Report:
+        graded.append(request.submission.name)
+        return grade(engine, request)
+
+    monkeypatch.setattr(Engine, "grade", counted)
+    assert tell(out, "--requests", str(file), "--jobs", "1") == 0
+    assert graded.count("bob") == 1
+    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert [row["words"] for row in rows] == [*map(str, range(100)), ""]
+    assert {row["verdict"] for row in rows} == {"stands"}
 
 
 @pytest.mark.parametrize(

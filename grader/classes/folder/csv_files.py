@@ -31,12 +31,15 @@ def read_text(path: Path) -> str:
 def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
     """The rows of a CSV file's text, and the separator of its cells: "," or ";" or a tab.
 
-    `place` is the file's name in errors. Raises KitError.
+    A cell may be as long as the file: students write some of them. `place` is the file's name in
+    errors. Raises KitError, also if a quote is open at the end.
     """
+    csv.field_size_limit(_TABLE_CAP)
     start = re.sub(r'"[^"]*"', "", text[:_START])  # a title may hold any sign
     first = start.split("\n", 1)[0]
     between = max(",;\t", key=first.count)
-    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=between)
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    rows = csv.reader(lines, delimiter=between, strict=True)
     try:
         return [row for row in rows if row], between
     except csv.Error as error:

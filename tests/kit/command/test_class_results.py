@@ -19,7 +19,7 @@ from grader.command.grade import lanes
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-from grader.types.report import Report
+from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 
 TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
@@ -67,6 +67,25 @@ def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     assert len(list((tmp_path / "junit").iterdir())) == len(names)
     # Where a table is split at semicolons, this name is no formula.
     assert '\n"n;=1+1",' in (tmp_path / "scores.csv").read_text("utf-8")
+
+
+def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons(
+    tmp_path: Path,
+) -> None:
+    message = "RuntimeError: a;=1+1"
+    check = CheckResult("smooth.c", "It is smooth", Outcome.FAILED, 0, 4, message)
+    stage = StageResult("smooth", "Smooth", Status.FAILED, 0, 4, False, (check,))
+    with open_ledger(tmp_path, create=True) as ledger:
+        report = replace(REPORT, stages=(stage,))
+        record = SubmissionRecord("ann", "1")
+        ledger.add(LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0), None)
+        args = argparse.Namespace(
+            out=tmp_path, junit=False, anonymous=False, similar=False, since=None, plain=True
+        )
+        _write_results(args, ledger, TINY, TINY.assignments[0])
+    table = (tmp_path / "findings.csv").read_text("utf-8")
+    assert f'"{message}"' in table
+    assert '""' in table and ",," not in table  # an empty cell is quoted too
 
 
 def test_what_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:

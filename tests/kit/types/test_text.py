@@ -29,6 +29,7 @@ from grader.types.text import is_quick_to_parse, listed, safe, safe_data, safe_l
             "zero\\u200bwidth, \\ufeffmark, soft\\xadhyphen",
         ),
         ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
+        ("variant\ufe00, joined\U00013430", "variant\\ufe00, joined\\U00013430"),
         ("tag \U000e0041", "tag \\U000e0041"),
         ("lone \udc80 and \ud83d", "lone \\udc80 and \\ud83d"),
         ("q kᵀ / √d_k → größer, 注意, 🙂", "q kᵀ / √d_k → größer, 注意, 🙂"),

@@ -28,6 +28,11 @@ def test_a_name_is_read_as_grade_class_wrote_it(tmp_path: Path) -> None:
     assert [asked.student for asked in read_requests(tmp_path / "a.csv")] == ["=1", "-ada"]
 
 
+def test_a_student_may_write_as_much_as_the_table_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f'student,words\nada,"{"why? " * 40_000}"\nbob,why?\n')
+    assert [asked.student for asked in read_requests(tmp_path / "a.csv")] == ["ada", "bob"]
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
