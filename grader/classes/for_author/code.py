@@ -24,9 +24,10 @@ def wrong_code(source: str, entry: str, name: str, student: str) -> str:
     try:
         tree = ast.parse(source)
         needed = ast.Module(_needed(tree, entry), [])
+        _replace_student(needed, entry, student)
         for node in ast.walk(needed):
             _bare(node, entry, name)
-        text = without(student, "student", safe(ast.unparse(needed)))
+        text = safe(ast.unparse(needed))
     except _UNREADABLE:
         return ""
     return text if len(text) <= _LONGEST else ""
@@ -55,6 +56,28 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         yield from (each.asname or each.name.partition(".")[0] for each in node.names)
     elif isinstance(node, ast.Assign):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _replace_student(needed: ast.Module, entry: str, student: str) -> None:
+    """Replace the student's name in texts, and where the code itself gives it to something."""
+    own = {word for node in ast.walk(needed) if _binds(node) for word in _words(node)} - {entry}
+    for node in ast.walk(needed):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = without(student, "student", node.value)
+        elif student in own and student in _words(node):
+            for field, value in ast.iter_fields(node):
+                setattr(node, field, "student" if value == student else value)
+
+
+def _binds(node: ast.AST) -> bool:
+    is_store = isinstance(getattr(node, "ctx", None), ast.Store)
+    return is_store or isinstance(node, (*_NAMED, ast.arg))
+
+
+def _words(node: ast.AST) -> set[str]:
+    """The names in a node itself: of a variable, a parameter, an attribute or a definition."""
+    found = {getattr(node, field, None) for field in ("id", "arg", "attr", "name")}
+    return {word for word in found if isinstance(word, str)}
 
 
 def _bare(node: ast.AST, entry: str, name: str) -> None:

@@ -16,6 +16,7 @@ from grader.show.screen import amount
 from grader.types.report import Cause, Outcome, Report, StageResult, Status
 
 NAME = 60  # letters of a name in a table
+_LONG_NUMBER = 5  # digits of a number that no message holds by chance
 LONG_NAME = 300  # and at the top of the student's page
 _SIGNS = {
     Status.PASSED: "✓",
@@ -62,7 +63,12 @@ class Person:
 
 
 def without(student: str, instead: str, words: str) -> str:
-    """The words with something else instead of a student's name."""
+    """The words with something else instead of a student's name.
+
+    A short number stays: a message may hold it as a number.
+    """
+    if student.isdecimal() and len(student) < _LONG_NUMBER:
+        return words
     return re.sub(rf"(?<!\w){re.escape(student)}(?!\w)", lambda found: instead, words)
 
 

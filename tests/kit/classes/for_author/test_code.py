@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grader.classes.for_author.code import wrong_code
 
 SOURCE = '''
@@ -49,6 +51,14 @@ def test_a_name_in_the_code_is_replaced() -> None:
     assert wrong_code(source, "fold", "f", "ann") == (
         "def f(student):\n    return student['student'] + annotated"
     )
+
+
+@pytest.mark.parametrize("student", ["def", "return", "f", "1", "math", "t", "floor"])
+def test_a_name_that_is_a_word_of_the_code_changes_nothing(student: str) -> None:
+    source = "import math, torch as t\n\ndef fold(x):\n    return math.floor(x[1])"
+    code = wrong_code(source, "fold", "f", student)
+    assert code.startswith("import math, torch as t\n\ndef f(x):\n    return ")
+    assert code.endswith(".floor(x[1])")
 
 
 def test_what_cannot_be_quoted_is_nothing() -> None:
