@@ -9,8 +9,6 @@ import csv
 import json
 import shutil
 import sqlite3
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,16 +19,10 @@ from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
 from tests.kit.test_folder_class import NO_ERROR, RIGHT, TINY, hand_in
 
+pytestmark = pytest.mark.usefixtures("checks_apart")
+
 OLD, NEW = "moving_average", "rolling_mean"
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _checks_apart() -> Iterator[None]:
-    """pytest takes the check files of two courses for one if their paths in them are the same."""
-    yield
-    for name in [name for name in sys.modules if name.startswith("tests.checks.")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

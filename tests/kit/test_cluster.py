@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classes.folder.ledger import open_ledger
 from tests.kit.dask_cluster import Cluster
+from tests.kit.ledgers import verdicts
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -57,23 +57,6 @@ def hand_in(folder: Path, count: int) -> None:
         ]
         (own / "moving_average.py").write_text(f"{answer}\nN = {number}\n", encoding="utf-8")
         (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
-
-
-def verdicts(out: Path) -> list[object]:
-    with open_ledger(out, create=False) as ledger:
-        return [
-            (
-                entry.record,
-                entry.seed,
-                entry.report
-                and [
-                    (check.id, check.outcome, check.score, check.message, check.diagnosis)
-                    for stage in entry.report.stages
-                    for check in stage.checks
-                ],
-            )
-            for entry in ledger.latest()
-        ]
 
 
 @pytest.mark.slow

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +18,8 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
+
+pytestmark = pytest.mark.usefixtures("checks_apart")
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 EXAM = """[[assignments]]
@@ -36,14 +36,6 @@ def moving_average(values, width):
     return np.convolve(values, np.ones(width), mode="valid")
 """
 WHY, HINT = "You add the neighbours up", "grade hint"
-
-
-@pytest.fixture(autouse=True)
-def _checks_apart() -> Iterator[None]:
-    """pytest takes the check files of two courses for one if their paths in them are the same."""
-    yield
-    for name in [name for name in sys.modules if name.startswith("tests.checks.")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

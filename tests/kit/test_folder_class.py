@@ -24,6 +24,7 @@ import pytest
 from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
+from tests.kit.ledgers import verdicts
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
@@ -492,24 +493,6 @@ def variations(folder: Path, count: int) -> None:
     answers = (RIGHT, ONE_TOO_FEW, NO_ERROR, ENDS)
     for number in range(count):
         hand_in(folder, f"s{number:04}", f"{answers[number % 4]}\nNUMBER = {number}\n")
-
-
-def verdicts(out: Path) -> list[object]:
-    """All that must be equal however often the run was cut off; times are not."""
-    with open_ledger(out, create=False) as ledger:
-        return [
-            (
-                entry.record,
-                entry.seed,
-                entry.report
-                and [
-                    (check.id, check.outcome, check.score, check.message, check.diagnosis)
-                    for stage in entry.report.stages
-                    for check in stage.checks
-                ],
-            )
-            for entry in ledger.latest()
-        ]
 
 
 def lanes_and_workers(command: int) -> tuple[list[int], list[int]]:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,9 @@ from grader.types.course import Course
 from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
+from tests.kit.tiny import forget_checks
+
+pytestmark = pytest.mark.usefixtures("checks_apart")
 
 ROOT = Path(__file__).parents[2]
 TINY = Path(__file__).parent / "courses" / "tiny"
@@ -37,19 +40,6 @@ TOO_MUCH = re.compile(r"\bpassed\b|\bpasses\b|[Aa]ll \d|\bdone\b|Well|[Ee]very s
 MORE = "more checks run on submission"
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _checks_apart() -> Iterator[None]:
-    """pytest takes the check files of two courses for one if their paths in them are the same."""
-    forget_checks()
-    yield
-    forget_checks()
-
-
-def forget_checks() -> None:
-    for name in [name for name in sys.modules if name.startswith("tests.checks.")]:
-        del sys.modules[name]
 
 
 @pytest.fixture(scope="module")

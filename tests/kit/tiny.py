@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,20 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
         return code, shown.out, shown.err
 
     return type_it
+
+
+@pytest.fixture
+def checks_apart() -> Iterator[None]:
+    """pytest takes the check files of two courses for one if their paths in them are the same."""
+    forget_checks()
+    yield
+    forget_checks()
+
+
+def forget_checks() -> None:
+    """Let the check files of the next course be imported."""
+    for name in [name for name in sys.modules if name.startswith("tests.checks.")]:
+        del sys.modules[name]
 
 
 def solve(root: Path, *slugs: str) -> None:

@@ -35,6 +35,7 @@ from grader.show.scoreboard import scoreboard
 from grader.show.terminal import explanation
 from grader.types.report import Outcome, Report, Status, to_json
 from grader.types.submission import Submission
+from tests.kit.attacks.few_checks import leave_few
 
 ROOT = Path(__file__).parents[3]
 REAL = read_course(ROOT / "course.toml")
@@ -1075,7 +1076,7 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
 
     def body(engine: Engine) -> dict[str, Met]:
         _must_be_locked(engine)
-        _quick(engine)
+        leave_few(engine.checks, STAGE.slug, KEPT)
         engine.rehearse((STAGE,), SEED)  # as in a class
         return {
             name: _attacked(engine, attack, name, ground)
@@ -1088,20 +1089,6 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
     assert os.listdir(ground["temp"]) == []
     assert _outside(ground) == before
     return found
-
-
-def _quick(engine: Engine) -> None:
-    """Leave a few checks with their first case each: many submissions are to be graded."""
-    checks = engine.checks
-    planned = [
-        replace(check, cases=check.cases[:1])
-        for check in checks.planned[STAGE.slug]
-        if check.id.removeprefix(f"{STAGE.slug}.") in KEPT
-    ]
-    kept = {check.cases[0].id for check in planned}
-    checks.planned[STAGE.slug] = tuple(planned)
-    items = checks._items[STAGE.slug].items()
-    checks._items[STAGE.slug] = {case: item for case, item in items if case.id in kept}
 
 
 def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any]) -> Met:

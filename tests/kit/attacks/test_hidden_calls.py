@@ -19,6 +19,7 @@ from grader.run.session import Checks, with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.attacks.few_checks import leave_few
 
 ROOT = Path(__file__).parents[3]
 REAL = read_course(ROOT / "course.toml")
@@ -214,20 +215,6 @@ HIDDEN = {
 }
 
 
-def _quick(engine: Engine) -> None:
-    """Leave a few checks with their first case each: many submissions are to be graded."""
-    checks = engine.checks
-    planned = [
-        replace(check, cases=check.cases[:1])
-        for check in checks.planned[STAGE.slug]
-        if check.id.removeprefix(f"{STAGE.slug}.") in KEPT
-    ]
-    kept = {check.cases[0].id for check in planned}
-    checks.planned[STAGE.slug] = tuple(planned)
-    items = checks._items[STAGE.slug].items()
-    checks._items[STAGE.slug] = {case: item for case, item in items if case.id in kept}
-
-
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[str, StageResult]:
     asked = [getattr(item, "callspec", None) for item in request.session.items]
@@ -241,7 +228,7 @@ def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping
             submission = Submission("hidden", {STAGE.file_name: source.encode()})
             return engine.grade(Request(submission, (STAGE,), SEED)).stages[0]
 
-        _quick(engine)
+        leave_few(engine.checks, STAGE.slug, KEPT)
         found = {"honest": graded(JOINS.format(before="", use="pass"))}
         for way, hidden in HIDDEN.items():
             if way in wanted:

@@ -28,7 +28,9 @@ from grader.run.words import described
 from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, PlainObject
 from grader.types.course import EntryPoint, Stage
 
-TENSOR = EntryPoint("f", ("tensor",))
+TENSOR, ARRAY, NUMBER, ANY = (
+    EntryPoint("f", (kind,)) for kind in ("tensor", "array", "number", "any")
+)
 PAIR = EntryPoint("f", ("tensor", "number"), is_tuple=True)
 CLASS = EntryPoint("Layer", ("tensor",), is_class=True)
 
@@ -59,7 +61,7 @@ def zeroes(*arguments: Any) -> Any:
 @pytest.mark.parametrize("make", [torch.ones, np.ones])
 def test_what_a_check_gave_stays_as_it_was_for_what_it_compares_with(make: Any) -> None:
     given, other = make((2, 3)), make((2, 3))
-    submission(zeroes, EntryPoint("f", ("any",))).f(given, other)
+    submission(zeroes, ANY).f(given, other)
     assert given.sum() == other.sum() == 6
 
 
@@ -67,9 +69,9 @@ def test_what_a_check_gave_stays_as_it_was_for_what_it_compares_with(make: Any) 
 def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make: Any) -> None:
     given, other = make((2, 3)), make((2, 3))
     with pytest.raises(CheckFailed, match="changes base in place"), expect_unchanged(base=given):
-        submission(zeroes, EntryPoint("f", ("any",))).f(given[:, 1:], other)
+        submission(zeroes, ANY).f(given[:, 1:], other)
     assert (given.sum(), other.sum()) == (2, 6)
-    submission(zeroes, EntryPoint("f", ("any",))).f(given)
+    submission(zeroes, ANY).f(given)
     assert given.sum() == 2
 
 
@@ -80,11 +82,11 @@ def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make: An
     "entry, value",
     [
         (TENSOR, torch.ones(2)),
-        (EntryPoint("f", ("array",)), np.ones(2)),
-        (EntryPoint("f", ("number",)), 3),
-        (EntryPoint("f", ("number",)), 2.5),
-        (EntryPoint("f", ("any",)), None),
-        (EntryPoint("f", ("any",)), {(1, "a"): [{b"x"}, PlainObject("Token", {"kind": None})]}),
+        (ARRAY, np.ones(2)),
+        (NUMBER, 3),
+        (NUMBER, 2.5),
+        (ANY, None),
+        (ANY, {(1, "a"): [{b"x"}, PlainObject("Token", {"kind": None})]}),
         (PAIR, (torch.ones(2), 1)),
         (EntryPoint("f", ("tensor", "any"), is_tuple=True), (torch.ones(2), None)),
     ],
@@ -93,104 +95,68 @@ def test_what_is_of_its_type_is_handed_on(entry: EntryPoint, value: Any) -> None
     assert checked(value, entry, "f(...)") is value
 
 
-WRONG = {
-    "None": (
-        TENSOR,
-        None,
-        "f(...) returned None: is a `return` missing?\n  expected  a torch.Tensor",
-    ),
-    "a list": (TENSOR, [1, 2], "f(...) returned a list of 2\n  expected  a torch.Tensor"),
-    "a number": (TENSOR, 2.5, "f(...) returned float 2.5\n  expected  a torch.Tensor"),
-    "a text": (TENSOR, "x" * 99, f"f(...) returned str '{'x' * 59}\n  expected  a torch.Tensor"),
-    "an array": (
-        TENSOR,
-        np.zeros((2, 3)),
-        "f(...) returned a numpy array of shape [2, 3]\n  expected  a torch.Tensor",
-    ),
-    "a tuple": (
-        TENSOR,
-        (torch.ones(1),),
-        "f(...) returned a tuple of 1\n  expected  a torch.Tensor",
-    ),
+ONE_AND_ANY = EntryPoint("f", ("number", "any"), is_tuple=True)
+EXPECTED = {
+    TENSOR: "a torch.Tensor",
+    ARRAY: "a numpy array",
+    NUMBER: "a number",
+    PAIR: "a tuple of 2: (tensor, number)",
+    ANY: TRAVELS,
+    ONE_AND_ANY: TRAVELS,
+}
+STAYS = "which cannot pass to the checks"
+WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
+    "None": (TENSOR, None, "None: is a `return` missing?"),
+    "a list": (TENSOR, [1, 2], "a list of 2"),
+    "a number": (TENSOR, 2.5, "float 2.5"),
+    "a text": (TENSOR, "x" * 99, f"str '{'x' * 59}"),
+    "an array": (TENSOR, np.zeros((2, 3)), "a numpy array of shape [2, 3]"),
+    "a tuple": (TENSOR, (torch.ones(1),), "a tuple of 1"),
     "something opaque": (
         TENSOR,
         Opaque("torch.Tensor", "too large"),
-        "f(...) returned a torch.Tensor (too large)\n  expected  a torch.Tensor",
+        "a torch.Tensor (too large)",
     ),
-    "a module": (
-        TENSOR,
-        Handle(0, "Linear"),
-        "f(...) returned a module of class Linear\n  expected  a torch.Tensor",
-    ),
-    "a tensor for an array": (
-        EntryPoint("f", ("array",)),
-        torch.ones(2),
-        "f(...) returned a torch.Tensor of shape [2]\n  expected  a numpy array",
-    ),
-    "True for a number": (
-        EntryPoint("f", ("number",)),
-        True,
-        "f(...) returned bool True\n  expected  a number",
-    ),
-    "a tensor for a tuple": (
-        PAIR,
-        torch.ones(2),
-        "f(...) returned a torch.Tensor of shape [2]\n  expected  a tuple of 2: (tensor, number)",
-    ),
-    "a list for a tuple": (
-        PAIR,
-        [torch.ones(2), 1],
-        "f(...) returned a list of 2\n  expected  a tuple of 2: (tensor, number)",
-    ),
-    "too long a tuple": (
-        PAIR,
-        (1, 2, 3),
-        "f(...) returned a tuple of 3\n  expected  a tuple of 2: (tensor, number)",
-    ),
-    "None for a tuple": (
-        PAIR,
-        None,
-        "f(...) returned None\n  expected  a tuple of 2: (tensor, number)",
-    ),
-    "nothing that can travel": (
-        EntryPoint("f", ("any",)),
-        Opaque("object"),
-        f"f(...) returned an object, which cannot pass to the checks\n  expected  {TRAVELS}",
-    ),
+    "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear"),
+    "a tensor for an array": (ARRAY, torch.ones(2), "a torch.Tensor of shape [2]"),
+    "True for a number": (NUMBER, True, "bool True"),
+    "a tensor for a tuple": (PAIR, torch.ones(2), "a torch.Tensor of shape [2]"),
+    "a list for a tuple": (PAIR, [torch.ones(2), 1], "a list of 2"),
+    "too long a tuple": (PAIR, (1, 2, 3), "a tuple of 3"),
+    "None for a tuple": (PAIR, None, "None"),
+    "nothing that can travel": (ANY, Opaque("object"), f"an object, {STAYS}"),
     "something in a tuple that cannot travel": (
-        EntryPoint("f", ("number", "any"), is_tuple=True),
+        ONE_AND_ANY,
         (1, [PlainObject("Token", {"made": {Opaque("range"): 2}})]),
-        (
-            "f(...) returned a tuple of 2 that holds a range, "
-            f"which cannot pass to the checks\n  expected  {TRAVELS}"
-        ),
-    ),
-    "a wrong second value": (
-        PAIR,
-        (torch.ones(2), None),
-        "f(...) returned None as value 2 of 2\n  expected  a number",
+        f"a tuple of 2 that holds a range, {STAYS}",
     ),
 }
 
 
-@pytest.mark.parametrize("entry, value, message", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("entry, value, returned", WRONG.values(), ids=WRONG)
 def test_what_is_not_of_its_type_is_told_with_what_was_due(
-    entry: EntryPoint, value: Any, message: str
+    entry: EntryPoint, value: Any, returned: str
 ) -> None:
     with pytest.raises(WrongReturn) as caught:
         checked(value, entry, "f(...)")
-    assert str(caught.value) == message
+    assert str(caught.value) == f"f(...) returned {returned}\n  expected  {EXPECTED[entry]}"
+
+
+def test_a_wrong_second_value_is_told_with_what_was_due_in_its_place() -> None:
+    with pytest.raises(WrongReturn) as caught:
+        checked((torch.ones(2), None), PAIR, "f(...)")
+    assert str(caught.value) == "f(...) returned None as value 2 of 2\n  expected  a number"
 
 
 def test_any_answer_of_plain_values_comes_back_as_it_was() -> None:
     right = {(1, "a"): [{b"x", 2j}, (None, frozenset({1.5}))]}
-    echo = submission(lambda value: value, EntryPoint("f", ("any",)))
+    echo = submission(lambda value: value, ANY)
     assert echo.f(right) == right
 
 
 def test_an_answer_that_cannot_travel_is_refused_in_words() -> None:
     with pytest.raises(WrongReturn, match=r"^f\(...\) returned a dictionary of 1 that holds a fun"):
-        submission(lambda: {"a": print_nothing}, EntryPoint("f", ("any",))).f()
+        submission(lambda: {"a": print_nothing}, ANY).f()
 
 
 def print_nothing() -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ SLOW = "a busy machine (try again) or an endless loop?"
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
 ENDLESS = "import time\ndef test_legs(hatch):\n    while True: time.sleep(1)"
 Trials = Mapping[str, Trial]
+Progress = Callable[[int, int], object]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +71,13 @@ def tried(
     interpreter: Interpreter, tests: str, sources: Mapping[str, str] = SOURCES
 ) -> dict[str, Trial]:
     submission = Submission("birds", {"eggs.py": tests.encode()})
-    answers = WorkerAnswers(interpreter, COURSE, STAGE, submission)
-    stage = StageUnderCheck(STAGE, answers)
+    return tried_by(WorkerAnswers(interpreter, COURSE, STAGE, submission), sources)
+
+
+def tried_by(
+    answers: WorkerAnswers, sources: Mapping[str, str] = SOURCES, *progress: Progress
+) -> dict[str, Trial]:
+    stage = StageUnderCheck(STAGE, answers, *progress)
     stage.begin(seed=3)
     try:
         return RemoteSubmission(stage).tried("hatch", sources, "Egg")
@@ -183,10 +189,7 @@ def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
     seeds = []
     for _ in range(2):
         answers = Counting(interpreter, LEGS)
-        stage = StageUnderCheck(STAGE, answers)
-        stage.begin(seed=3)
-        RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
-        stage.close()
+        tried_by(answers)
         seeds += answers.seeds
     assert len(set(seeds)) == 4
 
@@ -208,11 +211,7 @@ def test_several_are_tried_at_once_and_told_in_their_order(
 
 def test_each_trial_that_is_done_is_told(interpreter: Interpreter) -> None:
     told: list[tuple[int, int]] = []
-    answers = Counting(interpreter, LEGS)
-    stage = StageUnderCheck(STAGE, answers, lambda *trials: told.append(trials))
-    stage.begin(seed=3)
-    RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
-    stage.close()
+    tried_by(Counting(interpreter, LEGS), SOURCES, lambda *trials: told.append(trials))
     assert told == [(1, 2), (2, 2)]
 
 
@@ -343,11 +342,7 @@ def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> 
         "pytest.ini": b"[pytest]\naddopts = --version",
     }
     answers = WorkerAnswers(interpreter, COURSE, STAGE, Submission("birds", files))
-    stage = StageUnderCheck(STAGE, answers)
-    stage.begin(seed=3)
-    trials = RemoteSubmission(stage).tried("hatch", SOURCES, "Egg")
-    stage.close()
-    assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
+    assert verdicts(tried_by(answers)) == {"right": "passed", "wrong": "failed"}
 
 
 def test_each_is_tried_once_a_stage() -> None:
