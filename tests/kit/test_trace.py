@@ -199,8 +199,13 @@ def test_screens(solved: Mapping[str, Trace], stage: object) -> None:
 
 def test_plain_screen(solved: Mapping[str, Trace]) -> None:
     drawn = draw(trace_screen(solved["softmax"]), PlainConsole)
-    compare("softmax_plain", drawn)
-    assert "weights, head 0, sing to birds: 0.73" in drawn
+    lines = [line.strip() for line in drawn.splitlines()]
+    assert "weights   B is 1, H is 2, Tq is 4, Tk is 4" in lines
+    assert "weights, head 0, sing to birds: 0.73" in lines
+    assert "row sums, head 1 to sing: 0" in lines
+    sizes = {"scores": 2 * 4 * 4, "weights": 2 * 4 * 4, "row sums": 2 * 4}
+    told = {name: sum(line.startswith(f"{name}, head ") for line in lines) for name in sizes}
+    assert told == sizes  # each number in a line of its own
 
 
 # --- what is not right yet -------------------------------------------------------------------
