@@ -5,13 +5,12 @@ The folders are those of ../costly.py, the course is the tiny one with a small b
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.types.report import Outcome, Report, Status
 from grader.types.submission import Submission
+from tests.kit.costly import costly
 
 KIT = Path(__file__).parents[1]
 SECONDS = 3.0
@@ -35,16 +35,7 @@ RIGHT = solution_files(TINY)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")
 
-
-def _costly() -> Mapping[str, Submission]:
-    spec = importlib.util.spec_from_file_location("costly", KIT / "costly.py")
-    assert spec is not None and spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.costly(TINY)  # type: ignore[no-any-return]
-
-
-COSTLY = _costly()
+COSTLY = costly(TINY)
 QUICK = ("keys of one hash", "sleeps almost as long as it may")
 
 

@@ -20,7 +20,6 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[3]
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
 
 
 def toml(file: Path) -> dict[str, Any]:
