@@ -49,8 +49,8 @@ NUMBERS = [
 
 def causal(seq_len: int) -> Tensor:
     """Query i may look at the keys 0 to i."""
-    rows = [[key <= query for key in range(seq_len)] for query in range(seq_len)]
-    return torch.tensor([[rows]])
+    tokens = torch.arange(seq_len)
+    return (tokens <= tokens[:, None])[None, None]
 
 
 def padding(lengths: list[int], seq_len: int) -> Tensor:
