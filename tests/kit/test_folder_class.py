@@ -69,6 +69,13 @@ def submissions(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def results(course: Path, submissions: Path, tmp_path: Path) -> Path:
+    """Where the results of these students are, graded with seed 5."""
+    grade_class(course, tmp_path / "results", str(submissions), "--seed", "5")
+    return tmp_path / "results"
+
+
 def hand_in(folder: Path, student: str, answer: str) -> None:
     own = folder / student
     own.mkdir(parents=True, exist_ok=True)
@@ -132,12 +139,9 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     assert "nothing to regrade" in capsys.readouterr().out
 
 
-def test_the_lines_of_json_hold_the_whole_verdict(
-    course: Path, submissions: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
-    lines = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
+    text = (results / "results.jsonl").read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
     by_student = {line["student"]: line for line in lines}
     assert by_student.keys() == SCORES.keys()
     assert by_student["bob"]["report"]["score"] == 1
@@ -165,22 +169,20 @@ def numbers(out: Path) -> dict[str, int]:
 
 
 def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
-    before = numbers(out)
+    before = numbers(results)
     hand_in(submissions, "bob", RIGHT)
     hand_in(submissions, "hal", ONE_TOO_FEW)
     capsys.readouterr()
-    grade_class(course, out, str(submissions), "--junit")
+    grade_class(course, results, str(submissions), "--junit")
     assert "8 in total, seed 5." in capsys.readouterr().out
-    assert "graded, seed 5. Of 10 points" in (out / "report.html").read_text("utf-8")
-    assert 'name="seed" value="5"' in (out / "junit" / "hal.xml").read_text("utf-8")
-    after = numbers(out)
+    assert "graded, seed 5. Of 10 points" in (results / "report.html").read_text("utf-8")
+    assert 'name="seed" value="5"' in (results / "junit" / "hal.xml").read_text("utf-8")
+    after = numbers(results)
     assert {student for student in after if after[student] != before.get(student)} == {"bob", "hal"}
-    assert scores(out) == {**SCORES, "bob": "10", "hal": "1"}
-    with open_ledger(out, create=False) as ledger:
+    assert scores(results) == {**SCORES, "bob": "10", "hal": "1"}
+    with open_ledger(results, create=False) as ledger:
         assert [entry.report and entry.report.score for entry in ledger.history("bob")] == [1, 10]
         assert {entry.seed for entry in ledger.latest()} == {5}
 
@@ -207,19 +209,17 @@ def make_old(out: Path, honest: str, junk: str) -> None:
 
 
 def test_what_an_older_version_kept_under_a_short_digest_is_graded_again(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
-    make_old(out, honest="ann", junk="bob")
+    make_old(results, honest="ann", junk="bob")
     change_check(course, 'what="the average"', 'what="the mean"')
     for words in (["--regrade", "--yes"], ["--why", "bob"]):
         capsys.readouterr()
-        assert grade_class(course, out, *words) == 2
+        assert grade_class(course, results, *words) == 2
         assert "rerun `grade class SUBMISSIONS --out DIR`" in capsys.readouterr().err
-    assert grade_class(course, out, str(submissions)) == 0
-    assert scores(out) == SCORES
-    assert grade_class(course, out, "--regrade") == 0
+    assert grade_class(course, results, str(submissions)) == 0
+    assert scores(results) == SCORES
+    assert grade_class(course, results, "--regrade") == 0
 
 
 def change_check(course: Path, old: str, new: str) -> None:
@@ -230,46 +230,42 @@ def change_check(course: Path, old: str, new: str) -> None:
 
 
 def test_a_change_that_changes_no_points_needs_no_asking(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
-    before = numbers(out)
+    before = numbers(results)
     change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
     change_check(course, 'what="the average"', 'what="the mean", atol=99.0')
     capsys.readouterr()
 
-    grade_class(course, out, str(submissions))
+    grade_class(course, results, str(submissions))
     assert "may be different now" in capsys.readouterr().out
-    assert numbers(out) == before
+    assert numbers(results) == before
 
-    assert grade_class(course, out, "--regrade") == 0
+    assert grade_class(course, results, "--regrade") == 0
     assert "no points change" in capsys.readouterr().out
-    assert scores(out) == SCORES and numbers(out) != before
+    assert scores(results) == SCORES and numbers(results) != before
 
 
 def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
     change_check(course, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
     # The check now passes whatever is handed in, so that it can be seen who gains by it.
-    before = numbers(out)
-    assert grade_class(course, out, "--regrade") == 1  # nobody is there to be asked
+    before = numbers(results)
+    assert grade_class(course, results, "--regrade") == 1  # nobody is there to be asked
     asked = capsys.readouterr()
-    assert "--yes" in asked.err and numbers(out) == before
+    assert "--yes" in asked.err and numbers(results) == before
     shown = asked.out
     assert re.search(r"cas +9 -> 10", shown) and re.search(r"dan +9 -> 10", shown)
     assert "gained refusal" in shown and "ann" not in shown.split("would change")[1]
-    assert scores(out) == SCORES
+    assert scores(results) == SCORES
 
-    assert grade_class(course, out, "--regrade", "--yes") == 0
-    assert scores(out)["cas"] == scores(out)["dan"] == "10"
-    with open_ledger(out, create=False) as ledger:
+    assert grade_class(course, results, "--regrade", "--yes") == 0
+    assert scores(results)["cas"] == scores(results)["dan"] == "10"
+    with open_ledger(results, create=False) as ledger:
         assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
-    assert grade_class(course, out, "--regrade", "--yes") == 0
+    assert grade_class(course, results, "--regrade", "--yes") == 0
     assert "nothing to regrade" in capsys.readouterr().out
 
 
@@ -298,27 +294,21 @@ def test_who_is_at_work_keeps_another_out(
             assert f"process {os.getpid()} on" in capsys.readouterr().err
 
 
-def test_an_untouched_stub_is_not_graded_again(
-    course: Path, submissions: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
+def test_an_untouched_stub_is_not_graded_again(course: Path, results: Path) -> None:
     change_check(course, 'what="the average"', 'what="the average", atol=99.0')
-    before = numbers(out)
-    grade_class(course, out, "--regrade", "--yes")
-    after = numbers(out)
+    before = numbers(results)
+    grade_class(course, results, "--regrade", "--yes")
+    after = numbers(results)
     # smooth is begun in eve's folder and rests on moving_average; gus has nothing to grade.
     assert {student for student in after if after[student] == before[student]} == {"gus"}
 
 
 def test_why_replays_a_verdict_exactly(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
     shutil.rmtree(submissions)  # the ledger has what was handed in
     capsys.readouterr()
-    assert grade_class(course, out, "--why", "bob") == 0
+    assert grade_class(course, results, "--why", "bob") == 0
     shown = capsys.readouterr().out
     assert "every check gave the same result" in shown and "seed 5" in shown
     assert "The average is wrong" in shown or "shape" in shown
@@ -370,13 +360,11 @@ def test_a_failure_in_a_stage_that_is_gone_needs_no_example(course: Path, tmp_pa
 
 
 def test_why_after_a_change_shows_what_was_kept(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
     change_check(course, 'what="the average"', 'what="the average", atol=99.0')
     capsys.readouterr()
-    grade_class(course, out, "--why", "bob")
+    grade_class(course, results, "--why", "bob")
     shown = capsys.readouterr().out
     assert "cannot be replayed" in shown and "2" in shown
 
@@ -414,15 +402,13 @@ def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
 
 
 def test_a_check_that_is_worth_less_is_not_called_lost(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
     toml = course / "course.toml"
     toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
     change_check(course, "points(3)", "points(2)")
     capsys.readouterr()
-    grade_class(course, out, "--regrade", "--yes")
+    grade_class(course, results, "--regrade", "--yes")
     shown = capsys.readouterr().out
     assert "other points for" in shown and "lost" not in shown
 
