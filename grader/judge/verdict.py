@@ -66,19 +66,16 @@ def judge_stage(
     reached = status(facts)
     if blame.is_written is not None:
         reached = Status.PASSED if blame.is_written else Status.NOT_STARTED
-    return StageResult(
-        slug=stage.slug,
-        title=stage.title,
+    return replace(
+        judge_untouched(stage),
         status=reached,
         score=_number(sum(check.score for check in checks)),
         max_score=_number(max_score),
-        bonus=stage.bonus,
         checks=checks,
         caused_by=blame.cause,
         printed=facts.printed,
         is_partial=blame.is_partial,
         perhaps=blame.perhaps,
-        is_exam=stage.is_exam,
     )
 
 

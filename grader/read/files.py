@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -26,6 +28,15 @@ def write_pieces(path: Path, pieces: Iterable[str | bytes]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, path)
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """The data of a JSON file of the kit's own, empty if it is damaged or missing."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def name_in_text(path: Path) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader.read.files import write_whole
+from grader.read.files import read_table, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
 from grader.types.report import Report, Status, from_json, to_json
@@ -41,7 +41,7 @@ class Kept:
 
         `texts` are digests of what the verdicts depend on, by slug.
         """
-        known, kept = _load(self._root), {}
+        known, kept = read_table(memory_folder(self._root) / _FILE), {}
         for stage in stages:
             # What is in the file may be damaged in any way.
             with suppress(ValueError, TypeError, KeyError, RecursionError):
@@ -55,7 +55,7 @@ class Kept:
 
     def keep(self, report: Report, texts: Mapping[str, str]) -> None:
         """Keep the report's verdicts with full points, and forget any others on its stages."""
-        before = _load(self._root)
+        before = read_table(memory_folder(self._root) / _FILE)
         after = {slug: entry for slug, entry in before.items() if slug in texts}
         for result in report.stages:
             after.pop(result.slug, None)
@@ -73,14 +73,6 @@ class Kept:
         """The SHA-256 of a verdict and of all that it depends on."""
         sealed = f"{text} {self._machine} {json.dumps(report)}"
         return hashlib.sha256(sealed.encode()).hexdigest()
-
-
-def _load(root: Path) -> dict[str, Any]:
-    try:
-        data = json.loads((memory_folder(root) / _FILE).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _machine(course: Course, device: str) -> str:

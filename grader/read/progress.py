@@ -224,19 +224,11 @@ def _count(table: dict[str, Any], key: str) -> int:
 
 def _stage_json(stage: StageProgress) -> dict[str, Any]:
     """The known values, without empty ones."""
-    known = {
-        "rungs": stage.rungs,
-        "status": stage.status and stage.status.value,
-        "score": stage.score,
-        "best": stage.best,
-        "attempts": stage.attempts,
-        "digest": stage.digest,
-        "passed": stage.passed,
-        "gave_up": stage.gave_up,
-        "advice": stage.advice and asdict(stage.advice),
-        "judged": stage.judged,
-        "repair": stage.repair,
-        "asked": stage.asked,
+    status, advice = stage.status, stage.advice
+    known = vars(stage) | {
+        "status": status and status.value,
+        "advice": advice and asdict(advice),
+        "rest": None,
     }
     return {**stage.rest, **{key: value for key, value in known.items() if value}}
 

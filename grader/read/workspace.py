@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from grader.read.course_file import FILE_NAME, read_course
-from grader.read.files import write_whole
+from grader.read.files import read_table, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, unwritable
@@ -120,13 +120,13 @@ def _write_mark(root: Path, about: Mapping[str, object]) -> None:
 
 def version_seen(root: Path) -> str:
     """The version of the course that the learner has last updated to; "" if unknown."""
-    version = _read_mark(root).get("version")
+    version = read_table(_mark(root)).get("version")
     return version if isinstance(version, str) else ""
 
 
 def note_version(root: Path, version: str) -> None:
     """Note that the learner has updated to a version. Raises KitError if it cannot be written."""
-    about = _read_mark(root)
+    about = read_table(_mark(root))
     if about and version_seen(root) != version:
         _write_mark(root, {**about, "version": version})
 
@@ -243,7 +243,7 @@ def _mark(root: Path) -> Path:
 
 def course_of(root: Path) -> Course:
     """The course that a workspace's mark names. Raises KitError."""
-    mark, data = _mark(root), _read_mark(root)
+    mark, data = _mark(root), read_table(_mark(root))
     course = data.get("course") if data else 0
     name = _name_in_mark(root)
     if not isinstance(course, (str, type(None))):
@@ -265,16 +265,7 @@ def course_of(root: Path) -> Course:
     return installed[name]
 
 
-def _read_mark(root: Path) -> dict[str, object]:
-    """The data of a workspace's mark, empty if it is damaged or missing."""
-    try:
-        data = json.loads(_mark(root).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
 def _name_in_mark(root: Path) -> str | None:
     """The name of the course in a mark; older versions of the kit wrote none."""
-    name = _read_mark(root).get("name")
+    name = read_table(_mark(root)).get("name")
     return name if isinstance(name, str) else None

@@ -11,6 +11,7 @@ from grader.types.text import safe
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
 _SHORT = 5  # characters of a number
+_CONTAINERS = {tuple: "tuple", list: "list", dict: "dictionary", set: "set", frozenset: "set"}
 _LONG = 60  # characters of an argument; of a longer one only the beginning or the size is shown
 
 
@@ -32,14 +33,9 @@ def described(value: Any) -> str:
         return f"{article} {safe(value.type_name)}{why}"
     if isinstance(value, Handle):
         return f"a module of class {safe(value.type_name)}"
-    if isinstance(value, tuple):
-        return f"a tuple of {len(value)}"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    if isinstance(value, dict):
-        return f"a dictionary of {len(value)}"
-    if isinstance(value, (set, frozenset)):
-        return f"a set of {len(value)}"
+    for kind, name in _CONTAINERS.items():
+        if isinstance(value, kind):
+            return f"a {name} of {len(value)}"
     shape = getattr(value, "shape", None)
     if shape is not None:
         library = type(value).__module__.split(".")[0]
