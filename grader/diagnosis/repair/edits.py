@@ -460,14 +460,16 @@ class _Reader:
                 continue
             if _is_words(one) or _is_words(other):
                 continue
-            yield from self._exchanged(one, other, "these two statements")
+            start, end, new = self._exchanged(one, other)
+            kind = "the order of these two statements"
+            yield _Change(start, end, new, "order", kind, self._span(other))
             yield from self._other_order(one, other)
 
-    def _exchanged(self, one: Any, other: Any, words: str) -> Iterator[_Change]:
+    def _exchanged(self, one: Any, other: Any) -> tuple[int, int, str]:
+        """Where two nodes are, and their text in the other order."""
         start, end = self._span(one)[0], self._span(other)[1]
         between = self._text[self._span(one)[1] : self._span(other)[0]]
-        new = self._code(other) + between + self._code(one)
-        yield _Change(start, end, new, "order", f"the order of {words}", self._span(other))
+        return start, end, self._code(other) + between + self._code(one)
 
     def _other_order(self, one: Any, other: Any) -> Iterator[_Change]:
         """`a = f(x); b = g(a)` as `a = g(x); b = f(a)`"""
@@ -828,9 +830,7 @@ class _Reader:
         for index, (one, other) in enumerate(itertools.pairwise(args)):
             if name in _TWO_AXES or isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
                 continue
-            start, end = self._span(one)[0], self._span(other)[1]
-            between = self._text[self._span(one)[1] : self._span(other)[0]]
-            new = self._code(other) + between + self._code(one)
+            start, end, new = self._exchanged(one, other)
             kind = "the order of these arguments"
             at = start, end
             if name in _SHAPING:
@@ -914,9 +914,7 @@ class _Reader:
 
     def _of_subscript(self, node: ast.Subscript) -> Iterator[_Change]:
         index = node.slice
-        is_shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-        is_shape = is_shape or (isinstance(node.value, ast.Call) and _called(node.value) == "size")
-        number = _integer(index)
+        is_shape, number = _is_size(node), _integer(index)
         if is_shape and number is not None:
             for new in (-1, 1, 2, 0, -2, 3):
                 if new != number:
@@ -1019,16 +1017,10 @@ class _Reader:
             if other not in (node.id, "self") and is_there and alike:
                 rule = "parameter" if is_param and other in scope.params else "name"
                 yield from self._changed(node, other, rule, "this name")
-        if not isinstance(parent, ast.Attribute):
-            numbers = [each for group in scope.attributes for each in group]
-            for other in numbers[:6]:
-                if self._is_number_like(node, parent):
-                    yield from self._changed(node, other, "number_name", "this name")
-
-    def _is_number_like(self, node: ast.expr, parent: Any) -> bool:
-        return (
-            isinstance(parent, ast.Call) and _called(parent) in ("sqrt", "view", "reshape")
-        ) or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow))
+        is_size = isinstance(parent, ast.Call) and _called(parent) in ("sqrt", *_SHAPING)
+        if is_size or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow)):
+            for other in [each for group in scope.attributes for each in group][:6]:
+                yield from self._changed(node, other, "number_name", "this name")
 
     def _of_attribute(self, node: ast.Attribute, parent: Any, scope: _Scope) -> Iterator[_Change]:
         if node.attr in ("T", "H"):
