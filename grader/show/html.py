@@ -105,7 +105,7 @@ def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({}
         return f'<a href="#{_text(anchor)}">{words}</a>' if anchor else words
 
     rows = "".join(
-        f'<tr><td style="{_CELL}">{_look(stage)[0]}</td>'
+        f'<tr><td style="{_CELL}">{look(stage)[0]}</td>'
         f'<td style="{_CELL}">{title(stage)}</td>'
         f'<td style="{_CELL}"><code>{_text(stage.slug)}</code></td>'
         f'<td style="{_CELL}">{_points(stage)}</td>'
@@ -140,7 +140,7 @@ def _stage(report: Report, stage: StageResult, beside: str) -> str:
 
 
 def _stage_opening(stage: StageResult) -> str:
-    mark, colour = _look(stage)
+    mark, colour = look(stage)
     name = f"<strong>{mark} {_text(stage.title)}</strong> <code>{_text(stage.slug)}</code>"
     return (
         f'<section style="border-left:4px solid {colour};padding-left:.8em;margin:.6em 0">'
@@ -148,7 +148,7 @@ def _stage_opening(stage: StageResult) -> str:
     )
 
 
-def _look(stage: StageResult) -> tuple[str, str]:
+def look(stage: StageResult) -> tuple[str, str]:
     """The mark of a stage, and the colour of the edge beside it."""
     return _WAITING if stage.caused_by is not None else _EDGE[stage.status]
 
@@ -213,7 +213,7 @@ def _cause(cause: Cause) -> str:
         body.append(f"<p>{TOO_SLOW}</p>")
     found = check.diagnosis
     if found is not None:
-        body.append(f'<p style="margin:.6em 0">{_known(found)}</p>')
+        body.append(f'<p style="margin:.6em 0">{diagnosis_html(found)}</p>')
         if found.place:
             body.append(_pre(found.place))
     if check.message.strip():
@@ -221,7 +221,8 @@ def _cause(cause: Cause) -> str:
     return "".join(body)
 
 
-def _known(found: Diagnosis) -> str:
+def diagnosis_html(found: Diagnosis) -> str:
+    """Why a check fails, in a sentence."""
     opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
     return opening + inline_html(found.text)
 

@@ -21,14 +21,13 @@ from grader.classes.report.student import (
     Person,
     about_student,
     place_html,
-    sign,
     standing_of,
     without,
 )
 from grader.classes.report.tally import NAMED, Held, StageTally, Tally, tally_of
 from grader.classes.report.teach import Hints, numbered, teach_section
 from grader.classes.report.types import Similar, Unexplained
-from grader.show.html import inline_html
+from grader.show.html import inline_html, look
 from grader.show.screen import amount, count
 from grader.types.course import Assignment
 from grader.types.report import StageResult
@@ -222,7 +221,7 @@ def _stage_cell(stage: StageResult | None) -> str:
     shade = sum(share >= least for least in (0.01, 0.5, 0.8, 1))
     points = amount(stage.score)
     label = f"{standing_of(stage)}, {points}"
-    return cell(f"{sign(stage)} {points}", stage.score, style=f"f{shade}", label=label)
+    return cell(f"{look(stage)[0]} {points}", stage.score, style=f"f{shade}", label=label)
 
 
 def _checks(tally: Tally) -> Iterator[str]:

@@ -10,7 +10,7 @@ from grader.classes.folder.counted import Counted, counted
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late
 from grader.classes.report.look import text, verbatim
-from grader.show.html import inline_html, titles_html
+from grader.show.html import diagnosis_html, inline_html, look, titles_html
 from grader.show.scoreboard import standing
 from grader.show.screen import amount
 from grader.types.report import Cause, Outcome, Report, StageResult, Status
@@ -18,13 +18,6 @@ from grader.types.report import Cause, Outcome, Report, StageResult, Status
 NAME = 60  # letters of a name in a table
 _LONG_NUMBER = 5  # digits of a number that no message holds by chance
 LONG_NAME = 300  # and at the top of the student's page
-_SIGNS = {
-    Status.PASSED: "✓",
-    Status.FAILED: "✗",
-    Status.NOT_STARTED: "·",
-    Status.ERROR: "!",
-}
-_WAITING = "↑"
 _BY_HAND = "The grader itself failed here: give these points by hand."
 
 
@@ -123,7 +116,7 @@ def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
 
 def _scoreboard(report: Report) -> str:
     rows = "".join(
-        f'<tr><td>{sign(stage)}</td><th scope="row">{text(stage.title)}</th>'
+        f'<tr><td>{look(stage)[0]}</td><th scope="row">{text(stage.title)}</th>'
         f"<td>{_points(stage)}</td><td>{standing_of(stage)}</td></tr>\n"
         for stage in report.stages
     )
@@ -139,7 +132,7 @@ def _stage(person: Person, report: Report, stage: StageResult) -> Iterator[str]:
     causes = stage.causes if stage.status is not Status.NOT_STARTED else ()
     if not causes and not stage.printed.strip():
         return
-    yield f'<div class="stage"><h3>{sign(stage)} {text(stage.title)}: {standing_of(stage)}</h3>'
+    yield f'<div class="stage"><h3>{look(stage)[0]} {text(stage.title)}: {standing_of(stage)}</h3>'
     if stage.caused_by is not None:
         titles = {other.slug: other.title for other in report.stages}
         earlier = text(titles.get(stage.caused_by, stage.caused_by))
@@ -164,8 +157,7 @@ def _cause(person: Person, cause: Cause) -> str:
         parts.append("<p>It ran out of time and was stopped.</p>")
     found = check.diagnosis
     if found is not None:
-        opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
-        parts.append(f"<p>{opening}{inline_html(found.text)}</p>")
+        parts.append(f"<p>{diagnosis_html(found)}</p>")
         if found.place:
             parts.append(place_html(person.hidden(found.place)))
     if check.message.strip():
@@ -177,11 +169,6 @@ def place_html(words: str) -> str:
     """Where a mistake is, and below it the code; there no line breaks, as carets point up."""
     where, _, code = words.partition("\n")
     return f"<p>{inline_html(where)}</p>" + (verbatim(code, style="code") if code else "")
-
-
-def sign(stage: StageResult) -> str:
-    """The sign of a stage's status."""
-    return _WAITING if stage.caused_by is not None else _SIGNS[stage.status]
 
 
 def standing_of(stage: StageResult) -> str:
