@@ -35,6 +35,7 @@ from grader.authoring.mutants.types import (
     StageTrials,
 )
 from grader.authoring.verify.author_files import check_place
+from grader.authoring.verify.runs import import_libraries
 from grader.misconceptions import Misconception
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
@@ -77,10 +78,7 @@ def try_mutants(
     """
     records = {stage.slug: read_records(stage) for stage in stages}
     done: list[StageTrials] = []
-    for name in course.preload:
-        importlib.import_module(name)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # a fork has no other thread
+    import_libraries(course)
     from grader.run.session import with_checks
 
     def body(checks: Checks) -> MutantsReport:

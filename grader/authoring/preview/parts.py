@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -135,11 +133,9 @@ def _failures(
 def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misconception, Report]]:
     """The verdict on each misconception, run in this process."""
     known = read_known(stage)
-    for name in course.preload:
-        importlib.import_module(name)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
-    from grader.authoring.verify.runs import silence
+    from grader.authoring.verify.runs import import_libraries, silence
+
+    import_libraries(course)
     from grader.diagnosis.diagnose import diagnose
     from grader.run.local_answers import LocalAnswers
     from grader.run.session import with_checks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +15,7 @@ from grader.authoring.suggest.examples import examples
 from grader.authoring.suggest.inputs import partings
 from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
+from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.solution_runs import FINE
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
@@ -54,10 +53,7 @@ def suggest(
         raise KitError(f"{stage.slug}: learners write tests there, and tests have no mutants")
     if is_unwritten(stage.solution_file):
         raise KitError(f"{place}: is not written yet: suggestions are made from it")
-    for name in course.preload:
-        importlib.import_module(name)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+    import_libraries(course)
     from grader.run.session import with_checks
 
     def body(checks: Checks) -> Suggestions:

@@ -157,12 +157,8 @@ def _leaks(
 
 def _hidden(stage: Stage, file: Path) -> Iterator[str]:
     """A message for each function or class that a later one of the same name hides."""
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8-sig"))
-    except (SyntaxError, ValueError):
-        return
     lines: dict[str, int] = {}
-    for node in tree.body:
+    for node in _tree(file).body:
         if isinstance(node, (_Function, ast.ClassDef)) and node.name != "_":
             if node.name in lines and not _is_overloaded(node):
                 at = f"{stage.place(file)}:{node.lineno}"
@@ -171,18 +167,22 @@ def _hidden(stage: Stage, file: Path) -> Iterator[str]:
                 lines[node.name] = node.lineno
 
 
+def _tree(file: Path) -> ast.Module:
+    """The syntax tree of a file; an empty one if it cannot be read, which is reported elsewhere."""
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
 def _is_overloaded(node: _Function | ast.ClassDef) -> bool:
     return any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
 
 
 def _check_titles(stage: Stage) -> Iterator[str]:
     """Faults of the checks' titles; a file that is not valid Python is reported elsewhere."""
-    try:
-        tree = ast.parse(stage.check_file.read_text(encoding="utf-8-sig"))
-    except (SyntaxError, ValueError):
-        return
     place = stage.place(stage.check_file)
-    for node in tree.body:
+    for node in _tree(stage.check_file).body:
         if not isinstance(node, _Function) or not node.name.startswith("test_"):
             continue
         at = f"{place}:{node.lineno}: {node.name}"
@@ -245,12 +245,8 @@ def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stag
     slugs = {stage.slug for stage in course.stages}
     for stage in stages:
         known = {stage.slug, *(earlier.slug for earlier in course.required(stage))}
-        try:
-            tree = ast.parse(stage.solution_file.read_bytes())
-        except (OSError, SyntaxError, ValueError):
-            continue
         lacks: dict[str, int] = {}
-        for node in ast.walk(tree):
+        for node in ast.walk(_tree(stage.solution_file)):
             for name in _imported(node):
                 if name in slugs - known:
                     lacks.setdefault(name, getattr(node, "lineno", 0))
@@ -263,11 +259,7 @@ def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[St
     """A message for each check file that uses a solution, which is not there in a class."""
     slugs = {stage.slug for stage in course.stages}
     for stage in stages:
-        try:
-            tree = ast.parse(stage.check_file.read_bytes())
-        except (OSError, SyntaxError, ValueError):
-            continue
-        for node in ast.walk(tree):
+        for node in ast.walk(_tree(stage.check_file)):
             if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
                 at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
                 yield stage, f"{at}: a check uses a solution: write a reference of its own"

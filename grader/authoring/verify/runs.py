@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
@@ -87,6 +88,17 @@ class CheckRuns:
         with silence():  # what a check prints
             facts = self.checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
         return with_calls(facts, SourceReader(Reader(None), submission).calls(course, stage))
+
+
+def import_libraries(course: Course) -> None:
+    """Import what the checks need; more than one thread of torch would only wait for each other.
+
+    A process that is forked later has no other thread.
+    """
+    for name in course.preload:
+        importlib.import_module(name)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @contextmanager

@@ -6,8 +6,6 @@ It inspects the files first. It reports a stage whose files cannot run once, and
 from __future__ import annotations
 
 import gc
-import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +20,7 @@ from grader.authoring.verify.author_files import (
 )
 from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Draft, Progress, StageProving
+from grader.authoring.verify.runs import import_libraries
 from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
 from grader.run.workers import Interpreter
@@ -80,10 +79,7 @@ class Prover:
         per_answer: int = PER_ANSWER,
     ) -> CourseProof:
         """As `verify`, of the course with which this was made, as its files are now."""
-        for name in course.preload:
-            importlib.import_module(name)
-        if "torch" in sys.modules:
-            sys.modules["torch"].set_num_threads(1)  # more threads would only wait for each other
+        import_libraries(course)
         files = {s.file_name: s.solution_file.read_bytes() for s in course.stages if _is_there(s)}
         faults = _solution_faults(course, stages, files)
         drafts = [Draft(stage, faults.get(stage.slug, "")) for stage in stages]
