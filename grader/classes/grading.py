@@ -42,7 +42,7 @@ from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, SubmissionFileError, unwritable
+from grader.types.errors import KitError, SubmissionFileError, writing
 from grader.types.submission import Submission
 
 Job = TypeVar("Job")
@@ -372,27 +372,23 @@ class NbgraderClass:
         """Write the student's autograded folder in the staging area. Raises KitError."""
         folder = self._staging / student
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        try:
+        with writing(folder):
             folder.mkdir(parents=True)
             write_whole(folder / f"{self._notebook.name}.ipynb", text)
             for name, data in companions(self._folder("submitted", student)).items():
                 (folder / name).write_bytes(data)
             for file in folder.iterdir():
                 file.chmod(_READ_ONLY)
-        except OSError as error:
-            raise unwritable(error, folder) from None
 
     def _write(self, entries: Sequence[GradebookEntry]) -> None:
         """Write the gradebook first: the next run regrades a student without a folder."""
-        try:
+        with writing(self._root):
             write_entries(self._root, self.assignment, self._notebook.name, entries)
             for entry in entries:
                 folder = self._folder("autograded", entry.student)
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(self._staging / entry.student, folder)
-        except OSError as error:
-            raise unwritable(error, self._root) from None
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.read.files import write_whole
-from grader.types.errors import unwritable
+from grader.types.errors import writing
 from grader.types.text import safe
 
 if TYPE_CHECKING:
@@ -144,8 +144,6 @@ def short_path(path: Path) -> str:
 
 def write_file(path: Path, data: bytes | str) -> None:
     """Write a file in one step, and its folders. Raises KitError."""
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
-    except OSError as error:
-        raise unwritable(error, path) from None

@@ -18,7 +18,7 @@ from grader.read.faults import author_text
 from grader.read.files import free_name, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, unwritable
+from grader.types.errors import CourseError, writing
 from grader.types.text import is_quick_to_parse
 
 BEGIN = "### BEGIN SOLUTION"
@@ -137,7 +137,7 @@ def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState
     """
     stubs = {stage: read_stub(stage) for stage in course.stages}
     states = {stage: _state(stage, stub) for stage, stub in stubs.items()}
-    try:
+    with writing(course.exercises):
         for stage, state in states.items():
             if state is StubState.IN_STEP or (state is StubState.BEGUN and not force):
                 continue
@@ -146,8 +146,6 @@ def write_stubs(course: Course, *, force: bool = False) -> dict[Stage, StubState
             if state is not StubState.ABSENT:
                 keep_copy(file, course.root)
             write_whole(file, stubs[stage])
-    except OSError as error:
-        raise unwritable(error, course.exercises) from None
     return states
 
 

@@ -17,7 +17,7 @@ from grader.read.course_file import FILE_NAME, read_course
 from grader.read.files import read_table, write_whole
 from grader.read.progress import make_memory_folder, memory_folder
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, unwritable
+from grader.types.errors import CourseError, KitError, writing
 from grader.types.progress import Progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
@@ -111,11 +111,9 @@ def mark_workspace(root: Path, course: Course) -> None:
 
 
 def _write_mark(root: Path, about: Mapping[str, object]) -> None:
-    try:
+    with writing(root):
         make_memory_folder(root)
         write_whole(_mark(root), json.dumps(about) + "\n")
-    except OSError as error:
-        raise unwritable(error, root) from None
 
 
 def version_seen(root: Path) -> str:

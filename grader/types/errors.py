@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -36,3 +37,12 @@ def close_to(word: str, known: Iterable[str]) -> str:
 def unwritable(error: OSError, place: Path | str) -> KitError:
     """The KitError for a file that cannot be written; `place` is its name if the error has none."""
     return KitError(f"{error.filename or place}: cannot be written: {error.strerror}")
+
+
+@contextmanager
+def writing(place: Path | str) -> Iterator[None]:
+    """A block that writes files; an OSError in it becomes `unwritable`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(error, place) from None

@@ -17,7 +17,7 @@ from grader.learning.pictures.trace_command import add_submission, chosen_submis
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_workspace
-from grader.types.errors import KitError, close_to, unwritable
+from grader.types.errors import KitError, close_to, writing
 from grader.types.report import Status
 
 if TYPE_CHECKING:
@@ -128,10 +128,8 @@ def _trained(
 
 def _write(file: Path, picture: TracedHeatmap | TracedCurves) -> None:
     """Write a picture. Raises KitError."""
-    try:
+    with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(error, file.parent) from None
     write_picture(picture, file)
     print(f"  written: {file}")
 

@@ -16,7 +16,7 @@ from grader.read.files import free_name, write_whole
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 from grader.types.workspace import Workspace
 
 _SUFFIX = ".ipynb"
@@ -63,14 +63,12 @@ def run(args: argparse.Namespace) -> int:
     data = notebook(course, stubs, questions, figures, answers, has_finale=has_finale)
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     copy = ""
-    try:
+    with writing(path):
         if is_there:
             kept = free_name(path)
             path.replace(kept)
             copy = short_path(kept)
         write_whole(path, text)
-    except OSError as error:
-        raise unwritable(error, path) from None
     open_it = f"jupyter lab {shlex.quote(short_path(path))}"
     left_out = [] if args.with_answers else list(begun)
     screen = written(short_path(path), len(course.stages), open_it, copy, left_out)

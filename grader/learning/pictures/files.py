@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 from grader.types.text import safe
 
 KINDS = ("png", "svg")
@@ -46,10 +46,8 @@ def write_figure(draw: Callable[[], Any], file: Path, title: str, words: str) ->
     if kind == "svg":
         told = escape(safe(words))
         data = data.replace(b"</title>", f"</title>\n <desc>{told}</desc>".encode(), 1)
-    try:
+    with writing(file):
         file.write_bytes(data)
-    except OSError as error:
-        raise unwritable(error, file) from None
 
 
 def _description(picture: TracedHeatmap | TracedCurves) -> str:

@@ -10,7 +10,7 @@ from grader.read.progress import make_memory_folder, memory_folder
 from grader.read.stubs import keep_copy, read_stub
 from grader.read.submission import FILE_CAP
 from grader.types.course import Stage
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 from grader.types.workspace import Workspace
 
 _BOM = "\ufeff"
@@ -59,12 +59,10 @@ def write_work(workspace: Workspace, stage: Stage, text: str) -> Path | None:
     """
     file = workspace.file(stage)
     before = read_work(file)
-    try:
+    with writing(file):
         file.parent.mkdir(exist_ok=True)
         copy = None if before is None else keep_copy(file, workspace.root)
         write_whole(file, text)
-    except OSError as error:
-        raise unwritable(error, file) from None
     return copy
 
 
@@ -88,12 +86,10 @@ def kept_stub(workspace: Workspace, stage: Stage) -> str | None:
 def keep_stub(workspace: Workspace, stage: Stage, stub: str) -> None:
     """Keep the original stub of the learner's file. Raises KitError."""
     folder = kept_stubs(workspace)
-    try:
+    with writing(folder):
         make_memory_folder(workspace.root)
         folder.mkdir(exist_ok=True)
         write_whole(folder / stage.file_name, stub)
-    except OSError as error:
-        raise unwritable(error, folder) from None
 
 
 def kept_stubs(workspace: Workspace) -> Path:

@@ -23,7 +23,7 @@ from grader.read.files import write_whole
 from grader.read.progress import memory_folder
 from grader.read.workspace import is_workspace, mark_workspace, refuse_other_course
 from grader.types.course import Course
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 from grader.types.resources import filled, resource
 from grader.types.workspace import Workspace
 
@@ -68,15 +68,13 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
         _refuse_to_replace(root, texts)
         _refuse_to_mix(root, texts)
     missing = tuple(name for name in texts if not os.path.lexists(root / name))
-    try:
+    with writing(root):
         root.mkdir(parents=True, exist_ok=True)
         for name in missing:
             if name in stubs and kept_stub(workspace, stubs[name][0]) is None:
                 keep_stub(workspace, *stubs[name])
             (root / name).parent.mkdir(exist_ok=True)
             write_whole(root / name, texts[name])
-    except OSError as error:
-        raise unwritable(error, root) from None
     mark_workspace(root, course)
     return Made(root, missing, was_there)
 

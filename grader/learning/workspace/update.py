@@ -28,7 +28,7 @@ from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder, memory_folder, recall, update_progress
 from grader.read.stubs import keep_copy, read_stub, same_but_for_words
 from grader.types.course import Stage
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 from grader.types.progress import Progress
 from grader.types.workspace import Workspace
 
@@ -83,10 +83,8 @@ def rename_stages(workspace: Workspace) -> list[Renamed]:
             file = workspace.exercises / f"{old}.py"
             stub = kept_stubs(workspace) / file.name
             if stub.is_file() and os.path.lexists(file):
-                try:
+                with writing(file):
                     found.append(Renamed(stage, old, _moved(workspace, stage, file, stub)))
-                except OSError as error:
-                    raise unwritable(error, file) from None
 
     def with_present_slugs(progress: Progress) -> Progress:
         for old, slug in workspace.course.renamed.items():
@@ -193,12 +191,10 @@ def _merged(base: str, text: str, stub: str) -> str | None:
 
 def _left(workspace: Workspace, stage: Stage, stub: str, why: str) -> Updated:
     beside = memory_folder(workspace.root) / "new" / stage.file_name
-    try:
+    with writing(beside):
         make_memory_folder(workspace.root)
         beside.parent.mkdir(exist_ok=True)
         write_whole(beside, stub)
-    except OSError as error:
-        raise unwritable(error, beside) from None
     return Updated(stage, Update.LEFT, beside=beside, why=why)
 
 
