@@ -57,7 +57,7 @@ def summary(
             yield Text()
             yield from page.sentence(page.word(result.student), "bold")
             for note in odd:
-                yield from page.wrap(Text(page.word(note)), MARGIN + 2)
+                yield from page.wrap(page.word(note), MARGIN + 2)
     yield Text()
 
 
@@ -121,7 +121,7 @@ def class_summary(
         yield Text()
         yield from page.sentence(page.word(entry.student), "bold")
         for note in entry.record.notes:
-            yield from page.wrap(Text(page.word(note)), MARGIN + 2)
+            yield from page.wrap(page.word(note), MARGIN + 2)
     if slow:
         yield Text()
         seconds = f"{limits.submission_seconds:g} seconds"
@@ -133,7 +133,7 @@ def class_summary(
         yield Text()
         yield from page.sentence("Skipped:")
         for note in odd:
-            yield from page.wrap(Text(page.word(note)), MARGIN + 2)
+            yield from page.wrap(page.word(note), MARGIN + 2)
     yield Text()
     for file in files:
         yield from page.sentence(f"Written: {page.word(file)}")
@@ -166,7 +166,7 @@ def _times(
         line = Text(f"{page.word(student)}, {points.late.span if points.late else ''}{cost}")
         yield from page.wrap(line, MARGIN + 2)
     if late[_LATE_SHOWN:]:
-        yield from page.wrap(Text(f"and {len(late) - _LATE_SHOWN} more"), MARGIN + 2)
+        yield from page.wrap(f"and {len(late) - _LATE_SHOWN} more", MARGIN + 2)
 
 
 @screen
@@ -189,7 +189,7 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
         line.append(f"  {points_of(each.before)} -> {points_of(each.after)}", "default")
         yield from page.sentence(line)
         for change in stage_changes(each):
-            yield from page.wrap(Text(page.word(change.words)), MARGIN + 2)
+            yield from page.wrap(page.word(change.words), MARGIN + 2)
     yield Text()
 
 

@@ -147,7 +147,7 @@ def _also(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
     titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
     line = f"{count(len(cause.others), 'more check')} {verb} {how}{points}"
     if page.width < _NARROW:
-        yield from page.wrap(Text(line), _BODY)
+        yield from page.wrap(line, _BODY)
         return
     whole = list(page.wrap(page.inline(f"{line}: {titles}"), _BODY))
     if len(whole) > limit:

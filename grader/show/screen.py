@@ -99,9 +99,9 @@ class Page:
         """`text` on one line in exactly `width` cells."""
         return set_cell_size(self.word(text, width), width)
 
-    def wrap(self, text: Text, indent: int, head: Text | None = None) -> Iterator[Text]:
+    def wrap(self, text: str | Text, indent: int, head: Text | None = None) -> Iterator[Text]:
         """The lines of `text`, with an indentation of `indent`, all to the right of `head`."""
-        head = head or Text()
+        text, head = Text(text) if isinstance(text, str) else text, head or Text()
         width = max(8, self.width - indent - head.cell_len)
         for number, line in enumerate(text.wrap(self.console, width, overflow="fold")):
             beside = Text(" " * head.cell_len) if number else head

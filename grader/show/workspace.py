@@ -32,7 +32,7 @@ def restored(
     where = page.word(name) or "This folder"
     yield from page.sentence(f"{where} is already a workspace. {done}")
     for file in files:
-        yield from page.wrap(Text(page.word(file)), MARGIN + 2)
+        yield from page.wrap(page.word(file), MARGIN + 2)
     yield from _steps(page, steps)
 
 
@@ -53,11 +53,11 @@ def handed_out(
     heading = f"Written in {where}:" if files else f"All is up to date in {where}."
     yield from page.sentence(heading)
     for file in files:
-        yield from page.wrap(Text(page.word(file)), MARGIN + 2)
+        yield from page.wrap(page.word(file), MARGIN + 2)
     if copies:
         yield from page.sentence("Copies of the replaced files:")
     for copy in copies:
-        yield from page.wrap(Text(page.word(copy)), MARGIN + 2)
+        yield from page.wrap(page.word(copy), MARGIN + 2)
     yield from _steps(page, steps)
 
 

@@ -87,7 +87,7 @@ def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
     for need in stage.needs:
         alone = ", ".join(need.only) or "nothing"
         head = Text(f"{need.check}: ")
-        yield from page.wrap(Text(f"{count(len(need.only), 'mutant')}: {alone}"), MARGIN, head)
+        yield from page.wrap(f"{count(len(need.only), 'mutant')}: {alone}", MARGIN, head)
 
 
 def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:

@@ -48,7 +48,7 @@ def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
 
 
 def _mistake(page: Page, number: int, mistake: Mistake) -> Iterator[Text]:
-    yield from page.wrap(Text(mistake.id), MARGIN, Text(f"{number:2}  ", "bold"))
+    yield from page.wrap(mistake.id, MARGIN, Text(f"{number:2}  ", "bold"))
     for sign, lines, style in (("-", mistake.before, "red"), ("+", mistake.after, "green")):
         for line in lines or ("(nothing)",):
             yield from page.wrap(Text(page.clean(line), style), MARGIN + 4, Text(f"{sign} ", style))

@@ -45,7 +45,7 @@ def _wrong_names(page: Page, stage: StageExplained) -> Iterator[Text]:
             yield Text()
             words = f"{stage.slug}: WRONG NAME: the misconception {each.id} gets {others}"
             yield from page.sentence(words, _BAD)
-            yield from page.wrap(Text(each.change[0]), MARGIN + 2)
+            yield from page.wrap(each.change[0], MARGIN + 2)
 
 
 def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
@@ -55,7 +55,7 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
             yield Text()
             words = f"{stage.slug}: the misconception {each.id} has no name: {_what(each)}"
             yield from page.sentence(words, "bold")
-            yield from page.wrap(Text(each.change[0]), MARGIN + 2)
+            yield from page.wrap(each.change[0], MARGIN + 2)
     for each in stage.mutants:
         if each.how is How.NOTHING:
             yield Text()

@@ -134,10 +134,10 @@ def _wrong(page: Page, proof: CourseProof) -> Iterator[Text]:
         yield from page.sentence(stray, "red")
     for stage in proof.stages:
         for todo in stage.todos:
-            yield from page.wrap(Text(str(todo)), MARGIN, Text(f"{stage.slug}: to do: ", "yellow"))
+            yield from page.wrap(str(todo), MARGIN, Text(f"{stage.slug}: to do: ", "yellow"))
     for stage in proof.stages:
         for note in stage.notes:
-            yield from page.wrap(Text(note), MARGIN, Text("note: ", "dim"))
+            yield from page.wrap(note, MARGIN, Text("note: ", "dim"))
     if proof.strays or any(s.problems or s.todos or s.notes for s in proof.stages):
         yield Text()
 
@@ -156,7 +156,7 @@ def _sum(page: Page, stage: StageProof) -> Iterator[Text]:
         yield from page.sentence(f"{stage.slug}: {state}: {line}")
     else:
         title = Text(f"{state:<7}{stage.slug:<22} ", "" if stage.is_sound else _BAD)
-        yield from page.wrap(Text(line), MARGIN, title)
+        yield from page.wrap(line, MARGIN, title)
 
 
 def _slowest(page: Page, proof: CourseProof) -> Iterator[Text]:
@@ -166,4 +166,4 @@ def _slowest(page: Page, proof: CourseProof) -> Iterator[Text]:
         yield Text()
         yield from page.sentence("The slowest checks, for a right answer:")
     for check in checks[:_SLOWEST]:
-        yield from page.wrap(Text(check.id), MARGIN, Text(f"{check.seconds:6.3f} s  "))
+        yield from page.wrap(check.id, MARGIN, Text(f"{check.seconds:6.3f} s  "))

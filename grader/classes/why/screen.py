@@ -39,10 +39,10 @@ def history(
         version = entry.report.version if entry.report is not None else ""
         course = f"version {version}, " if version else ""
         line = f"{entry.when}: {points}, seed {entry.seed}, {course}{engine}"
-        yield from page.wrap(Text(page.word(line)), MARGIN + 2)
+        yield from page.wrap(page.word(line), MARGIN + 2)
         lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         for note in (*lines, *entry.record.notes):
-            yield from page.wrap(Text(page.word(note)), MARGIN + 4)
+            yield from page.wrap(page.word(note), MARGIN + 4)
     if late is not None:
         yield from page.sentence(f"The submission came {late.words}.", "yellow")
     yield Text()
@@ -109,7 +109,7 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
             line = Text(page.word(f"{each.asked.student} {each.asked.stage}".strip()), "bold")
             line.append(f"  {_VERDICTS[each.verdict]}", "default")
             yield from page.sentence(line)
-            yield from page.wrap(Text(page.word(each.reason)), MARGIN + 2)
+            yield from page.wrap(page.word(each.reason), MARGIN + 2)
     yield Text()
     yield from page.sentence(f"Written: {page.word(file)}")
     yield Text()

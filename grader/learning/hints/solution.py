@@ -35,6 +35,6 @@ def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> I
             yield Text(" " * MARGIN + page.clean(line), no_wrap=True)
         else:  # every wrapped line stays a comment
             head = " " * MARGIN + comment[1]
-            for part in page.wrap(Text(page.clean(comment[2])), len(head)):
+            for part in page.wrap(page.clean(comment[2]), len(head)):
                 yield Text(head + part.plain.strip(), "dim")
     yield Text()

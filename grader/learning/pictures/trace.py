@@ -170,11 +170,11 @@ def _step(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
         yield from page.wrap(page.inline(sentence), _BODY)
     if page.plain:
         for fact in _facts(step, compared):
-            yield from page.wrap(Text(page.clean(fact)), _BODY)
+            yield from page.wrap(page.clean(fact), _BODY)
     else:
         yield from _tables(page, step, compared)
     if (more := _left_out(step)) is not None:
-        yield from page.wrap(Text(more), _BODY)
+        yield from page.wrap(more, _BODY)
 
 
 def _size(page: Page, axis: Axis) -> str:

@@ -326,7 +326,7 @@ def _keys(page: Page) -> Text:
 
 def _every_key(page: Page) -> Iterator[Text]:
     for key, _, what in _KEYS:
-        yield from page.wrap(Text(what), MARGIN, Text(f"{key}  ", COMMAND))
+        yield from page.wrap(what, MARGIN, Text(f"{key}  ", COMMAND))
     yield Text()
     yield from page.sentence(_SCROLLING, "dim")
 

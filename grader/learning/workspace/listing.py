@@ -94,9 +94,7 @@ def _listed(
     )
     for label, names in rows:
         if names:
-            yield from page.wrap(
-                Text(page.word(", ".join(names))), MARGIN + 4, Text(f"{label}  ", "dim")
-            )
+            yield from page.wrap(page.word(", ".join(names)), MARGIN + 4, Text(f"{label}  ", "dim"))
 
 
 def _so_far(stage: Stage, known: StageProgress, is_partial: bool) -> list[str]:
