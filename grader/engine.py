@@ -457,26 +457,21 @@ def may_use_gpu(device: str) -> bool:
     return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
 
 
+@dataclass(eq=False)
 class _Grading:
     """The verdicts on one submission's stages."""
 
-    def __init__(
-        self,
-        course: Course,
-        request: Request,
-        device: str,
-        runs: SubmissionRuns,
-        diagnosed: Callable[[Stage, StageFacts, Callable[[], None]], dict[str, Diagnosis]],
-        earned: Earned | None,
-        lanes: int,
-    ) -> None:
-        self._course = course
-        self._request = request
-        self._device = device
-        self._runs = runs
-        self._diagnosed = diagnosed
-        self._earned = earned
-        self._lanes = lanes if can_fork(device) and request.submission.is_folder else 1
+    _course: Course
+    _request: Request
+    _device: str
+    _runs: SubmissionRuns
+    _diagnosed: Callable[[Stage, StageFacts, Callable[[], None]], dict[str, Diagnosis]]
+    _earned: Earned | None
+    _lanes: int
+
+    def __post_init__(self) -> None:
+        if not (can_fork(self._device) and self._request.submission.is_folder):
+            self._lanes = 1
         self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name

@@ -32,6 +32,7 @@ _CELL = "text-align:left;padding:.15em .8em .15em 0"
 # A page that nbconvert exports draws <pre> in the font around it, and columns need this one.
 MONOSPACE = "font-family:monospace"
 _WRAPPED = f"{MONOSPACE};white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
+_TO_BEGIN = "Put your code in place of <code>raise NotImplementedError</code> and rerun the cell."
 _MORE_RUN = "These are your visible checks; more checks run on submission."
 
 
@@ -62,20 +63,14 @@ def scoreboard_html(report: Report, anchors: Mapping[str, str]) -> str:
 
 def feedback_html(report: Report, stage: StageResult) -> str:
     """The feedback on a submitted stage: no hints, but which one to ask for."""
-    parts = [_stage_opening(stage)]
-    if stage.status is Status.NOT_STARTED:
-        parts.append("<p>Nothing is written here yet.</p>")
-    elif stage.status is not Status.PASSED:
-        parts.extend(_failures(report, stage))
-    if stage.printed.strip():
-        parts.append(details_html("Your code printed", _pre(stage.printed)))
+    more = ""
     if stage.status is Status.FAILED and stage.caused_by is None:
         advised = stage.advised
         which = f", where hint {advised.hint} is about this failure" if advised else ""
         command = f"To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
         command = "" if stage.is_exam else command
-        parts.append(f"<p>{command}You can fix your code and grade it yourself.</p>")
-    return "".join(parts) + "</section>"
+        more = f"<p>{command}You can fix your code and grade it yourself.</p>"
+    return _stage(report, stage, more, "Nothing is written here yet.")
 
 
 def markdown_html(text: str) -> str:
@@ -122,13 +117,14 @@ def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({}
     )
 
 
-def _stage(report: Report, stage: StageResult, beside: str) -> str:
+_TO_BEGIN = "Put your code in place of <code>raise NotImplementedError</code> and rerun the cell."
+
+
+def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO_BEGIN) -> str:
+    """A stage's section, with `more` at its end."""
     parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:
-        parts.append(
-            "<p>Put your code in place of <code>raise NotImplementedError</code> and rerun the "
-            "cell.</p>"
-        )
+        parts.append(f"<p>{not_started}</p>")
     elif stage.status is not Status.PASSED:
         parts.extend(_failures(report, stage))
     elif stage.is_partial:
@@ -136,7 +132,7 @@ def _stage(report: Report, stage: StageResult, beside: str) -> str:
         parts.append(f"<p>{words}</p>")
     if stage.printed.strip():
         parts.append(details_html("Your code printed", _pre(stage.printed)))
-    return "".join([*parts, beside]) + "</section>"
+    return "".join([*parts, more]) + "</section>"
 
 
 def _stage_opening(stage: StageResult) -> str:

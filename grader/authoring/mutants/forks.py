@@ -44,14 +44,14 @@ class Bounds:
     memory: int
 
 
+@dataclass
 class _Fork:
     """One process and its output so far."""
 
-    def __init__(self, job: Any, pid: int, deadline: float) -> None:
-        self.job = job
-        self.pid = pid
-        self.deadline = deadline
-        self.output = b""
+    job: Any
+    pid: int
+    deadline: float
+    output: bytes = b""
 
 
 def in_forks(

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.memory import Memory
@@ -27,22 +28,15 @@ class Hangs(Exception):
     """A call of an author's function did not end in time."""
 
 
+@dataclass(frozen=True)
 class CheckRuns:
     """The runs of one stage's checks, on the CPU."""
 
-    def __init__(
-        self,
-        course: Course,
-        stage: Stage,
-        interpreter: Interpreter,
-        checks: Checks,
-        memory: Memory | None = None,
-    ) -> None:
-        self.course = course
-        self.stage = stage
-        self.checks = checks
-        self._interpreter = interpreter
-        self._memory = memory or Memory()
+    course: Course
+    stage: Stage
+    _interpreter: Interpreter
+    checks: Checks
+    _memory: Memory = field(default_factory=Memory)
 
     def known(self, who: Hashable, find: Find, seed: int, **how: Any) -> StageFacts:
         """As `local`, but an implementation that is remembered as `who` does not run again."""

@@ -69,12 +69,7 @@ def unreadable_verdict(
     points.
     """
     words = safe(" ".join(why))
-    reason = f"<p><strong>There is nothing to grade here.</strong> {_line(words)}</p>"
-    verdicts = tuple(
-        CellVerdict(grade_id, answer_id, 0, points, reason, _words(words))
-        for grade_id, answer_id, points in cells
-    )
-    return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
+    return _same_everywhere(cells, 0, "There is nothing to grade here.", words, _words(words))
 
 
 def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> NotebookVerdict:
@@ -82,12 +77,15 @@ def unknown_verdict(cells: Iterable[tuple[str, str, float]], why: str) -> Notebo
 
     `cells` are as for `unreadable_verdict`.
     """
-    reason = f"<p><strong>{_line(_NOT_YOURS)}</strong> {_line(why)}</p>"
-    verdicts = tuple(
-        CellVerdict(grade_id, answer_id, None, points, reason, _NOT_YOURS)
-        for grade_id, answer_id, points in cells
-    )
-    return NotebookVerdict(verdicts, f"{_STYLE}{reason}")
+    return _same_everywhere(cells, None, _NOT_YOURS, why, _NOT_YOURS)
+
+
+def _same_everywhere(
+    cells: Iterable[tuple[str, str, float]], points: float | None, first: str, why: str, words: str
+) -> NotebookVerdict:
+    reason = f"<p><strong>{_line(first)}</strong> {_line(why)}</p>"
+    verdicts = (CellVerdict(one, two, points, most, reason, words) for one, two, most in cells)
+    return NotebookVerdict(tuple(verdicts), f"{_STYLE}{reason}")
 
 
 def comment(stage: StageResult) -> str:
