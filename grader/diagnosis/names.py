@@ -243,7 +243,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     explained = ordinary = returned = 0
     differs = ordinarily = hidden = False
-    answers = record.replays.of_misconception(suspect.id, case, steps, find)
+    answers = record.replays.of_misconception(suspect.id, steps, find)
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
             continue

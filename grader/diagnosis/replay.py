@@ -7,6 +7,7 @@ to another implementation, in this process, and compares its answers with the le
 from __future__ import annotations
 
 import cmath
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ _MODERATE = 100  # numbers up to this size are ordinary
 _REPLAYS_CAP = 32 << 20  # bytes of the replays that are kept, roughly
 _STEPS_CAP = 4 << 20  # and of the steps
 _OVERHEAD = 4000  # bytes of an answer beside its arrays
-Mark = tuple[object, ...]
+_NO_ANSWER = 500  # bytes of the note that it is the solution's
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 # What an exception's message says beside the mistake: whose method it is, what was read of None,
@@ -64,11 +65,11 @@ class Read:
 class Step:
     """One recorded request, with the learner's answer and the solution's.
 
-    `mark` is all that a replay uses of it.
+    `mark` stands for all that another implementation's answer depends on.
     """
 
     exchange: Exchange
-    mark: Mark
+    mark: bytes
     entry: str | None  # the entry point that answers, itself or through an object that it made
     learner: Read
     solution: Read
@@ -132,49 +133,57 @@ class Replays:
 
     def __init__(self) -> None:
         self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
-        self._known: _Recent[tuple[str, str, int], _Replay] = _Recent(_REPLAYS_CAP)
+        self._known: _Recent[tuple[str, int, bytes], _Kept] = _Recent(_REPLAYS_CAP)
         self._steps: _Recent[int, list[Step]] = _Recent(_STEPS_CAP)  # by the fact's number
         self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
     def of_solution(
         self,
-        case: str,
         exchanges: Sequence[Exchange],
         find: Callable[[str], Any],
         seed_shift: int = 0,
-        marks: Sequence[Mark] | None = None,
+        marks: Sequence[bytes] | None = None,
     ) -> Iterator[Read]:
         """The solution's answers to a case's requests; `find` returns its functions."""
         marks = list(_marks(exchanges)) if marks is None else marks
-        for answer in self._of(("", case, seed_shift), exchanges, marks, find, None):
+        for answer in self._of("", seed_shift, exchanges, marks, find, None):
             assert answer is not None
             yield answer
 
     def of_misconception(
-        self, id: str, case: str, steps: Sequence[Step], find: Callable[[str], Any]
+        self, id: str, steps: Sequence[Step], find: Callable[[str], Any]
     ) -> Iterator[Read | None]:
         """The answers of a misconception to a case's requests; None if it gives the solution's."""
         exchanges = [step.exchange for step in steps]
-        return self._of((id, case, 0), exchanges, [step.mark for step in steps], find, steps)
+        return self._of(id, 0, exchanges, [step.mark for step in steps], find, steps)
 
     def _of(
         self,
-        key: tuple[str, str, int],
+        id: str,
+        seed_shift: int,
         exchanges: Sequence[Exchange],
-        marks: Sequence[Mark],
+        marks: Sequence[bytes],
         find: Callable[[str], Any],
         steps: Sequence[Step] | None,
     ) -> Iterator[Read | None]:
-        known = self._known.take(key)
-        if known is None or known.marks[: len(marks)] != marks:
-            known = _Replay(list(marks))
-        tried = self._tried.setdefault(key[0], {})
-        try:
-            yield from known.first(
-                exchanges, lambda: _replay(exchanges, find, key[2], tried), self.go_on, steps
-            )
-        finally:
-            self._known.keep(key, known, known.size)
+        """The answers of an implementation, which runs from the start if one is not known.
+
+        Nothing but answers is kept: an implementation holds far more.
+        """
+        frames: Iterator[Frame] | None = None
+        given = 0
+        for number, (exchange, mark) in enumerate(zip(exchanges, marks, strict=True)):
+            key = id, seed_shift, mark
+            kept = self._known.take(key)
+            if kept is None:
+                self.go_on()
+                tried = self._tried.setdefault(id, {})
+                frames = frames or _replay(exchanges, find, seed_shift, tried)
+                frame = next(islice(frames, number - given, None))
+                given = number + 1
+                kept = _kept(exchange, frame, steps[number] if steps else None)
+            self._known.keep(key, kept, kept.size)
+            yield kept.answer
 
     def steps(self, fact: CaseFact, solution: Callable[[str], Any]) -> list[Step]:
         """The requests of a case, each with the learner's answer and the solution's."""
@@ -187,54 +196,37 @@ class Replays:
         return steps
 
 
-class _Replay:
-    """Answers, computed as far as they were needed; they depend only on the `marks`.
+@dataclass(frozen=True)
+class _Kept:
+    """A known answer, None if it is the solution's, and the bytes that it takes, roughly."""
 
-    Nothing else is kept: an implementation holds far more than its answers. So when more of them
-    are needed, it runs again from the start.
+    answer: Read | None
+    size: int
+
+
+def _kept(exchange: Exchange, frame: Frame, step: Step | None) -> _Kept:
+    answer = _answer(exchange.request, frame)
+    if step is not None and same(step.solution, answer, step.fresh, False):
+        return _Kept(None, _NO_ANSWER)
+    return _Kept(answer, _OVERHEAD + len(frame.data))
+
+
+def _marks(exchanges: Sequence[Exchange]) -> Iterator[bytes]:
+    """A digest of all that the answer to each request depends on.
+
+    That is the request, those before it, and a few parts of the replies to these.
     """
-
-    def __init__(self, marks: Sequence[Mark]) -> None:
-        self.marks = marks
-        self._read: list[Read | None] = []
-        self.size = _OVERHEAD
-
-    def first(
-        self,
-        exchanges: Sequence[Exchange],
-        run: Callable[[], Iterator[Frame]],
-        go_on: Callable[[], None],
-        steps: Sequence[Step] | None,
-    ) -> Iterator[Read | None]:
-        frames: Iterator[Frame] | None = None
-        for number, exchange in enumerate(exchanges):
-            if number == len(self._read):
-                go_on()
-                frames = frames or islice(run(), number, None)
-                frame = next(frames)
-                answer = _answer(exchange.request, frame)
-                step = steps[number] if steps else None
-                if step is not None and same(step.solution, answer, step.fresh, False):
-                    self._read.append(None)
-                else:
-                    self._read.append(answer)
-                    self.size += _OVERHEAD + len(frame.data)
-            yield self._read[number]
-
-
-def _marks(exchanges: Sequence[Exchange]) -> Iterator[Mark]:
-    """All that the answer to each request depends on: itself and a few parts of earlier replies."""
-    earlier: Mark = ()
+    told: object = None  # of the reply before
+    mark = b""
     for exchange in exchanges:
-        yield exchange.request.sealed().digest, earlier
+        digest = exchange.request.sealed().digest
+        mark = hashlib.sha256(b"".join((mark, digest, repr(told).encode()))).digest()
+        yield mark
         reply = exchange.reply.header
         target = exchange.request.header.get("target") or {}
         copied = target.get("method") == "named_parameters"
-        earlier = (
-            reply.get("call"),
-            _handle(reply),
-            (exchange.reply.digest or id(exchange.reply)) if copied else None,
-        )
+        own = (exchange.reply.digest or id(exchange.reply)) if copied else None
+        told = reply.get("call"), _handle(reply), own
 
 
 def against_solution(
@@ -245,13 +237,13 @@ def against_solution(
     An answer that is far larger than the solution's is the last: what the check asks next may hold
     it, and could take this process any amount of memory and time.
     """
-    case, exchanges = fact.case.id, fact.exchanges
+    exchanges = fact.exchanges
     marks = list(_marks(exchanges))
-    answers = replays.of_solution(case, exchanges, solution, 0, marks)
+    answers = replays.of_solution(exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
     wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
-    others = replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])
+    others = replays.of_solution(exchanges[:wanted], solution, 1, marks[:wanted])
     for exchange, mark, entry, answer, method in zip(
         exchanges, marks, _entries(exchanges), answers, methods, strict=True
     ):
