@@ -381,8 +381,8 @@ class WODefaultInit(_Base):
 @misconception(
     "mha_zero_biases_only",
     replaces="MultiHeadAttention",
-    says="Your biases start at zero as they should, but the weights keep nn.Linear's own start, "
-    "about 0.58 times as wide as Xavier's. Set them too.",
+    says="Your biases start at zero as they should, but the weights start as nn.Linear's do, "
+    "about 0.58 times as wide as Xavier's. Give them Xavier values.",
     hint=2,
 )
 class ZeroBiasesOnly(_Base):
