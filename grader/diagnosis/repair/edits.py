@@ -259,6 +259,10 @@ class _Reader:
         self._parents = {
             child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
         }
+        for node in ast.walk(tree):  # who raises an error tests something just before
+            raised = node.body[0] if isinstance(node, ast.If) else None
+            if isinstance(node, ast.If) and isinstance(raised, ast.Raise):
+                self._lines |= {node.test.lineno} if raised.lineno in lines else set()
 
     # --- where a node's text is ---
 
@@ -407,6 +411,10 @@ class _Reader:
             if isinstance(default, ast.Constant) and isinstance(default.value, bool):
                 new = str(not default.value)
                 yield from self._changed(default, new, "constant", "the default of this parameter")
+            elif isinstance(default, ast.Constant) and isinstance(default.value, float):
+                yield from self._changed(
+                    default, "0.0", "constant", "the default of this parameter"
+                )
         for decorator in node.decorator_list:
             start, end = self._span(decorator)
             start = self._text.rindex("@", 0, start + 1) if "@" in self._text[:start] else start
@@ -702,6 +710,7 @@ class _Reader:
         yield from self._of_axes(node, name, method)
         yield from self._unwrapped(node, method)
         yield from self._of_arguments(node, name)
+        yield from self._repeated(node, name, method)
         for one, other in _TWINS:
             twin = other if name == one else one if name == other else ""
             if twin:
@@ -823,7 +832,38 @@ class _Reader:
             kind = "the order of these two calls"
             yield _Change(base, end, new, "order", kind, self._span(node))
 
+    def _of_bounds(self, node: ast.Call, name: str) -> Iterator[_Change]:
+        """`range(1, n + 1)` as `range(n)`, `arange(a, n)` as `arange(a, a + n)`"""
+        if name not in ("range", "arange") or len(node.args) != 2:
+            return
+        first, last = node.args
+        span = self._span(first)[0], self._span(last)[1]
+        counts_one_more = isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add)
+        if _integer(first) == 1 and counts_one_more:
+            new = self._code(last.left)  # type: ignore[attr-defined]
+            yield _Change(*span, new, "bound", f"the bounds of this {name}", self._span(node))
+        if isinstance(first, (ast.Name, ast.Attribute)):
+            code = self._code(first)
+            new = f"{code}, {code} + {self._tight(last)}"
+            yield _Change(*span, new, "bound", f"the end of this {name}", self._span(node))
+
+    def _repeated(self, node: ast.Call, name: str, method: bool) -> Iterator[_Change]:
+        """`x.repeat(1, n)` as `x.repeat_interleave(n, dim=-1)`"""
+        if name not in ("repeat", "tile") or not method or not isinstance(node.func, ast.Attribute):
+            return
+        args = node.args
+        if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)):
+            args = args[0].elts
+        several = [place for place, each in enumerate(args) if _integer(each) != 1]
+        if len(several) == 1 and len(args) > 1:
+            [place] = several
+            dot = self._span(node.func)[1] - len(name) - 1
+            new = f".repeat_interleave({self._code(args[place])}, dim={place - len(args)})"
+            kind = f"this {name}, which repeats in turns"
+            yield _Change(dot, self._span(node)[1], new, "twin", kind, self._span(node))
+
     def _of_arguments(self, node: ast.Call, name: str) -> Iterator[_Change]:
+        yield from self._of_bounds(node, name)
         args = node.args
         if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) and name in _SHAPING:
             args = args[0].elts
@@ -879,7 +919,8 @@ class _Reader:
         one_way = isinstance(node.op, (ast.Div, ast.Sub, ast.MatMult, ast.FloorDiv, ast.Mod))
         if one_way and not set(between) & set("()#"):
             new = self._tight(node.right) + between + self._tight(node.left)
-            yield _Change(start, end, new, "operands", "the order of these operands", (start, end))
+            rule = "order" if isinstance(node.op, ast.Mod) else "operands"
+            yield _Change(start, end, new, rule, "the order of these operands", (start, end))
 
     def _operator(
         self, left: ast.expr, right: ast.expr, old: str, others: Iterable[str], at: ast.AST
@@ -992,8 +1033,24 @@ class _Reader:
                 turned = letters[:at] + letters[at + 1] + letters[at] + letters[at + 2 :]
                 new = repr(before + arrow + turned)
                 yield from self._changed(node, new, "indices", "the order of the result's axes")
+            yield from self._of_letters(node, before, letters)
         elif value is None and isinstance(above, ast.keyword) and above.arg in scope.params:
             yield from self._changed(node, above.arg, "unused", "this None")
+
+    def _of_letters(self, node: ast.Constant, before: str, letters: str) -> Iterator[_Change]:
+        """An axis that einsum sums over though it must stay, and one letter for another."""
+        result = letters.strip()
+        for letter in sorted({each for each in before if each.isalpha()} - set(result)):
+            for at in range(len(result) + 1):
+                new = repr(f"{before}->{result[:at]}{letter}{result[at:]}")
+                kind = "the letters of the result, which lack an axis"
+                yield from self._changed(node, new, "indices", kind)
+            places = [at for at, each in enumerate(before) if each == letter]
+            for other in sorted({each for each in before if each.isalpha()} - {letter}):
+                if len(places) == 1:
+                    new = repr(f"{before[: places[0]]}{other}{before[places[0] + 1 :]}->{letters}")
+                    kind = "the letters of the operands"
+                    yield from self._changed(node, new, "indices", kind)
 
     def _is_axis(self, node: ast.expr, above: Any) -> bool:
         """Whether another rule turns this number."""

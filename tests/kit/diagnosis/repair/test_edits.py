@@ -49,6 +49,12 @@ REPAIRS = [
     ("return x.shape[1]", "x.shape[1]", "return x.shape[-1]"),
     ("return x.contiguous()", "x", "return x.transpose(1, 2).contiguous()"),
     ("return e('ab->ba', x)", "'ab->ba'", "return e('ab->ab', x)"),
+    ("return e('ab,bc->a', x)", "'ab,bc->a'", "return e('ab,bc->ac', x)"),
+    ("return e('ab,cd->ad', x)", "'ab,cd->ad'", "return e('ab,bd->ad', x)"),
+    ("return g(range(1, a + 1))", "range(1, a + 1)", "return g(range(a))"),
+    ("return arange(a, b)", "arange(a, b)", "return arange(a, a + b)"),
+    ("return x.repeat(1, a)", "x.repeat(1, a)", "return x.repeat_interleave(a, dim=-1)"),
+    ("return x.tile((1, a, 1))", "x.tile((1, a, 1))", "return x.repeat_interleave(a, dim=-2)"),
     ("return x, y", "x, y", "return y, x"),
     ("return [x, y]", "[x, y]", "return (x, y)"),
     ("return x[:1]", "x[:1]", "return x"),
@@ -72,6 +78,21 @@ def test_a_usual_mistake_has_its_repair(body: str, marked: str, repaired: str) -
     found = [each for each in edits_of(source) if each.applied(source) == right]
     assert found
     assert marked in {source[each.start : each.end] for each in found}
+
+
+def test_a_default_number_may_be_zero() -> None:
+    source = "def f(x, p=0.1):\n    return g(x, p)\n"
+    assert source.replace("0.1", "0.0") in {each.applied(source) for each in edits_of(source)}
+
+
+def test_what_an_exception_was_raised_for_is_likely() -> None:
+    source = "def f(x, y):\n    if x % y:\n        raise ValueError(x)\n    return x\n"
+    right = source.replace("x % y", "y % x")
+
+    def cost(**more: object) -> float:
+        return next(e.cost for e in edits_of(source, **more) if e.applied(source) == right)
+
+    assert cost(lines={"a.py": [3]}) < cost()
 
 
 def test_equal_edits_are_made_at_once() -> None:
