@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,6 +24,8 @@ _MOST_AXES = 5
 _TELLING = 4  # pairs in which to look for a relation
 _COARSE = 0.4  # of a rounded result: the largest error, in units of its last digit
 _DIGITS = 15  # at most
+_FAR = 1e-2  # between two shares of one that no rounding explains
+_PARTS = 6  # of an axis, in words such as 2/3
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,33 @@ def _is_longer(pair: Pair, axis: int, more: bool, at: str) -> bool:
     return bool(short.size) and pair.same(long.take(kept, axis), short)
 
 
+_REDUCTIONS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
+    "sum": ("summed over", lambda array, axis: array.sum(axis)),
+    "mean": ("averaged over", lambda array, axis: array.mean(axis)),
+    "max": ("reduced to the largest number over", lambda array, axis: array.max(axis)),
+    "first": ("cut to the first position of", lambda array, axis: array.take(0, axis)),
+    "last": ("cut to the last position of", lambda array, axis: array.take(-1, axis)),
+}
+
+
+def _reduced(pair: Pair) -> Iterator[Relation]:
+    """One axis too few, because it was summed away or only one of its positions is left."""
+    if pair.got.ndim != pair.want.ndim - 1 or not is_telling(pair.want, pair.is_bool):
+        return
+    for axis, size in enumerate(pair.want.shape):
+        for id, (words, _) in _REDUCTIONS.items():
+            if size >= 2 and is_telling(pair.got, pair.is_bool):
+                yield Relation(
+                    f"reduced:{id}:{axis}",
+                    f"{pair.what} is the right one {words} {pair.axis(axis)}, an axis that must "
+                    "stay.",
+                    lambda other, axis=axis, id=id: (  # type: ignore[misc]
+                        axis < other.want.ndim
+                        and other.same(other.got, _REDUCTIONS[id][1](other.want, axis))
+                    ),
+                )
+
+
 def _along_an_axis(pair: Pair) -> Iterator[Relation]:
     """The right slices along one axis, in another order."""
     if pair.got.shape != pair.want.shape:
@@ -289,6 +319,27 @@ def _is_repeated(pair: Pair, array: Any, axis: int) -> bool:
     return pair.same(array, np.broadcast_to(array.take([0], axis), array.shape))
 
 
+def _symmetric(pair: Pair) -> Iterator[Relation]:
+    """Two axes may change places, which changes the right result."""
+    for one, other in itertools.combinations(range(pair.got.ndim), 2):
+        if pair.got.shape != pair.want.shape or pair.got.shape[one] < _FEWEST:
+            continue
+        if _is_symmetric(pair, pair.want, one, other) or not is_telling(pair.got, pair.is_bool):
+            continue
+        yield Relation(
+            f"symmetric:{one}{other}",
+            f"{pair.what} stays the same if {pair.axis(one)} and {pair.axis(other)} change places; "
+            "the right one does not.",
+            lambda each, one=one, other=other: (  # type: ignore[misc]
+                not np.isnan(each.got).any() and _is_symmetric(each, each.got, one, other)
+            ),
+        )
+
+
+def _is_symmetric(pair: Pair, array: Any, one: int, other: int) -> bool:
+    return other < array.ndim and pair.same(array, array.swapaxes(one, other))
+
+
 # Numbers
 
 
@@ -324,7 +375,7 @@ def _factor(pair: Pair) -> Iterator[Relation]:
             "factor-of-size",
             f"{pair.what} is the right one times {name}, at every position.",
             lambda other, name=name: _is_times(  # type: ignore[misc]
-                other, _named_numbers(other.sizes).get(name)
+                other, _named_numbers(other.sizes, least=1).get(name)
             ),
         )
     yield Relation(
@@ -332,6 +383,15 @@ def _factor(pair: Pair) -> Iterator[Relation]:
         f"{pair.what} is the right one times {factor:.6g}, at every position.",
         lambda other: _is_times(other, factor),
     )
+    distinct = {size: name for name, size in reversed(list(pair.sizes.items()))}
+    for name, value in _of_one_size({name: size for size, name in distinct.items()}).items():
+        yield Relation(
+            "factor-times-size",
+            f"{pair.what} is the right one times {factor / value:.4g} * {name}, at every position.",
+            lambda other, name=name, value=value: _is_times(  # type: ignore[misc]
+                other, factor / value * _of_one_size(other.sizes, least=1).get(name, math.nan)
+            ),
+        )
     yield Relation(
         "some-factor",
         f"{pair.what} is the right one times the same number at every position "
@@ -341,7 +401,8 @@ def _factor(pair: Pair) -> Iterator[Relation]:
 
 
 def _is_times(pair: Pair, factor: float | None) -> bool:
-    return factor is not None and pair.same(pair.got, pair.want * factor)
+    is_number = factor is not None and not math.isnan(factor)
+    return is_number and pair.same(pair.got, pair.want * factor)
 
 
 def _ratio(pair: Pair) -> float | None:
@@ -354,15 +415,22 @@ def _ratio(pair: Pair) -> float | None:
     return ratio if math.isfinite(ratio) and ratio != 0 else None
 
 
-def _named_numbers(sizes: Mapping[str, int]) -> dict[str, float]:
-    """The factors that come from one size, or from two, by name."""
+def _of_one_size(sizes: Mapping[str, int], least: int = 2) -> dict[str, float]:
+    """The factors that come from one size, which is at `least` so large, by name."""
     found: dict[str, float] = {}
-    several = {name: size for name, size in sizes.items() if size > 1}
-    for name, size in several.items():
-        found[name] = size
-        found[f"1 / {name}"] = 1 / size
-        found[f"sqrt({name})"] = math.sqrt(size)
-        found[f"1 / sqrt({name})"] = 1 / math.sqrt(size)
+    for name, size in sizes.items():
+        if size >= least:
+            found[name] = size
+            found[f"1 / {name}"] = 1 / size
+            found[f"sqrt({name})"] = math.sqrt(size)
+            found[f"1 / sqrt({name})"] = 1 / math.sqrt(size)
+    return found
+
+
+def _named_numbers(sizes: Mapping[str, int], least: int = 2) -> dict[str, float]:
+    """The factors that come from one size, or from two, by name."""
+    found = _of_one_size(sizes, least)
+    several = {name: size for name, size in sizes.items() if size >= least}
     for one, other in itertools.permutations(several, 2):
         found[f"sqrt({one} / {other})"] = math.sqrt(several[one] / several[other])
     return found
@@ -413,17 +481,59 @@ def _is_shifted_by_feature(pair: Pair) -> bool:
     return pair.same(pair.got, pair.want + first)
 
 
+def _row_offset(pair: Pair) -> Iterator[Relation]:
+    """A difference that is the same throughout each row along the last axis."""
+    is_whole = pair.room == (0.0, 0.0)  # as are the neighbours of numbers that are counted
+    if is_whole or pair.want.ndim < 2 or pair.want.shape[-1] < _FEWEST:
+        return
+    if is_telling(pair.want, pair.is_bool):
+        yield Relation(
+            "offset-of-row",
+            f"{pair.what} differs from the right one by the same number throughout a row along "
+            f"{pair.axis(pair.want.ndim - 1)}, and by another one in other rows.",
+            _is_shifted_by_row,
+        )
+
+
+def _is_shifted_by_row(pair: Pair) -> bool:
+    off = _difference(pair)
+    return off is not None and off.ndim >= 2 and pair.same(pair.got, pair.want + off[..., :1])
+
+
 def _row_factor(pair: Pair) -> Iterator[Relation]:
     """Each row along the last axis is the right one times a factor of its own."""
     if pair.want.ndim < 2 or pair.want.shape[-1] < _FEWEST or not is_telling(pair.want, False):
         return
     name = pair.axis(pair.want.ndim - 1)
+    if _sums_to_one(pair, pair.want, (pair.want.ndim - 1,)):
+        for id, (words, _) in _NORMS.items():
+            yield Relation(
+                f"factor-of-row:{id}",
+                f"{pair.what} has the right proportions along {name}, but {words}.",
+                lambda other, id=id: (  # type: ignore[misc]
+                    _is_scaled_by_row(other) and _is_one(other, _NORMS[id][1](other.got))
+                ),
+            )
     yield Relation(
         "factor-of-row",
         f"{pair.what} has the right proportions along {name}, but each row is the right one "
         "times a number of its own.",
         _is_scaled_by_row,
     )
+
+
+_NORMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "squares": (
+        "the squares of each row sum to one, not its numbers",
+        lambda array: np.square(array).sum(-1),
+    ),
+    "largest": ("the largest number of each row is 1, not the sum", lambda array: array.max(-1)),
+}
+
+
+def _is_one(pair: Pair, numbers: Any) -> bool:
+    """Whether all numbers but zeros are 1."""
+    return bool((pair.near(numbers, 1.0) | (numbers == 0)).all()) and numbers.any()
 
 
 def _is_scaled_by_row(pair: Pair) -> bool:
@@ -568,6 +678,29 @@ def _sums_to_one(pair: Pair, array: Any, axes: tuple[int, ...]) -> bool:
     return bool((pair.near(sums, 1.0) | (abs(array).sum(axis=axes) == 0)).all()) and sums.any()
 
 
+def _shared_out(pair: Pair) -> Iterator[Relation]:
+    """Each row sums to what it should, and has its numbers in the right order, but other ones."""
+    if pair.want.ndim < 2 or pair.want.shape[-1] < _FEWEST or not is_telling(pair.got, False):
+        return
+    is_near = pair.got.shape == pair.want.shape and np.allclose(pair.got, pair.want, 0, _FAR)
+    if is_near or not _sums_to_one(pair, pair.want, (pair.want.ndim - 1,)):
+        return
+    name = pair.axis(pair.want.ndim - 1)
+    yield Relation(
+        "shares",
+        f"Each row of {_lower(pair.what)} along {name} has the right sum, and larger numbers where "
+        "larger ones are expected, but the numbers are wrong: it is shared out in another way.",
+        _is_shared_out,
+    )
+
+
+def _is_shared_out(pair: Pair) -> bool:
+    if not _are_shares(pair) or not pair.near(pair.got.sum(-1), pair.want.sum(-1)).all():
+        return False
+    steps = np.diff(np.take_along_axis(pair.got, pair.want.argsort(-1), -1))
+    return bool((steps >= -pair.room[1]).all() and (steps > pair.room[1]).any())
+
+
 def _rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
     """Right to so many digits, at least to the `fewest`."""
     error = _error(pair)
@@ -689,6 +822,53 @@ def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
     return bool((slices == expected).all())
 
 
+def _stretches(pair: Pair) -> Iterator[Relation]:
+    """Right in the first or the last part of one axis, of several positions, and nowhere else."""
+    if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
+        return
+    for axis, size in enumerate(pair.want.shape):
+        if pair.is_bool and axis == pair.want.ndim - 1:
+            continue
+        for place in ("first", "last"):
+            count = _right_stretch(pair, axis, place)
+            if not 1 < count < size - 1:
+                continue
+            kept = slice(count) if place == "first" else slice(size - count, size)
+            right = pair.want.take(range(size)[kept], axis)
+            if not pair.is_bool and 2 * len(np.unique(right)) <= right.size:
+                continue
+            share = Fraction(count, size)
+            if share.denominator <= _PARTS:
+                yield Relation(
+                    f"{place}-part-right:{axis}",
+                    f"{pair.what} is right only in the {place} {share} of {pair.axis(axis)}; "
+                    "everywhere else it is wrong.",
+                    lambda other, axis=axis, place=place, share=share: (  # type: ignore[misc]
+                        axis < other.want.ndim
+                        and _right_stretch(other, axis, place) == share * other.want.shape[axis]
+                    ),
+                )
+            yield Relation(
+                f"{place}-positions-right:{axis}",
+                f"{pair.what} is right only at the {place} {count} positions of "
+                f"{pair.axis(axis)}; everywhere else it is wrong.",
+                lambda other, axis=axis, place=place, count=count: (  # type: ignore[misc]
+                    axis < other.want.ndim and _right_stretch(other, axis, place) == count
+                ),
+            )
+
+
+def _right_stretch(pair: Pair, axis: int, place: str) -> int:
+    """How many positions at one end of an axis are right, if all others are wrong, else 0."""
+    if pair.got.shape != pair.want.shape:
+        return 0
+    right = pair.near(pair.got, pair.want)
+    slices = right.all(axis=tuple(other for other in range(right.ndim) if other != axis))
+    count = int(slices.sum())
+    ordered = slices if place == "first" else slices[::-1]
+    return count if 0 < count < len(slices) and ordered[:count].all() else 0
+
+
 def _places(pair: Pair) -> Iterator[Relation]:
     """The right numbers in other places: within each row, or within the whole array."""
     if pair.got.size != pair.want.size or pair.is_bool:
@@ -715,9 +895,10 @@ def _lower(text: str) -> str:
 
 
 _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
-    *(_constant, _argument, _axes, _shape, _longer, _turned_round, _factor, _offset, _mapped),
+    *(_constant, _argument, _axes, _shape, _longer, _reduced, _turned_round, _factor, _offset),
+    _mapped,
     # A check can be stricter than a replay, so what is almost right everywhere seems right in part.
     partial(_rounded, fewest=4),
     *(_wherever, _slices, _along_an_axis, _one_hot, _row_power, _sums, _row_factor, _repeated),
-    *(_rounded, _places),
+    *(_row_offset, _shared_out, _stretches, _symmetric, _rounded, _places),
 )

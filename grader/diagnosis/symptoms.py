@@ -206,6 +206,8 @@ class _Seen:
         if not all(is_telling(wide(array), _is_bool(array)) for array in others):
             return None
         place = is_right.index(False)
+        if self._are_parameters(step):
+            return place, f"Only {_parameter(step.solution.value, place)} is wrong."
         kind = "results" if _is_call(step) else "gradients"
         return place, f"Only the {_ordinal(place)} of the {len(want)} {kind} is wrong."
 
@@ -213,9 +215,13 @@ class _Seen:
         # How near is near enough for the check is not known: only what is equal is called right.
         return (0.0, 0.0) if self._is_strict else room(array)
 
+    def _are_parameters(self, step: Step) -> bool:
+        """Whether a request asks for the parameters of a module."""
+        target = step.exchange.request.header.get("target") or {}
+        return target.get("method") in PARAMETERS
+
     def _what(self, place: int, count: int, step: Step) -> str:
-        header = step.exchange.request.header
-        if (header.get("target") or {}).get("method") in PARAMETERS:
+        if self._are_parameters(step):
             return _parameter(step.solution.value, place)
         if not _is_call(step):
             return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"

@@ -34,7 +34,13 @@ def found(*pairs: Pair) -> str | None:
     return relation.id if relation else None
 
 
+def sigmoids(*shape: int) -> Array:
+    halves = 1 / (1 + np.exp(-drawn(*shape)))
+    return halves / halves.sum(-1, keepdims=True)
+
+
 X = drawn(2, 3, 4)
+SQUARE = drawn(5, 5)
 W = shares(2, 3, 4)
 BLOCKED = np.where(drawn(2, 3, 4, seed=9) > 0, X, -np.inf)
 MASK = drawn(2, 3, 4) > 0
@@ -91,6 +97,28 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
         "sums:1",
     ),
     "a factor for each row": (X * drawn(2, 3, 1, seed=5), X, "factor-of-row"),
+    "rows whose squares sum to one": (
+        W / (W**2).sum(-1, keepdims=True) ** 0.5,
+        W,
+        "factor-of-row:sq",
+    ),
+    "rows whose largest is one": (W / W.max(-1, keepdims=True), W, "factor-of-row:largest"),
+    "an offset for each row": (X + drawn(2, 3, 1, seed=5), X, "offset-of-row"),
+    "summed over an axis": (X.sum(1), X, "reduced:sum:1"),
+    "averaged over an axis": (X.mean(0), X, "reduced:mean:0"),
+    "one position of an axis": (X[:, :, -1], X, "reduced:last:2"),
+    "shared out in another way": (sigmoids(2, 3, 4), W, "shares"),
+    "the first half right": (
+        with_part(drawn(3, 8), (slice(None), slice(4, None)), drawn(3, 4, seed=8)),
+        drawn(3, 8),
+        "first-part-right:1",
+    ),
+    "the last two right": (
+        with_part(drawn(9, 3), slice(7), drawn(7, 3, seed=8)),
+        drawn(9, 3),
+        "last-positions-right:0",
+    ),
+    "a table that is its own transpose": (SQUARE @ SQUARE.T, SQUARE, "symmetric:01"),
     "the same for every batch": (np.repeat(drawn(1, 3, 4, seed=6), 2, 0), X, "same-along:0"),
     "rounded": (X.astype(np.float16), X, "rounded"),
     "in other places": (X.ravel()[::-1][np.r_[3:24, :3]].reshape(2, 3, 4), X, "places"),
