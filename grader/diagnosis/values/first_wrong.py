@@ -7,7 +7,7 @@ later one is right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,19 +42,28 @@ class Made:
 
 
 def first_wrong(
-    way: Sequence[Sequence[Right]], made: Sequence[Made], code: str
+    way: Sequence[Sequence[Right]],
+    made: Sequence[Made],
+    code: str,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Diagnosis | None:
     """The first value of the `way` that is not there while those before it are.
 
     Values that do not depend on each other are one step of the way. `code` is the name of what
-    was called. None if nothing can be said.
+    was called. None if nothing can be said. `go_on` is called before each search for a value among
+    the tensors, which takes long if the learner makes many that nearly match. Raises what it does.
     """
+
+    def sought(value: Right, tolerance: Tolerance) -> Match | None:
+        go_on()
+        return match(value.array, arrays, tolerance)
+
     arrays = [each.array for each in made]
     way = list(_without_repeats(way))
     if not arrays or not way:
         return None
     found = {
-        value.name: match(value.array, arrays, value.tolerance)
+        value.name: sought(value, value.tolerance)
         for step in way
         for value in step
         if is_telling(value.array)
@@ -72,7 +81,7 @@ def first_wrong(
     if any(value.name not in found for value in following):
         return None
     missing = [value for value in following if found[value.name] is None]
-    if any(_is_there(match(value.array, arrays, _loose(value))) for value in missing):
+    if any(_is_there(sought(value, _loose(value))) for value in missing):
         return None
     if not reached:
         what = f"equals {_joined([value.shown for value in following], 'or')}"
@@ -85,7 +94,7 @@ def first_wrong(
         for step in way[: max(last, 0)]
         if any(_is_there(found.get(v.name)) for v in step)
         for value in step
-        if value.name in found and not _is_there(match(value.array, arrays, _loose(value)))
+        if value.name in found and not _is_there(sought(value, _loose(value)))
     ]
     turned = _turned(reached, found)
     if turned is None:

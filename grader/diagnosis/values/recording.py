@@ -27,6 +27,7 @@ from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResu
 from grader.types.submission import Submission
 
 _CHECKS = 12  # that are run once more
+_COMPARING = 2.0  # seconds, for what one call has made: usually it takes milliseconds
 _MOST_MADE = 400  # tensors of one call that are looked at; the worker sends fewer
 _GIVE_PARAMETERS = ("load_state_dict", "named_parameters")
 Noted = list[list[Right]]  # the values of a call, step by step
@@ -141,7 +142,8 @@ class Recordings:
         answers = [wide(array) for array in arrays(step.solution.value)]
         if not noted or not any(is_answer(noted[-1], answer) for answer in answers):
             return None  # dropout, say: the way is not the one that the solution took
-        return first_wrong(noted, list(self._made(reply)), code)
+        made = list(self._made(reply))
+        return first_wrong(noted, made, code, Budget(_COMPARING).expect_some)
 
     def _made(self, reply: Frame) -> Iterator[Made]:
         """What a worker says that its code has made; it may say anything."""

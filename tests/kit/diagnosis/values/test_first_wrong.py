@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy
@@ -9,6 +10,7 @@ import pytest
 
 from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
 from grader.diagnosis.values.matching import Tolerance
+from grader.run.budget import Budget, Spent
 
 TOLERANCE = Tolerance(1e-3, 1e-5)
 DRAW = numpy.random.default_rng(5)
@@ -99,3 +101,15 @@ def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
 def test_a_value_that_cannot_be_known_by_its_numbers_is_never_what_comes_next() -> None:
     way = [*WAY[:2], [right("weights", numpy.ones((2, 3, 4)))], WAY[2]]
     assert first_wrong(way, [Made(SCORES, "")], "forward") is None
+
+
+def test_tensors_that_nearly_match_are_compared_no_longer_than_there_is_time() -> None:
+    """Every piece of each value but the first is there, behind many others of its shape."""
+    values = [DRAW.normal(size=(2, 4, 5, 8)) for _ in range(10)]
+    near = [value[b, h] for value in values for b in range(2) for h in range(4) if b + h]
+    made = [Made(array, "") for array in (*near, *DRAW.normal(size=(230, 5, 8)))]
+    way = [[Right(f"value {n}", value, (), TOLERANCE)] for n, value in enumerate(values)]
+    start = time.monotonic()
+    with pytest.raises(Spent):
+        first_wrong(way, made, "forward", Budget(0.1).expect_some)
+    assert time.monotonic() - start < 2
