@@ -527,7 +527,7 @@ _NORMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "the squares of each row sum to one, not its numbers",
         lambda array: np.square(array).sum(-1),
     ),
-    "largest": ("the largest number of each row is 1, not the sum", lambda array: array.max(-1)),
+    "largest": ("each row's largest is 1", lambda array: array.max(-1)),
 }
 
 
@@ -688,8 +688,8 @@ def _shared_out(pair: Pair) -> Iterator[Relation]:
     name = pair.axis(pair.want.ndim - 1)
     yield Relation(
         "shares",
-        f"Each row of {_lower(pair.what)} along {name} has the right sum, and larger numbers where "
-        "larger ones are expected, but the numbers are wrong: it is shared out in another way.",
+        f"Along {name} each row of {_lower(pair.what)} has the right sum and the right order, but "
+        "wrong numbers.",
         _is_shared_out,
     )
 
