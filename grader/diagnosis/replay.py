@@ -133,19 +133,20 @@ class Replays:
 
     def __init__(self) -> None:
         self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
-        self._known: _Recent[tuple[str, int, bytes], _Kept] = _Recent(_REPLAYS_CAP)
+        self._known: _Recent[tuple[str, int, bytes], _KeptAnswer] = _Recent(_REPLAYS_CAP)
         self._steps: _Recent[int, list[Step]] = _Recent(_STEPS_CAP)  # by the fact's number
         self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
     def of_solution(
         self,
+        case: str,
         exchanges: Sequence[Exchange],
         find: Callable[[str], Any],
         seed_shift: int = 0,
         marks: Sequence[bytes] | None = None,
     ) -> Iterator[Read]:
         """The solution's answers to a case's requests; `find` returns its functions."""
-        marks = list(_marks(exchanges)) if marks is None else marks
+        marks = list(_marks(case, exchanges)) if marks is None else marks
         for answer in self._of("", seed_shift, exchanges, marks, find, None):
             assert answer is not None
             yield answer
@@ -181,7 +182,7 @@ class Replays:
                 frames = frames or _replay(exchanges, find, seed_shift, tried)
                 frame = next(islice(frames, number - given, None))
                 given = number + 1
-                kept = _kept(exchange, frame, steps[number] if steps else None)
+                kept = _kept_answer(exchange, frame, steps[number] if steps else None)
             self._known.keep(key, kept, kept.size)
             yield kept.answer
 
@@ -197,27 +198,28 @@ class Replays:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptAnswer:
     """A known answer, None if it is the solution's, and the bytes that it takes, roughly."""
 
     answer: Read | None
     size: int
 
 
-def _kept(exchange: Exchange, frame: Frame, step: Step | None) -> _Kept:
+def _kept_answer(exchange: Exchange, frame: Frame, step: Step | None) -> _KeptAnswer:
     answer = _answer(exchange.request, frame)
     if step is not None and same(step.solution, answer, step.fresh, False):
-        return _Kept(None, _NO_ANSWER)
-    return _Kept(answer, _OVERHEAD + len(frame.data))
+        return _KeptAnswer(None, _NO_ANSWER)
+    return _KeptAnswer(answer, _OVERHEAD + len(frame.data))
 
 
-def _marks(exchanges: Sequence[Exchange]) -> Iterator[bytes]:
+def _marks(case: str, exchanges: Sequence[Exchange]) -> Iterator[bytes]:
     """A digest of all that the answer to each request depends on.
 
-    That is the request, those before it, and a few parts of the replies to these.
+    That is the case, as two stages may have functions of one name, the request, those before it,
+    and a few parts of the replies to these.
     """
     told: object = None  # of the reply before
-    mark = b""
+    mark = case.encode()
     for exchange in exchanges:
         digest = exchange.request.sealed().digest
         mark = hashlib.sha256(b"".join((mark, digest, repr(told).encode()))).digest()
@@ -225,7 +227,7 @@ def _marks(exchanges: Sequence[Exchange]) -> Iterator[bytes]:
         reply = exchange.reply.header
         target = exchange.request.header.get("target") or {}
         copied = target.get("method") == "named_parameters"
-        own = (exchange.reply.digest or id(exchange.reply)) if copied else None
+        own = exchange.reply.sealed().digest if copied else None
         told = reply.get("call"), _handle(reply), own
 
 
@@ -237,13 +239,13 @@ def against_solution(
     An answer that is far larger than the solution's is the last: what the check asks next may hold
     it, and could take this process any amount of memory and time.
     """
-    exchanges = fact.exchanges
-    marks = list(_marks(exchanges))
-    answers = replays.of_solution(exchanges, solution, 0, marks)
+    case, exchanges = fact.case.id, fact.exchanges
+    marks = list(_marks(case, exchanges))
+    answers = replays.of_solution(case, exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
     wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
-    others = replays.of_solution(exchanges[:wanted], solution, 1, marks[:wanted])
+    others = replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])
     for exchange, mark, entry, answer, method in zip(
         exchanges, marks, _entries(exchanges), answers, methods, strict=True
     ):

@@ -62,7 +62,9 @@ class Answers:
         with warnings.catch_warnings(), silence(), stopped_after(_SECONDS):
             warnings.simplefilter("ignore")
             return [
-                read for fact in self._cases for read in Replays().of_solution(fact.exchanges, find)
+                read
+                for fact in self._cases
+                for read in Replays().of_solution(fact.case.id, fact.exchanges, find)
             ]
 
     def how(self, answers: Sequence[Read]) -> How:

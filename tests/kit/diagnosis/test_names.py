@@ -293,6 +293,14 @@ def test_what_was_answered_is_kept_for_others_unless_it_is_large(
     assert (len(asked) == 1) == is_kept
 
 
+def test_stages_with_functions_of_one_name_have_answers_of_their_own() -> None:
+    [fact] = recorded({"share": multiplies}, {"values": [values(2)]}).cases
+    replays = Replays()
+    [one] = replays.of_solution("one.values", fact.exchanges, {"share": share}.__getitem__)
+    [two] = replays.of_solution("two.values", fact.exchanges, {"share": multiplies}.__getitem__)
+    assert not torch.equal(one.value, two.value)
+
+
 # --- not named -------------------------------------------------------------------------------
 
 UNKNOWN: dict[str, Function] = {
