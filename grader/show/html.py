@@ -117,9 +117,6 @@ def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({}
     )
 
 
-_TO_BEGIN = "Put your code in place of <code>raise NotImplementedError</code> and rerun the cell."
-
-
 def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO_BEGIN) -> str:
     """A stage's section, with `more` at its end."""
     parts = [_stage_opening(stage)]
