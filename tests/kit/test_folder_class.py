@@ -253,7 +253,7 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
     # The check now passes whatever is handed in, so that it can be seen who gains by it.
     before = numbers(results)
-    assert grade_class(course, results, "--regrade") == 1  # nobody is there to be asked
+    assert grade_class(course, results, "--regrade") == 1  # no terminal to ask on
     asked = capsys.readouterr()
     assert "--yes" in asked.err and numbers(results) == before
     shown = asked.out
