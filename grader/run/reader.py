@@ -27,19 +27,29 @@ _ANOTHER_ENCODING = re.compile(rb"(?i)coding[:=](?![ \t]*utf-8(?![\w.-]))")
 
 @dataclass(frozen=True)
 class Same:
-    """A stage's code: the `digest` of what it does, and the names of the `sources` that hold it."""
+    """A stage's code: the `digest` of what it does, and the names of the `sources` that hold it.
+
+    `lazy_from` is the first cell that imports annotations from __future__, for itself and the cells
+    after it.
+    """
 
     digest: str
     sources: frozenset[str]
+    lazy_from: str | None
 
     def alone(self, submission: Submission) -> Submission:
         """The submission without its other sources."""
         if submission.cells is None:
             files = {name: data for name, data in submission.files.items() if name in self.sources}
             return replace(submission, files=files)
-        cells = enumerate(submission.cells, start=1)
-        kept = (cell if cell_name(number) in self.sources else "" for number, cell in cells)
-        return replace(submission, cells=tuple(kept))
+
+        def kept(name: str, cell: str) -> str:
+            if name in self.sources:
+                return cell
+            return "from __future__ import annotations" if name == self.lazy_from else ""
+
+        numbered = enumerate(submission.cells, start=1)
+        return replace(submission, cells=tuple(kept(cell_name(n), cell) for n, cell in numbered))
 
 
 class Reader:
@@ -144,7 +154,10 @@ class SourceReader:
             },
         }
         found = self._look("same", "", about) or {}
-        return {slug: Same(digest, frozenset(names)) for slug, (digest, names) in found.items()}
+        return {
+            slug: Same(digest, frozenset(names), lazy_from)
+            for slug, (digest, names, lazy_from) in found.items()
+        }
 
     def names(self, cells: Sequence[str]) -> list[Names] | None:
         """The names in each cell, None if they cannot be determined."""

@@ -9,10 +9,12 @@ error says nothing about what the code does.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
 import hashlib
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -30,7 +32,7 @@ _PARTS_CAP = 200  # files or cells of a submission, at most
 _PLAIN_MODULES = frozenset(
     {
         *("__future__", "collections", "copy", "dataclasses", "functools", "itertools", "math"),
-        *("numpy", "random", "typing"),
+        *("numpy", "operator", "random", "typing"),
     }
 )
 _PLAIN_BUILTINS = frozenset(
@@ -49,10 +51,11 @@ _WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
 _WIDE = frozenset(
     {
         *("as_strided", "attrgetter", "backends", "benchmark", "builtins", "compile", "copyreg"),
-        *("cpp_extension", "ctypes", "ctypeslib", "distributed", "evaluate_forward_ref"),
+        *("cpp_extension", "ctypes", "ctypeslib", "delitem", "distributed"),
+        *("evaluate_forward_ref", "setitem"),
         *("export", "f2py", "ForwardRef", "fx", "gc"),
         *("get_type_hints", "hub", "importlib", "inspect", "jit", "library", "load"),
-        *("make_dataclass", "methodcaller", "multiprocessing", "operator", "ops", "os"),
+        *("make_dataclass", "methodcaller", "multiprocessing", "ops", "os"),
         *("overrides", "package", "register", "save", "serialization", "singledispatch"),
         *("singledispatchmethod", "subprocess", "sys", "testing", "threading", "total_ordering"),
         *("types", "update_wrapper", "warnings", "wraps"),
@@ -84,8 +87,11 @@ _STILL = (
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
+def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | None]]:
     """The digest of a stage's code and the sources that hold it, for the stages that have one.
+
+    The third is the first cell that imports annotations from __future__, if there is one: it also
+    affects the cells after it.
 
     `sources` are names and texts of the files or cells; `kind` is "cells", "files" of a folder or a
     "script". `stages` holds for each slug the names that it asks for, the file that they are in
@@ -106,6 +112,8 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
     whole = (_Notebook if is_notebook else _Files)(parts, modules)
     if not whole.is_plain:
         return {}
+    cells = parts if is_notebook else {}  # in a file, the import affects nothing else
+    lazy = list(itertools.dropwhile(lambda name: not cells[name].is_lazy, cells))
     found = {}
     for slug, stage in about["stages"].items():
         forbidden = {name.rpartition(".")[2] for name in stage["forbidden"]}
@@ -113,7 +121,8 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
         if needed and not any(part.mentions & forbidden for part in parts.values()):
             # A file is imported by its name; a cell is not.
             named = [(parts[name].dump, "" if is_notebook else name) for name in needed[1:]]
-            found[slug] = _digest(repr([kind, parts[needed[0]].dump, *named])), needed
+            texts = [kind, parts[needed[0]].dump, *named, [name in lazy for name in needed]]
+            found[slug] = _digest(repr(texts)), needed, next(iter(lazy), None)
     return found
 
 
@@ -127,11 +136,13 @@ class _Part:
     attributes are read, and `uses` those that are used in any other way than by calling them.
     `stores` are the methods that change their `self`, and `asks` the attributes read from anything
     but a `self`. It `is_plain` if nothing else in it is unusual, and `is_still` if running it only
-    defines things that keep no state. Its `dump` is its syntax tree as text.
+    defines things that keep no state. It `is_lazy` if it imports annotations from __future__. Its
+    `dump` is its syntax tree as text.
     """
 
     dump: str
     is_plain: bool
+    is_lazy: bool
     is_still: bool
     own: frozenset[str]
     imported: Mapping[str, str]
@@ -164,10 +175,8 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
         meanings = _meanings(tree)
         return _Part(
             dump=ast.dump(tree),
-            is_plain=finder.is_plain
-            and not (own & imported or any(map(_is_magic, own)))
-            # A cell's imports from __future__ also affect the cells after it.
-            and not (is_notebook and "__future__" in finder.mentions),
+            is_plain=finder.is_plain and not (own & imported or any(map(_is_magic, own))),
+            is_lazy="__future__" in finder.mentions and _is_lazy(text),
             is_still=all(map(_is_still_statement, tree.body)),
             own=frozenset(own),
             imported={name: meanings[name] for name in imported},
@@ -183,6 +192,12 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
         )
     except Exception:  # noqa: BLE001 - Python's parser fails in many ways
         return None
+
+
+def _is_lazy(text: str) -> bool:
+    """Whether its annotations are not evaluated. Raises SyntaxError for a misplaced import."""
+    code = compile(text, "", "exec", dont_inherit=True)
+    return bool(code.co_flags & __future__.annotations.compiler_flag)
 
 
 # Many submissions share sources, above all the unchanged stubs.

@@ -99,6 +99,8 @@ def by_a_name(variable: str) -> str:
     )
 
 
+LAZY = "from __future__ import annotations\n"
+ANNOTATED = RIGHT.replace("width)", "width: Nothing)", 1)
 TOO_MANY_DIGITS = f"number = 0x{'f' * 5000}\n"
 SETS_MISSING_LAYERS = """
 import sys
@@ -223,6 +225,10 @@ TWINS: Mapping[str, Twins] = {
             "import typing\ndef f(x: 'exec(\"import numpy; numpy.ones = numpy.zeros\")'): pass\n"
             "typing.get_type_hints(f)\n",
         ),
+    ),
+    "an annotation that is evaluated": Twins(notebook(LAZY, ANNOTATED), notebook(ANNOTATED, LAZY)),
+    "the same after an import that fails": Twins(
+        notebook(f"{LAZY}print(3)\n", ANNOTATED), notebook(f"def f(x, x): pass\n{LAZY}", ANNOTATED)
     ),
 }
 

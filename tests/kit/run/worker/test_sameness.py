@@ -14,7 +14,7 @@ TAIL = "def tail(x):\n    return -x\n"
 
 def same(
     *sources: tuple[str, str], is_notebook: bool = True, forbidden: tuple[str, ...] = ()
-) -> dict[str, tuple[str, list[str]]]:
+) -> dict[str, tuple[str, list[str], str | None]]:
     """What is known of two stages, one of which asks for wings and the other for a tail."""
     about: dict[str, Any] = {
         "sources": sources,
@@ -109,6 +109,10 @@ REACHING = {
     "an import by name": "def tail(x):\n    return __import__(x)\n",
     "a file": "def tail(x):\n    return open(x)\n",
     "setattr on somebody": "import paper\nsetattr(paper, 'fold', None)\n",
+    "an item set by a function": "import operator, paper\n"
+    "operator.setitem(paper.tools, 'fold', None)\n",
+    "an attribute in a text for a function": "import operator\n"
+    "def tail(x):\n    return operator.attrgetter('__globals__')(x)\n",
     "setattr by another name": "change = setattr\n",
     "setattr handed on": "import paper\nlist(map(setattr, [paper], ['fold'], [None]))\n",
     "global": "def tail(x):\n    global wings\n    wings = x\n",
@@ -214,6 +218,7 @@ def test_what_cannot_be_read_has_no_digest() -> None:
         "x = " + "-" * 50_000 + "1",
         "x = " + ".a" * 20_000,
         "def tail(x, x): pass\n",
+        "def tail(x): pass\nfrom __future__ import annotations\n",
     )
     for text in unreadable:
         assert same(*cells(WINGS, text)) == {}, text[:50]
@@ -226,6 +231,15 @@ def test_a_name_in_an_annotation_is_needed() -> None:
     for annotation in ("Other", "'Other[int]'"):
         found = same(*cells(code.format(annotation), "from typing import ClassVar as Other\n"))
         assert found["wings"][1] == ["cell 1", "cell 2"]
+
+
+def test_a_cell_after_lazy_annotations_is_other_code_than_one_before() -> None:
+    lazy = "from __future__ import annotations\n"
+    assert None is not digest(WINGS) == digest(WINGS, lazy)
+    after, behind = same(*cells(lazy + TAIL, WINGS, lazy))["wings"], digest(lazy, TAIL, WINGS)
+    assert after == (behind, ["cell 2"], "cell 1") and behind not in (None, digest(WINGS))
+    found = same(("tail.py", lazy + TAIL), ("wings.py", WINGS), is_notebook=False)
+    assert found["wings"] == same(("wings.py", WINGS), is_notebook=False)["wings"]
 
 
 def test_a_file_that_a_library_may_import_has_no_digest() -> None:
