@@ -161,7 +161,7 @@ def identifiers(source: str, without: str = "") -> list[tuple[str, int]]:
     """Every name in the code, with its line; not those inside the function `without`."""
     left_out = {
         line
-        for node in ast.walk(ast.parse(source))
+        for node in (ast.walk(ast.parse(source)) if without else ())
         if isinstance(node, ast.FunctionDef) and node.name == without
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }

@@ -1,4 +1,4 @@
-"""`python -m grader` as a learner starts it: a real process, its exit code and what it prints."""
+"""`grade` as a learner types it: what it prints and its exit code, often of a real process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from grader.read.course_file import read_course
+from tests.kit.tiny import TINY, Say, solve
 
 ROOT = Path(__file__).parents[2]
 COURSE = read_course(ROOT / "course.toml")
-TINY = Path(__file__).parent / "courses" / "tiny"
 STAGES = read_course(ROOT / "course.toml").stages
 SLUGS = [stage.slug for stage in STAGES]
 CORE = [stage.slug for stage in STAGES if not stage.bonus]
@@ -190,14 +190,15 @@ def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path:
 # --- unchanged stages ----------------------------------------------------------------------------
 
 
-def test_unchanged_stages_keep_their_verdicts_at_once(tmp_path: Path) -> None:
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
-    for name in ("moving_average", "smooth"):  # the bonus stage stays a stub
-        shutil.copy(course / "solutions" / f"{name}.py", course / "exercises")
+def test_unchanged_stages_keep_their_verdicts_at_once(
+    tiny: Path, say: Say, checks_apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A verdict depends on it, and the first run in this process sets it.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    solve(tiny, "moving_average", "smooth")  # the bonus stage stays a stub
 
     def report(*words: str) -> Any:
-        return json.loads(grade(*words, "--json", course=course, cwd=course).stdout)
+        return json.loads(say("grade", *words, "--json")[1])
 
     first, again = report(), report()
     unchanged = again.pop("unchanged")
@@ -208,65 +209,68 @@ def test_unchanged_stages_keep_their_verdicts_at_once(tmp_path: Path) -> None:
     assert again == first
     assert "unchanged" not in report("--fresh")
     assert "unchanged" not in report("--seed", "3")
-    assert "unchanged" not in report("--submission", str(course / "exercises"))
-    smooth = course / "exercises" / "smooth.py"
+    assert "unchanged" not in report("--submission", str(tiny / "exercises"))
+    smooth = tiny / "exercises" / "smooth.py"
     smooth.write_text(smooth.read_text("utf-8") + "\n", encoding="utf-8")
     assert report()["unchanged"] == ["moving_average"]
 
-    words = [sys.executable, "-X", "importtime", *command("smooth", course=course)[1:]]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=60)
+    words = [sys.executable, "-X", "importtime", *command("smooth", course=tiny)[1:]]
+    env = environment(CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
     assert "1 unchanged stage was not rerun; `grade --fresh` reruns it" in done.stdout
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert "grader.engine" in imported
     assert not imported & {"torch", "numpy", "pytest"}
 
 
-def test_a_file_that_is_lost_can_be_restored(tmp_path: Path) -> None:
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
-    (course / "exercises" / "moving_average.py").unlink()
+def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart: None) -> None:
+    (tiny / "exercises" / "moving_average.py").unlink()
     advice = "If the file is lost:  grade reset moving_average"
     for words in ((), ("--all",)):
-        said = grade("moving_average", *words, course=course, cwd=course).stdout
+        _, said, _ = say("grade", "moving_average", *words)
         assert "There is no file moving_average.py" in said and advice in said
         assert "grade hint" not in said
-    elsewhere = ("moving_average", "--submission", str(course / "exercises"))
-    assert "grade reset" not in grade(*elsewhere, course=course, cwd=course).stdout
+    elsewhere = ("moving_average", "--submission", str(tiny / "exercises"))
+    assert "grade reset" not in say("grade", *elsewhere)[1]
 
 
 # --- words on the command line -------------------------------------------------------------------
 
 
-def one_line(done: subprocess.CompletedProcess[str], *needles: str) -> None:
-    assert done.returncode == 2
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1, done.stderr
+def one_line(done: tuple[int, str, str], *needles: str) -> None:
+    code, shown, errors = done
+    assert (code, shown) == (2, "")
+    lines = errors.splitlines()
+    assert len(lines) == 1, errors
     for needle in needles:
         assert needle in lines[0]
 
 
-def test_a_stage_that_is_not_there() -> None:
-    one_line(grade("smoth"), "there is no stage 'smoth'", "did you mean 'smooth'?")
-    one_line(grade("nosuch"), "there is no stage 'nosuch'", "grade list")
+def test_a_stage_that_is_not_there(tiny: Path, say: Say) -> None:
+    done = grade("smoth")
+    told = done.returncode, done.stdout, done.stderr
+    one_line(told, "there is no stage 'smoth'", "did you mean 'smooth'?")
+    one_line(say("nosuch"), "there is no stage 'nosuch'", "grade list")
 
 
-def test_a_submission_that_is_not_there(tmp_path: Path) -> None:
-    one_line(grade("--submission", str(tmp_path / "absent")), "absent: cannot be read")
-    (tmp_path / "notes.txt").write_text("no code")
-    one_line(grade("--submission", str(tmp_path / "notes.txt")), "a folder of .py files")
-    (tmp_path / "work.ipynb").write_text("{}")
-    one_line(grade("--submission", str(tmp_path)), "--submission", "work.ipynb")
+def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:
+    folder = tiny / "notes"
+    folder.mkdir()
+    one_line(say("--submission", str(folder / "absent")), "absent: cannot be read")
+    (folder / "notes.txt").write_text("no code")
+    one_line(say("--submission", str(folder / "notes.txt")), "a folder of .py files")
+    (folder / "work.ipynb").write_text("{}")
+    one_line(say("--submission", str(folder)), "--submission", "work.ipynb")
 
 
-def test_a_course_that_is_not_there(tmp_path: Path) -> None:
-    one_line(grade(course=tmp_path), "course.toml")
+def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
+    one_line(say("--course", str(tmp_path)), "course.toml")
 
 
-def test_one_stage_alone(tmp_path: Path) -> None:
-    done = grade("moving_average", "--submission", str(TINY / "solutions"), "--json")
-    assert done.returncode == 0
-    report = json.loads(done.stdout)
+def test_one_stage_alone(tiny: Path, say: Say, checks_apart: None) -> None:
+    code, shown, _ = say("moving_average", "--submission", str(tiny / "solutions"), "--json")
+    assert code == 0
+    report = json.loads(shown)
     assert [stage["slug"] for stage in report["stages"]] == ["moving_average"]
     assert (report["score"], report["max_score"]) == (6, 6)
 
@@ -299,37 +303,37 @@ def _through_a_terminal(words: list[str], env: dict[str, str]) -> str:
     return data.decode("utf-8")
 
 
-def test_long_words_stay_within_80_columns(tmp_path: Path) -> None:
+def test_long_words_stay_within_80_columns(tiny: Path, say: Say, checks_apart: None) -> None:
     word = "unbreakable" * 30
-    (tmp_path / "moving_average.py").write_text(
+    (tiny / "exercises" / "moving_average.py").write_text(
         f"def moving_average(values, width):\n    {word}()\n"
     )
-    done = grade("--all", "--submission", str(tmp_path))
-    assert done.returncode == 1
-    assert "unbreakable" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "\x1b" not in done.stdout
+    code, shown, _ = say("--all")
+    assert code == 1
+    assert "unbreakable" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
 
 
 # --- a seed repeats a run ------------------------------------------------------------------------
 
 
-def test_a_seed_repeats_a_run_exactly(tmp_path: Path) -> None:
-    (tmp_path / "moving_average.py").write_text(
+def test_a_seed_repeats_a_run_exactly(tiny: Path, say: Say, checks_apart: None) -> None:
+    (tiny / "exercises" / "moving_average.py").write_text(
         "import random\n\nimport numpy as np\n\n\ndef moving_average(values, width):\n"
         "    if len(values) == 7:  # the one case that is drawn anew for each seed\n"
         "        raise RuntimeError(f'{random.random()} {np.random.rand()} {values[0]}')\n"
         "    return np.convolve(values, np.full(width, 1 / width), 'valid')\n"
     )
 
-    def messages(seed: str) -> list[str]:
-        done = grade("moving_average", "--submission", str(tmp_path), "--seed", seed, "--json")
-        (stage,) = json.loads(done.stdout)["stages"]
+    def messages(shown: str) -> list[str]:
+        (stage,) = json.loads(shown)["stages"]
         return [check["message"] for check in stage["checks"]]
 
-    first = messages("5")
-    assert first == messages("5")
-    assert first != messages("6")
+    words = ["moving_average", "--fresh", "--json", "--seed"]
+    first = messages(say(*words, "5")[1])
+    assert first == messages(grade(*words, "5", course=tiny, cwd=tiny).stdout)  # another process
+    assert first != messages(say(*words, "6")[1])
 
 
 # --- stopped in the middle -----------------------------------------------------------------------
