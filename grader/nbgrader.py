@@ -21,7 +21,13 @@ from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_solution
 from traitlets import Bool
 
-from grader.classes.grading import expect_sound, restore_notebook, verdict_on, with_locked_engine
+from grader.classes.grading import (
+    TIMELESS,
+    expect_sound,
+    restore_notebook,
+    verdict_on,
+    with_locked_engine,
+)
 from grader.classes.late import in_utc, lateness
 from grader.classes.nbgrader.feedback import put_verdict
 from grader.classes.nbgrader.gradebook import FILE, keep_seed
@@ -174,6 +180,8 @@ class LatePenalty(AssignLatePenalties):  # type: ignore[misc]
         with Gradebook(known["db_url"]) as gradebook:
             submission = gradebook.find_submission(known["assignment"], known["student"])
             when, due = in_utc(submission.timestamp), in_utc(submission.duedate)
+            if when is None and (due or terms.due):
+                self.log.warning("%s: %s", known["student"], TIMELESS)
             late = lateness(terms, [known["student"]], when, due)
             own = gradebook.find_submission_notebook(
                 known["notebook"], known["assignment"], known["student"]

@@ -131,12 +131,13 @@ def _late(file: Path, assignment: Assignment) -> Late | None:
     """How late a submission is by Gradescope's submission_metadata.json; None if unknown.
 
     https://gradescope-autograders.readthedocs.io/en/latest/submission_metadata/ has its form. Its
-    deadline counts, or else that of course.toml; of a group's extensions the latest.
+    deadline counts, or else that of course.toml; of a group's extensions the latest. An extension
+    is for an email address, because students choose the name that they have there.
     """
     try:
         data = json.loads(file.read_bytes())
         users = [user for user in data.get("users") or () if isinstance(user, dict)]
-        names = [str(user[key]) for user in users for key in ("email", "name") if user.get(key)]
+        names = [str(user["email"]) for user in users if user.get("email")]
         due = (data.get("assignment") or {}).get("due_date")
         when = datetime.fromisoformat(data["created_at"])
         return lateness(assignment, names, when, datetime.fromisoformat(due) if due else None)

@@ -379,6 +379,7 @@ def _write_results(
     from grader.classes.folder.unexplained import unexplained
     from grader.classes.report.findings import COLUMNS, findings
     from grader.classes.report.page import class_report
+    from grader.classes.report.student import is_short_number
     from grader.read.files import write_pieces
     from grader.show.junit import junit
     from grader.types.text import safe_data
@@ -389,6 +390,12 @@ def _write_results(
     rows = score_rows(ledger.latest(), shown)
     entries = _shuffled(ledger) if args.anonymous else ledger.latest
     alike = _similar(args, ledger, assignment) if args.similar else None
+    short = next(filter(is_short_number, (entry.student for entry in ledger.latest())), None)
+    if args.anonymous and short is not None:
+        complain(
+            f"--anonymous: '{short}' is a name and a number that messages need, so it stays in "
+            "them: look through report.html before you show it"
+        )
     headings = {stage.slug: _headings(stage) for stage in assignment.stages}
     others = unexplained(ledger)
     moved = None if args.since is None else _moved(args.since, ledger, course)

@@ -48,6 +48,7 @@ from grader.types.submission import Submission
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+TIMELESS = "timestamp.txt does not tell when it came, so it does not count as late."
 _READ_ONLY = 0o444
 _INCOMPLETE = (
     "nothing was graded: this machine ({machine}) does not lock: {missing}; one student's code "
@@ -421,6 +422,8 @@ class NbgraderClass:
         """
         due = deadlines.get(found.student, deadlines.get(None))
         terms = assignment_named(self.course, self.assignment)
+        if found.when is None and points and (due or (terms and terms.due)):
+            return None, [TIMELESS]
         if terms is not None and terms.late is not None:
             late = lateness(terms, [found.student], in_utc(found.when), in_utc(due))
             return (late.penalty(points), [f"It came {late.words}."]) if late else (None, [])

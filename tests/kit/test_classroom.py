@@ -260,6 +260,18 @@ def test_late_costs_what_the_configuration_says(root: Path) -> None:
     assert penalties(root) == {"ann": POINTS, "bob": None}
 
 
+@pytest.mark.parametrize("stamp", ["", "yesterday", "2026-01-05 10:00:00 UTC" + " " * 300])
+def test_a_submission_that_does_not_tell_when_it_came_is_named(root: Path, stamp: str) -> None:
+    """A student can write what nbgrader's exchange takes for the time."""
+    hand_in(root, "ann", "bob")
+    (root / "submitted" / "ann" / NAME / "timestamp.txt").write_text(stamp)
+    assert [found.notes for found in graded(root).values()] == [(), ()]  # nothing is due
+    with sqlite3.connect(root / "gradebook.db") as db:
+        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    (note,) = graded(root, force=True)["ann"].notes
+    assert note == "timestamp.txt does not tell when it came, so it does not count as late."
+
+
 def penalties(root: Path) -> dict[str, float | None]:
     with sqlite3.connect(root / "gradebook.db") as db:
         return dict(

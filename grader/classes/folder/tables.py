@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ from grader.types.course import Assignment
 from grader.types.report import to_json
 from grader.types.text import safe, safe_data
 
-# Some spreadsheets treat the wide signs like the ASCII ones.
-_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# Some spreadsheets treat the wide signs like the ASCII ones. A text that has quotes before the sign
+# counts too, so that no two texts give the same cell.
+_FORMULA = re.compile(r"['\s]*[=+@\t\uff1d\uff0b\uff0d\uff20-]")
 
 
 _ABOUT = ("student_id", "score", "max_score", "bonus", "late_penalty")
@@ -53,13 +55,12 @@ def score_rows(entries: Iterable[LedgerEntry], assignment: Assignment) -> Iterat
 def csv_cell(text: str) -> str:
     """The text, changed so that no spreadsheet runs it as a formula."""
     text = safe(text).replace("\n", " ")
-    return f"'{text}" if text.lstrip()[:1] in _BEGIN_FORMULAS else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def cell_text(cell: str) -> str:
     """The text of a cell, without the quote that `csv_cell` may have put before it."""
-    is_quoted = cell[:1] == "'" and cell[1:].lstrip()[:1] in _BEGIN_FORMULAS
-    return cell[1:] if is_quoted else cell
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
 
 
 def json_line(entry: LedgerEntry, assignment: Assignment) -> str:

@@ -31,6 +31,7 @@ from grader.types.submission import IS_A_LINK
 from grader.types.text import safe, safe_line
 
 _SUFFIX = ".ipynb"
+_OTHERS = (".py", ".zip")  # what `grade class SUBMISSIONS` reads too
 # A time zone's name. The library would open a file if it were given a path.
 _ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
@@ -67,8 +68,10 @@ def read_submitted(
     file, others = choose_notebook(folder, name, grade_ids)
     data = b""
     if file is None:
-        there = only(names_in(folder))
-        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted{there}.")
+        names = names_in(folder)
+        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}.")
+        if any(each.lower().endswith(_OTHERS) for each in names):
+            notes.append("Only a notebook is graded here, no .py and no .zip file.")
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:

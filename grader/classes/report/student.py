@@ -56,13 +56,23 @@ class Person:
 
 
 def without(student: str, instead: str, words: str) -> str:
-    """The words with something else instead of a student's name.
+    """The words with something else instead of a student's name, also without a platform's number.
 
-    A short number stays: a message may hold it as a number.
+    A short number stays: a message may hold it as a number. A name that is one word is also found
+    in capitals, and any other name in letters of any case.
     """
-    if student.isdecimal() and len(student) < _LONG_NUMBER:
+    if is_short_number(student):
         return words
-    return re.sub(rf"(?<!\w){re.escape(student)}(?!\w)", lambda found: instead, words)
+    names = [student, *re.findall(r"(.*\w)_\d+", student)]
+    names += [way for name in names if len(name) > 2 for way in (name.title(), name.upper())]
+    pattern = "|".join(map(re.escape, names))
+    flags = 0 if student.isalpha() else re.IGNORECASE
+    return re.sub(rf"(?<!\w)({pattern})(?!\w)", lambda found: instead, words, flags=flags)
+
+
+def is_short_number(student: str) -> bool:
+    """Whether a student's name is a number that a message may hold by chance."""
+    return student.isdecimal() and len(student) < _LONG_NUMBER
 
 
 def about_student(person: Person, facts: Mapping[str, str]) -> Iterator[str]:

@@ -740,11 +740,11 @@ def _buffers(entries: list[Any], data: bytes) -> Iterator[bytes]:
             raise WireError("an array has no shape or an unknown dtype")
         end = start + math.prod(shape) * _SIZES[dtype]
         if end > len(data):
-            raise WireError("an array is longer than its frame")
+            raise WireError("an array came with fewer numbers than its shape says")
         yield data[start:end]
         start = end
     if start != len(data):
-        raise WireError("a frame is longer than its arrays")
+        raise WireError("it has more numbers than the shapes of its arrays say")
 
 
 def _is_shape(shape: Any) -> bool:

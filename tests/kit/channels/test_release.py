@@ -453,6 +453,8 @@ def test_gradescopes_metadata_tells_who_is_late(
     assert graded() == (7.2, "The submission came late by 23 hours, which costs 20% of its points")
     bob = {"email": "BOB@x.org", "name": "Bob"}
     assert graded(users=[METADATA["users"][0], bob])[0] == 9  # type: ignore[index]
+    posing = {"email": "eve@x.org", "name": "bob@x.org"}  # students choose the name
+    assert graded(users=[posing])[0] == 7.2
     later = {"due_date": "2026-03-08T20:00:00-04:00"}  # Gradescope's own deadline counts instead
     assert graded(assignment=later)[1].startswith("The submission came late by 3 hours 59 minutes")
     capsys.readouterr()

@@ -88,6 +88,20 @@ def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons
     assert '""' in table and ",," not in table  # an empty cell is quoted too
 
 
+def test_a_name_that_messages_need_as_a_number_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_ledger(tmp_path, create=True) as ledger:
+        for name in ("ann", "12"):
+            record = SubmissionRecord(name, name)
+            ledger.add(LedgerEntry(record, Version("e", {}), 7, "cpu", REPORT, "now", 1.0), None)
+        args = argparse.Namespace(
+            out=tmp_path, junit=False, anonymous=True, similar=False, since=None, plain=True
+        )
+        _write_results(args, ledger, TINY, TINY.assignments[0])
+    assert "'12' is a name and a number that messages need" in capsys.readouterr().err
+
+
 def test_what_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").mkdir()
     with pytest.raises(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classes.folder.tables import json_line, score_rows
+from grader.classes.folder.tables import cell_text, csv_cell, json_line, score_rows
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.types.course import Assignment, LateRule, Stage
 from grader.types.report import Report, StageResult, Status
@@ -71,6 +71,13 @@ def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> 
 )
 def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor(name: str, cell: str) -> None:
     assert row(replace(ENTRY, record=SubmissionRecord(name, "c")))["student_id"] == cell
+
+
+def test_no_two_names_give_one_cell() -> None:
+    names = ["=1", "'=1", "''=1", " =1", "' =1", "'a", "a", "\t1", "-1", "'-1"]
+    cells = [csv_cell(name) for name in names]
+    assert len(set(cells)) == len(names)
+    assert [cell_text(cell) for cell in cells] == names
 
 
 def test_a_line_of_json_holds_what_the_verdict_depends_on() -> None:

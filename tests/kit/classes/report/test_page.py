@@ -354,6 +354,24 @@ def test_without_names_there_are_numbers_in_the_order_given_and_no_name_anywhere
     assert "Student 1 15 ✓ 10" in part(page, "students")
 
 
+@pytest.mark.parametrize(
+    ("student", "words", "shown"),
+    [
+        ("ada lovelace", "Ada Lovelace, ADA LOVELACE", "Student 1, Student 1"),
+        ("Ada Lovelace_1234567", "by Ada Lovelace, in ada lovelace_1234567.py", "by Student 1, in"),
+        ("lovelaceada_123", "lovelaceada wrote", "Student 1 wrote"),
+        ("will", "Will: it will pass, goodwill", "Student 1: it Student 1 pass, goodwill"),
+        ("Will", "Will: it will pass", "Student 1: it will pass"),
+        ("t", "T x t", "T x Student 1"),
+        ("12", "[12, 4]", "[12, 4]"),  # and the command says so
+    ],
+)
+def test_a_name_is_hidden_however_it_is_written(student: str, words: str, shown: str) -> None:
+    failed = check("hold", Outcome.FAILED, words)
+    page = read(entry(student, stage(FOLD, Status.FAILED, failed)), anonymous=True)
+    assert shown in part(page, "s1")
+
+
 def test_a_large_class_never_stands_in_memory() -> None:
     long = check("hold", Outcome.FAILED, "x" * 3_000, UPSIDE_DOWN)
 
