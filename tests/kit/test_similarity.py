@@ -211,6 +211,23 @@ def test_what_nobody_can_read_is_alike_to_nothing_and_harms_nobody(source: str) 
     ]
 
 
+@pytest.mark.parametrize(
+    ("added", "is_unread"),
+    [
+        ("# " + "{" * 2001, True),
+        ("x = '" + "a" * 4001 + "'", True),
+        ("#\n" * 50_001, True),
+        ("# -*- coding: utf-7 -*-", True),
+        ("# -*- coding: nonsense -*-", False),  # Python does not run it
+        ("# coding: UTF-8", False),
+        ("", False),
+    ],
+)
+def test_a_copy_that_hides_from_the_comparison_is_named(added: str, is_unread: bool) -> None:
+    copied = Submission("", {"fold.py": f"{added}\n{RENAMED}".encode()})
+    assert compared({"ann": ODD, "bob": copied}).unread == ("bob",) * is_unread
+
+
 def test_nobody_is_alike_to_nobody() -> None:
     assert compared({}) == Similar((), 3) and compared({"ann": ODD}).alike == ()
 

@@ -43,6 +43,14 @@ def similar_section(
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), -_size(group[1])))
     for students, stages in ordered[:_LISTED]:
         yield from _group(students, stages, titles, link)
+    if similar.unread:
+        names = ", ".join(map(link, similar.unread[:_LISTED]))
+        left = len(similar.unread) - _LISTED
+        names += f" and {left} more" if left > 0 else ""
+        yield (
+            f"<p>Not compared: {names}. Some of their code is very long, slow to parse or not in "
+            "UTF-8. Such code can hide a copy: look at it yourself.</p>\n"
+        )
     more = similar.left_out + sum(len(stages) for _, stages in ordered[_LISTED:])
     if more:
         yield f"<p>And {count(more, 'less similar pair')}.</p>\n"

@@ -13,6 +13,7 @@ Names that the answer itself defines, comments, docstrings and layout do not cou
 from __future__ import annotations
 
 import ast
+import io
 import keyword
 import tokenize
 import warnings
@@ -76,11 +77,13 @@ def similar(
     """
     entries = {entry.name for each in given for entry in each.stage.entry_points}
     stages = [_Answers(each, entries) for each in given]
-    students = []
+    students, unread = [], []
     for student, submission in submissions:
         students.append(student)
         for answers in stages:
             answers.add(submission)
+        if any(_is_unread(submission, each.stage) for each in given):
+            unread.append(student)
     rare = min(max(_FEW, len(students) // 30), _NOT_FEW)
     found: list[Alike] = []
     left_out = 0
@@ -92,7 +95,7 @@ def similar(
             first, second = (answers.excerpt(again(name), rare) for name in names[:2])
             slug = answers.given.stage.slug
             found.append(Alike(slug, names, share, many, (first, second)))
-    return Similar(tuple(found), rare, left_out)
+    return Similar(tuple(found), rare, left_out, tuple(unread))
 
 
 # --- one stage ---------------------------------------------------------------------------------
@@ -355,6 +358,22 @@ def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
     if submission.script is not None:
         return _definitions([source], stage, entries)
     return source if len(source) <= _LARGEST else ""
+
+
+def _is_unread(submission: Submission, stage: Stage) -> bool:
+    """Whether Python may run code that is not compared: too long, slow to parse or not in UTF-8."""
+    if submission.cells is not None:
+        sources = [*submission.cells]
+    else:
+        data = submission.files.get(submission.script or stage.file_name, b"")
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        except SyntaxError:
+            return False  # Python does not run it
+        if not encoding.startswith("utf-8"):
+            return True
+        sources = [data.decode("utf-8", "replace")]
+    return any(len(each) > _LARGEST or not is_quick_to_parse(each) for each in sources)
 
 
 def _without_magic(cell: str) -> str:

@@ -24,12 +24,14 @@ class Alike:
 class Similar:
     """The similar answers, most similar first in each stage; `left_out` counts the unlisted pairs.
 
-    Only code that at most `rare` students wrote was compared.
+    Only code that at most `rare` students wrote was compared, and none that is too long, slow to
+    parse or not in UTF-8: the students who have such code are `unread`.
     """
 
     alike: tuple[Alike, ...]
     rare: int
     left_out: int = 0
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

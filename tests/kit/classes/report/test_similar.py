@@ -62,3 +62,9 @@ def test_nothing_of_a_strangers_is_markup() -> None:
     page = html(Similar((evil,), 3))
     assert "<script" not in page and "\x1b" not in page and "\u202e" not in page
     assert len(page) < 10_000
+
+
+def test_who_was_not_compared_is_named() -> None:
+    said = text(Similar((), 3, 0, tuple(f"{n}" for n in range(105))))
+    assert "Not compared: 1 , 1 ," in said
+    assert " and 5 more. Some of their code is very long" in said
