@@ -43,18 +43,15 @@ SMOOTH = (
 ENDS = "import os\nos._exit(0)\n"
 
 
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    """A copy of the tiny course, which a test may change."""
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    return course
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny course, seven submissions to it, and their results, graded with seed 5.
 
-
-@pytest.fixture
-def submissions(tmp_path: Path) -> Path:
-    """Seven students: right, wrong in two ways, copied, untouched, hostile and unreadable."""
-    folder = tmp_path / "submissions"
+    They are right, wrong in two ways, copied, untouched, hostile and unreadable.
+    """
+    root = tmp_path_factory.mktemp("seven")
+    shutil.copytree(TINY, root / "course", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = root / "submissions"
     stub = (TINY / "exercises" / "moving_average.py").read_text("utf-8")
     for student, answer in {
         "ann": RIGHT,
@@ -66,14 +63,26 @@ def submissions(tmp_path: Path) -> Path:
     }.items():
         hand_in(folder, student, answer)
     (folder / "gus.ipynb").write_text("no notebook", encoding="utf-8")
-    return folder
+    grade_class(root / "course", root / "results", str(folder), "--seed", "5")
+    return root
 
 
 @pytest.fixture
-def results(course: Path, submissions: Path, tmp_path: Path) -> Path:
-    """Where the results of these students are, graded with seed 5."""
-    grade_class(course, tmp_path / "results", str(submissions), "--seed", "5")
-    return tmp_path / "results"
+def course(seven: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny course, which a test may change."""
+    return Path(shutil.copytree(seven / "course", tmp_path / "course"))
+
+
+@pytest.fixture
+def submissions(seven: Path, tmp_path: Path) -> Path:
+    """A copy of the seven submissions."""
+    return Path(shutil.copytree(seven / "submissions", tmp_path / "submissions"))
+
+
+@pytest.fixture
+def results(seven: Path, tmp_path: Path) -> Path:
+    """A copy of their results."""
+    return Path(shutil.copytree(seven / "results", tmp_path / "results"))
 
 
 def hand_in(folder: Path, student: str, answer: str) -> None:
@@ -270,17 +279,15 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
 
 
 def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions))
     toml = course / "course.toml"
     toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
     capsys.readouterr()
-    assert grade_class(course, out, "--regrade") == 2
+    assert grade_class(course, results, "--regrade") == 2
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert "to accept them, add --yes" in first and "has 5 points" in second
-    assert grade_class(course, out, "--regrade", "--yes") == 2
+    assert grade_class(course, results, "--regrade", "--yes") == 2
     assert "--yes" not in capsys.readouterr().err
 
 
@@ -370,22 +377,18 @@ def test_why_after_a_change_shows_what_was_kept(
 
 
 def test_why_of_nobody_names_who_is_meant(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions))
     for name in ("bobb", "BOB", "bo"):
-        assert grade_class(course, out, "--why", name) == 2
+        assert grade_class(course, results, "--why", name) == 2
         assert "did you mean 'bob'?" in capsys.readouterr().err
 
 
 def test_why_of_what_could_not_be_read_says_so(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "results"
-    grade_class(course, out, str(submissions))
     capsys.readouterr()
-    assert grade_class(course, out, "--why", "gus") == 0
+    assert grade_class(course, results, "--why", "gus") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert ": 0 points, seed" in shown and "is not a notebook" in shown
 
@@ -535,11 +538,11 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     process.wait()
     there = numbers(out)
     assert 3 <= len(there) < 30
-    assert start(course, out, folder).wait() == 0
+    assert grade_class(course, out, str(folder), "--seed", "5") == 0
     after = numbers(out)
     assert len(after) == 30
     assert all(after[student] == number for student, number in there.items())
-    assert start(course, tmp_path / "other", folder).wait() == 0
+    assert grade_class(course, tmp_path / "other", str(folder), "--seed", "5") == 0
     assert verdicts(out) == verdicts(tmp_path / "other")
 
 
