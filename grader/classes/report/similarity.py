@@ -13,7 +13,6 @@ Names that the answer itself defines, comments, docstrings and layout do not cou
 from __future__ import annotations
 
 import ast
-import io
 import keyword
 import tokenize
 import warnings
@@ -366,8 +365,9 @@ def _is_unread(submission: Submission, stage: Stage) -> bool:
         sources = [*submission.cells]
     else:
         data = submission.files.get(submission.script or stage.file_name, b"")
+        lines = iter(data.split(b"\n", 2))
         try:
-            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
         except SyntaxError:
             return False  # Python does not run it
         if not encoding.startswith("utf-8"):
