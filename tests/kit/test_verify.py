@@ -18,7 +18,7 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
-from tests.kit.tiny import TINY, change
+from tests.kit.tiny import TINY, Say, change
 
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
@@ -895,31 +895,34 @@ def grade(*words: str | Path) -> subprocess.CompletedProcess[str]:
         encoding="utf-8",
         check=False,
         timeout=120,
-        env=None,
     )
 
 
-def test_the_screen_begins_its_summary_with_what_is_wrong(course: Course) -> None:
+def test_the_screen_begins_its_summary_with_what_is_wrong(
+    course: Course, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     change(course, CHECKS, "points(2)", "points(1)")
-    done = grade("roughness", "--course", course.root)
-    assert done.returncode == 1 and done.stderr == ""
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    code, shown, errors = say("verify", "roughness", "--course", str(course.root))
+    assert code == 1 and errors == ""
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
     assert "roughness: tolerances" in lines
     said = "roughness: tests/checks/test_roughness.py: its checks are worth 1 points,"
     assert any(line.startswith(said) for line in lines), lines
     assert lines[-1] == "Not proven: fix 1 of 1 stage."
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    assert all(len(line) <= 80 for line in shown.splitlines())
 
 
-def test_plain_and_json_say_the_same(course: Course) -> None:
-    done = grade("roughness", "--course", course.root, "--plain")
-    assert done.returncode == 0
-    lines = [line.strip() for line in done.stdout.splitlines()]
+def test_plain_and_json_say_the_same(course: Course, say: Say) -> None:
+    words = ("verify", "roughness", "--course", str(course.root))
+    code, shown, _ = say(*words, "--plain")
+    assert code == 0
+    lines = [line.strip() for line in shown.splitlines()]
     assert "rough_range: caught by 1 of 1, named yes" in lines
     proven_at = lines.index("This stage is proven.")
     missing = "Not tried: small changes of the solutions (`grade verify --mutants`)."
     assert lines[proven_at + 1] == missing
-    told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
+    told = json.loads(say(*words, "--json")[1])
     assert told["course"] == "smoothing" and told["sound"] is True and told["strays"] == []
     [stage] = told["stages"]
     assert stage["slug"] == "roughness" and stage["seeds"] == 20
