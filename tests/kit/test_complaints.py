@@ -95,6 +95,18 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert "no such student" in rows[3]["reason"] and "'smooth'?" in rows[4]["reason"]
 
 
+def test_a_request_of_many_words_hides_no_other(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "requests.csv"
+    file.write_text(f"student,stage\nann,{'x' * 70_000}\n{'y' * 70_000},\nzoe,\n")
+    assert tell(out, "--requests", str(file)) == 1
+    shown = capsys.readouterr().out
+    assert "3 to check by hand." in shown and shown.count("\n") < 40
+    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
+        assert [len(row["student"]) for row in csv.DictReader(table)] == [3, 70_000, 3]
+
+
 def test_a_student_who_asks_a_hundred_times_is_graded_once(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from grader.show.screen import MARGIN, Page, count, screen
 
 _DIGEST = 12  # letters of a version
 _LINES = 40  # of an input's numbers
+_NAME, _REASON = 60, 500  # cells of a name, of a reason
 _VERDICTS = {
     Verdict.STANDS: "stand",
     Verdict.CHANGES: "would change",
@@ -106,10 +107,11 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
     for each in decisions:
         if each.verdict is not Verdict.STANDS:
             yield Text()
-            line = Text(page.word(f"{each.asked.student} {each.asked.stage}".strip()), "bold")
+            student, stage = (page.word(x, _NAME) for x in (each.asked.student, each.asked.stage))
+            line = Text(f"{student} {stage}".strip(), "bold")
             line.append(f"  {_VERDICTS[each.verdict]}", "default")
             yield from page.sentence(line)
-            yield from page.wrap(page.word(each.reason), MARGIN + 2)
+            yield from page.wrap(page.word(each.reason, _REASON), MARGIN + 2)
     yield Text()
     yield from page.sentence(f"Written: {page.word(file)}")
     yield Text()
