@@ -251,15 +251,14 @@ def right_answers() -> dict[str, Submission]:
 def test_independent_right_answers_stay_far_below_what_is_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    answers = right_answers()
-    assert similar(STAGES, answers.items(), answers.get).alike == ()
+    answers, listed_from = right_answers(), similarity.ALIKE
     monkeypatch.setattr(similarity, "ALIKE", 0.05)
     monkeypatch.setattr(similarity, "_LISTED", 10_000)
     alike = similar(STAGES, answers.items(), answers.get).alike
     most = {stage.slug: 0.0 for stage in COURSE.stages}
     for one in alike:
         most[one.stage] = max(most[one.stage], one.share)
-    assert 0.3 < max(most.values()) < 0.7
+    assert 0.3 < max(most.values()) < 0.7 <= listed_from
 
 
 def conventional(draw: random.Random) -> str:

@@ -56,14 +56,34 @@ def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> s
     return script(stage, check, fact, module=slug, stub=read_stub(stage), seed=SEED)
 
 
-def run(text: str, folder: Path, files: dict[str, bytes]) -> str:
-    """What the lines print, or raise, in a folder of files and a process of their own."""
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-    return done.stdout + done.stderr
+# What is importable from a folder is forgotten before the next one; torch takes seconds to import.
+RUNS = """
+import sys, traceback
+
+text, *folders = sys.argv[1:]
+for folder in folders:
+    sys.path[0] = folder
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", "")).startswith(tuple(folders)):
+            del sys.modules[name]
+    try:
+        exec(text, {"__name__": "__main__"})
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+    print("-- end --")
+"""
+
+
+def run(text: str, folder: Path, *answers: dict[str, bytes]) -> list[str]:
+    """What the lines print, or raise, beside each of these answers, in a process of their own."""
+    folders = [folder / str(number) for number, _ in enumerate(answers)]
+    for there, files in zip(folders, answers, strict=True):
+        there.mkdir()
+        for name, data in files.items():
+            (there / name).write_bytes(data)
+    words = [sys.executable, "-c", RUNS, text, *map(str, folders)]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
+    return done.stdout.split("-- end --\n")[:-1]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +97,9 @@ def test_the_lines_run_and_show_the_mistake(
     text = written[slug, name]
     assert "grader" not in text and f"from {slug} import" in text
     assert len(text.splitlines()) < 50
-    assert wrong in run(text, tmp_path, _files(slug, name))
-    assert right in run(text, tmp_path, solution_files(COURSE)), "of the right answer"
+    printed, expected = run(text, tmp_path, _files(slug, name), solution_files(COURSE))
+    assert wrong in printed
+    assert right in expected, "of the right answer"
 
 
 def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written: Written) -> None:
