@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from grader import engine
 from grader.run.workers import Interpreter
 from tests.kit.birds import birds
 from tests.kit.tiny import checks_apart, course, say, tiny
@@ -62,10 +63,10 @@ def _warm() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def interpreter() -> Iterator[Interpreter]:
-    """The course's isolated interpreter, which takes seconds to start. No worker changes it."""
+def interpreter(_warm: None) -> Iterator[Interpreter]:
+    """The course's isolated interpreter, a copy of the warm one. No worker changes it."""
     import torch
 
     torch.set_num_threads(1)  # as the engine does: two processes take turns
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+    with engine.Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
         yield interpreter

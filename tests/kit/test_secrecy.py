@@ -145,24 +145,18 @@ def probe(body: str, **told: object) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def dumps() -> Mapping[str, bytes]:
+def dumps(interpreter: Interpreter) -> Mapping[str, bytes]:
     """What the probe found in a stage of its own, and in one that is answered by references."""
-    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
 
-        def body(checks: Checks) -> dict[str, bytes]:
-            return {
-                "alone": _dump(
-                    interpreter, checks, "split_heads", probe(IN_A_FUNCTION, STARTS=STARTS)
-                ),
-                "answered": _dump(
-                    interpreter,
-                    checks,
-                    "multi_head_attention",
-                    probe(IN_A_MODULE, LARGEST=96 << 20),
-                ),
-            }
+    def body(checks: Checks) -> dict[str, bytes]:
+        alone = probe(IN_A_FUNCTION, STARTS=STARTS)
+        answered = probe(IN_A_MODULE, LARGEST=96 << 20)
+        return {
+            "alone": _dump(interpreter, checks, "split_heads", alone),
+            "answered": _dump(interpreter, checks, "multi_head_attention", answered),
+        }
 
-        return with_checks(COURSE, COURSE.stages, body)
+    return with_checks(COURSE, COURSE.stages, body)
 
 
 class KeepsLongest(WorkerAnswers):

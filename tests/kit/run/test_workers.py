@@ -91,7 +91,7 @@ assert not {"torch._dynamo", "torch._inductor", "sympy"} & {*sys.modules}
 """
 
 
-def test_watching_and_comparing_do_not_import_torchs_compiler() -> None:
+def test_watching_and_comparing_do_not_import_torchs_compiler(interpreter: Interpreter) -> None:
     load = {
         "files": {},
         "script": None,
@@ -100,12 +100,10 @@ def test_watching_and_comparing_do_not_import_torchs_compiler() -> None:
         "names": [],
         "forbidden": [],
     }
-    with Interpreter(("torch",), Limits(), gpu=False) as interpreter:
-        worker = interpreter.start()
-        header = {**LOADING, **load}
-        worker.channel.send(Frame(header), time.monotonic() + 30)
-        assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
-        worker.end()
+    worker = interpreter.start()
+    worker.channel.send(Frame({**LOADING, **load}), time.monotonic() + 30)
+    assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
+    worker.end()
 
 
 OF_TORCH = """
