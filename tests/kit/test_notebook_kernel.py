@@ -517,10 +517,9 @@ def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
         assert there.prints("print(x)").strip() == "5"
 
 
-def test_unloading_ends_the_helper_and_takes_the_names_away(tmp_path: Path) -> None:
-    with kernel(tmp_path) as there:
-        there.run("%load_ext grader")
-        pid = int(there.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
-        assert there.run("%unload_ext grader").outputs == []
-        assert ends(pid)
-        assert there.prints("print('grade_here' in globals())").strip() == "False"
+def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny: Kernel) -> None:
+    pid = int(warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
+    assert warm_tiny.run("%unload_ext grader").outputs == []
+    assert ends(pid)
+    assert warm_tiny.prints("print('grade_here' in globals())").strip() == "False"
+    assert warm_tiny.run("%load_ext grader").outputs == []  # for other tests

@@ -46,7 +46,7 @@ def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
         ("seccomp", "Grade on a Linux machine, real or virtual"),
     ],
 )
-def test_a_class_is_refused_where_a_layer_is_missing_and_told_the_way_out(
+def test_a_class_is_refused_where_a_layer_is_missing(
     tmp_path: Path, layer: str, way_out: str
 ) -> None:
     hand_in(tmp_path / "class", "ann", RIGHT)
