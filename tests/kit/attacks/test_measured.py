@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,32 @@ def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
 def test_room_for_the_whole_matrix_is_seen_whenever_it_is_taken(
     interpreter: Interpreter, source: str
 ) -> None:
+    assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
+
+
+UNMAPS = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+class Library(ctypes.Structure):
+    _fields_ = [("address", ctypes.c_uint64), ("name", ctypes.c_char_p)]
+kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Library), ctypes.c_size_t, ctypes.c_void_p)
+def visit(library, *rest):
+    if b"openblas" in (library.contents.name or b""):
+        place = library.contents.address + (1 << 20)
+        libc.munmap(place, 15 << 20)
+    return 0
+libc.dl_iterate_phdr(kind(visit), None)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform == "linux" and ctypes.CDLL(None).syscall(462, 0, 0, 0) != 0,
+    reason="Linux before 6.10 cannot seal a library",
+)
+def test_the_room_of_a_library_is_not_to_be_had(interpreter: Interpreter) -> None:
+    source = UNMAPS + wrong_source("flash", "plain")
     assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
 
 
