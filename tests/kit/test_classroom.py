@@ -46,8 +46,12 @@ def nbgrader(folder: Path, *words: str) -> None:
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An nbgrader course of the tiny course with its assignment generated."""
+    from tests.kit.classes.nbgrader.test_gradebook import opened
+
     root = tmp_path_factory.mktemp("released") / "class"
     assert main(["release", "nbgrader", "--course", str(TINY.root), "--course-dir", str(root)]) == 0
+    with opened(root):  # as nbgrader would make it, in a moment
+        pass
     nbgrader(root, "generate_assignment", NAME)
     return root
 
