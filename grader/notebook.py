@@ -237,7 +237,7 @@ def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:
         raise RuntimeError(f"no verdict: {answer.get('error') or answer.get('ended')}")
     report = answer["report"]
     if any(stage["status"] == "error" for stage in report["stages"]):
-        raise RuntimeError("the grader itself failed here: give these points by hand")
+        raise RuntimeError("the grader itself failed here: set these points by hand")
     score = sum(stage["score"] for stage in report["stages"])
     if not answer["partial"]:
         return float(score)

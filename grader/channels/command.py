@@ -46,6 +46,6 @@ def _release(run: Callable[[argparse.Namespace], int], args: argparse.Namespace)
 
 
 def warn_if_unproven(course: Course) -> None:
-    """Print a warning if what was written is of a course that is not proven as it is now."""
+    """Print a warning if the present version of the course is not proven."""
     if not is_proven(course):
-        complain("warning: this course is not proven as it is now: run `grade verify` first")
+        complain("warning: this version of the course is not proven: run `grade verify` first")

@@ -144,7 +144,7 @@ def _late(file: Path, assignment: Assignment) -> Late | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        print(f"{file.name}: does not tell when this was submitted: {error!r}")
+        print(f"{file.name}: does not say when this was submitted: {error!r}")
         return None
 
 

@@ -78,8 +78,8 @@ def nameless_toml(course: Course) -> str:
     text = _EXTENSIONS.sub("", course_text(course, toml))
     if any(each.extensions for each in course_of_text(text, toml).assignments):
         raise CourseError(
-            f"{FILE_NAME}: what others get must not hold extensions by name: write each as a line "
-            "of a table [assignments.extensions]"
+            f"{FILE_NAME}: this copy must not name the students with extensions: write each "
+            "extension as a line of a table [assignments.extensions]"
         )
     return text
 

@@ -72,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--times",
         type=Path,
         metavar="FILE",
-        help="a CSV file that tells when students submitted (student, submitted), for the deadline "
+        help="a CSV file that says when students submitted (student, submitted), for the deadline "
         "in course.toml; Moodle's grading worksheet and nbgrader's export are such files",
     )
     what = parser.add_mutually_exclusive_group()

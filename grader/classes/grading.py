@@ -48,7 +48,7 @@ from grader.types.submission import Submission
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-TIMELESS = "timestamp.txt does not tell when it came, so it does not count as late."
+TIMELESS = "timestamp.txt does not say when it was submitted, so it does not count as late."
 _READ_ONLY = 0o444
 _INCOMPLETE = (
     "nothing was graded: this machine ({machine}) does not lock: {missing}; one student's code "

@@ -94,7 +94,7 @@ def _float_size(*_: str) -> str:
 
 def _axis(lowest: str, highest: str, axis: str) -> str:
     count = int(highest) + 1
-    return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1: {axis} is none of them"
+    return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1, and no axis {axis}"
 
 
 _TABLE: Sequence[tuple[str, _Words]] = (

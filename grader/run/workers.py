@@ -347,8 +347,8 @@ def how_it_ended(status: End) -> str:
             "SIGSEGV": "a segmentation fault",
             "SIGBUS": "a bus error",
             "SIGABRT": "an abort",
-            "SIGXCPU": "too much processor time",
-            "SIGKILL": "it was killed, perhaps for the memory it used",
+            "SIGXCPU": "too much CPU time",
+            "SIGKILL": "it was killed, perhaps because it used too much memory",
         }
         name = signal.Signals(number).name
         return f"Your code crashed its Python process: {reasons.get(name, name)}"

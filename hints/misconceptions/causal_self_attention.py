@@ -381,8 +381,8 @@ class Multiplied(_Base):
 @misconception(
     "csa_after_softmax",
     replaces="CausalSelfAttention",
-    says="You cut the weights after the softmax, so later tokens have already taken their share. "
-    "Mask the scores, before the softmax.",
+    says="You mask the weights after the softmax, so later tokens have already taken their "
+    "share. Mask the scores, before the softmax.",
     hint=5,
 )
 class AfterSoftmax(_Base):

@@ -345,8 +345,8 @@ def flash_heads_joined(
 @misconception(
     "flash_mask_in_place",
     replaces="flash_attention",
-    says="You write causal's pattern into the mask that the caller passed, whose next call would "
-    "find it changed: make a new one.",
+    says="You write the causal pattern into the caller's own mask, which their next call would "
+    "find changed. Make a new mask.",
     hint=4,
 )
 def flash_mask_in_place(

@@ -381,8 +381,8 @@ def fuse_forgets_w_o(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_shares_w_o",
     replaces="fuse",
-    says="The fused module uses the very w_o of the core module. Train one and the other changes: "
-    "copy its numbers into a new layer.",
+    says="The fused module shares w_o with the core module, so training one changes the other. "
+    "Copy its numbers into a new layer.",
     hint=7,
 )
 def fuse_shares_w_o(mha: Any, num_heads: int) -> nn.Module:

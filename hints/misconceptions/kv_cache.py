@@ -130,8 +130,8 @@ class NoMask(_Base):
 @misconception(
     "kv_mask_only_at_first",
     replaces="CachedSelfAttention",
-    says="With a cache you block nothing. That is right for one new token; of several, the first "
-    "ones then see the later ones.",
+    says="With a cache you block nothing. That is right for one new token, but of several the "
+    "first ones see the later ones: block those.",
     hint=4,
 )
 class MaskOnlyAtFirst(_Base):
@@ -232,7 +232,7 @@ class NewFirst(_Base):
 @misconception(
     "kv_joined_along_heads",
     replaces="CachedSelfAttention",
-    says="You join old and new along the heads. Of [B, H, T, d_k] the tokens are the third axis: "
+    says="You join old and new along the heads. In [B, H, T, d_k] the tokens are the third axis: "
     "dim=2, or dim=-2.",
     hint=3,
 )
@@ -356,7 +356,8 @@ class ScaledKeys(NoScale):
 @misconception(
     "kv_projected_twice",
     replaces="CachedSelfAttention",
-    says="You send what is cached through w_k and w_v again. Project only the new tokens.",
+    says="You send the cached keys and values through w_k and w_v again. Project only the new "
+    "tokens.",
     hint=1,
 )
 class ProjectedTwice(_Base):
@@ -452,8 +453,8 @@ class GoesOnByItself(_Base):
 @misconception(
     "kv_overwrites",
     replaces="CachedSelfAttention",
-    says="You write into the cache that the caller passed, who can then not continue from it a "
-    "second time. Put old and new together in new tensors.",
+    says="You write into the caller's own cache, so they cannot continue from it a second time. "
+    "Put old and new together in new tensors.",
     hint=3,
 )
 class Overwrites(_Base):

@@ -894,8 +894,8 @@ class MaskMultiplied(_Base):
 @misconception(
     "mha_mask_after_softmax",
     replaces="MultiHeadAttention",
-    says="You cut the weights after the softmax, so blocked keys have already taken their share "
-    "and rows no longer sum to 1. Mask the scores, before the softmax.",
+    says="You mask the weights after the softmax, so blocked keys have already taken their "
+    "share and rows no longer sum to 1. Mask the scores, before the softmax.",
     hint=5,
 )
 class MaskAfterSoftmax(_Base):
@@ -1125,8 +1125,8 @@ class SoftmaxTwice(_Base):
 @misconception(
     "mha_queries_and_keys_exchanged",
     replaces="MultiHeadAttention",
-    says="Queries and keys are exchanged where you compute the scores. Rows are queries, columns "
-    "are keys: q k^T.",
+    says="You swap queries and keys when you compute the scores. Rows are queries, columns are "
+    "keys: q k^T.",
     hint=4,
 )
 class QueriesAndKeysExchanged(_Base):
@@ -1327,8 +1327,8 @@ class DropoutAlwaysUnseen(_PlainWeights):
 @misconception(
     "mha_dropout_never",
     replaces="MultiHeadAttention",
-    says="In training none of your weights is dropped. Use the dropout rate there, on the "
-    "attention weights.",
+    says="In training mode you drop none of the weights. Apply dropout there, to the attention "
+    "weights.",
     hint=6,
 )
 class DropoutNever(_Base):

@@ -104,7 +104,7 @@ def half_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
 @misconception(
     "rope_double_exponent",
     replaces="rope_angles",
-    says="Your exponent grows by 4 / d_k from pair to pair. Where you count in steps of 2 already, "
+    says="Your exponent grows by 4 / d_k from pair to pair. If you already count in steps of 2, "
     "divide by d_k: the step is 2 / d_k.",
     hint=2,
 )

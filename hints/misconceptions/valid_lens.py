@@ -361,8 +361,8 @@ class Nan(_Base):
 @misconception(
     "lens_after_softmax",
     replaces="ValidLensAttention",
-    says="You cut the weights after the softmax, so invalid keys have already taken their share. "
-    "Mask the scores, before the softmax.",
+    says="You mask the weights after the softmax, so invalid keys have already taken their "
+    "share. Mask the scores, before the softmax.",
     hint=4,
 )
 class AfterSoftmax(_Base):

@@ -43,7 +43,7 @@ class SumsInTraining:
     "tests_mask_the_other_way_round",
     replaces="make_attention",
     says="Your masks are those of nn.MultiheadAttention, where True means blocked. Here True "
-    "means allowed, so your test refuses every right module.",
+    "means allowed, so your test rejects every right module.",
     hint=2,
 )
 class MaskTheOtherWayRound:
@@ -214,8 +214,8 @@ class _Much:
 @misconception(
     "tests_one_sequence",
     replaces="make_attention",
-    says="Your batches hold one sequence. So none of your tests can tell whether sequences stay "
-    "apart, or whether each has its own mask.",
+    says="Your batches hold a single sequence, so none of your tests can tell whether sequences "
+    "stay apart, or whether each has its own mask.",
     hint=4,
 )
 class OneSequence(_Much):
@@ -282,7 +282,7 @@ class SelfAttentionAlone(_Much):
 @misconception(
     "tests_nobody_runs",
     replaces="make_attention",
-    says="pytest runs none of your tests to its end. A test that is skipped, or whose name does "
+    says="pytest runs none of your tests to the end. A test that is skipped, or whose name does "
     "not begin with test, catches nothing.",
     hint=1,
 )

@@ -229,7 +229,7 @@ def test_many_lengths(submission: Submission, rand: Rand) -> None:
 @pytest.mark.parametrize(("T", "C"), [(4, 3), (9, 4)])
 @torch.no_grad()
 def test_too_long(submission: Submission, rand: Rand, T: int, C: int) -> None:
-    """A text with more than context_size tokens is refused"""
+    """A text with more than context_size tokens raises ValueError"""
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
     attention = module(submission, state, C, H)

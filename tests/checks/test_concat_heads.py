@@ -63,7 +63,7 @@ def test_values(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k:
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 4, 6, 6)])
 def test_inverse(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """Joining what was split gives back the same numbers"""
+    """Joining split heads gives back the original numbers"""
     x = rand(B=B, T=T, D=D)
     heads = torch.stack(torch.chunk(x, H, dim=-1), dim=1)  # (B, H, T, d_k)
     expect_close(submission.concat_heads(heads), x, axes="B T D", rtol=0.0, atol=0.0)
@@ -99,7 +99,7 @@ def test_dtype_and_device(
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
-    """A strided view gives what its copy gives"""
+    """A strided view gives the same result as its copy"""
     if layout == "heads split off":
         x = rand(B=3, T=5, H=4, d_k=2).transpose(1, 2)
     elif layout == "tokens first":

@@ -497,12 +497,12 @@ def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None
     output, _ = submission.fuse(mha, H)(x)
     expect_no_constant(output, x=x)
     after, found = seen()
-    what = "what the core module computes after the call of fuse"
+    what = "what the core module computes after fuse"
     expect_close(after, before, axes=OUTPUT, rtol=0, atol=0, what=what)
     for name, wanted in gradients.items():
         got = found[name]
         assert got is not None and wanted is not None and torch.equal(got, wanted), (
-            f"After the call of fuse {name} of the core module gets another gradient\n"
+            f"After fuse, {name} of the core module gets another gradient\n"
             f"  expected  the gradient that it got before\n"
             f"  got       {'none' if got is None else 'another one'}"
         )

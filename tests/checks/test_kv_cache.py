@@ -207,7 +207,7 @@ def test_cache(submission: Submission, rand: Rand, B: int, T: int, D: int, H: in
 @pytest.mark.parametrize("chunks", ["1 1", "1 1 1 1 1", "4 1 1", "6 1 1 1 1 1 1"])
 @torch.no_grad()
 def test_one_by_one(submission: Submission, rand: Rand, chunks: str) -> None:
-    """One new token at a time gives what the full pass gives"""
+    """Passing one new token at a time gives the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
 
@@ -215,7 +215,7 @@ def test_one_by_one(submission: Submission, rand: Rand, chunks: str) -> None:
 @pytest.mark.parametrize("chunks", ["1 2", "2 3", "4 2", "1 5 2", "3 1 4 2", "9 7 5", "520 3 1"])
 @torch.no_grad()
 def test_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
-    """Chunks of any length give what the full pass gives"""
+    """Chunks of any length give the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
 
@@ -308,7 +308,7 @@ def test_cache_unchanged(submission: Submission, rand: Rand, P: int, N: int, lea
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
 def test_no_state(submission: Submission, rand: Rand) -> None:
-    """Nothing is kept from one call to the next but the cache"""
+    """The cache alone carries anything from one call to the next"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
     attention = module(submission, state, H)
@@ -440,7 +440,7 @@ def test_dtypes(
 @pytest.mark.points(1, stand_in="chunks")
 @torch.no_grad()
 def test_gpu(submission: Submission, rand: Rand) -> None:
-    """Chunks give what the full pass gives on a GPU too"""
+    """On a GPU too, chunks give the results of the full pass"""
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
     B, T, D, H = 2, 7, 12, 3

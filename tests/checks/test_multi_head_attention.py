@@ -291,7 +291,7 @@ def test_head_order(submission: Submission, rand: Rand, seed: int) -> None:
 @pytest.mark.points(1)
 @torch.no_grad()
 def test_strided(submission: Submission, rand: Rand) -> None:
-    """Strided views of the inputs give what their copies give"""
+    """Strided views of the inputs give the same results as their copies"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
     query = rand(Tq=Tq, B=B, D=D).transpose(0, 1)

@@ -240,7 +240,7 @@ def test_turn(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: i
 @pytest.mark.parametrize("layout", ["heads split off", "every second token", "features first"])
 @torch.no_grad()
 def test_turn_strided(submission: Submission, rand: Rand, layout: str) -> None:
-    """A strided view gives what its copy gives"""
+    """A strided view gives the same result as its copy"""
     B, H, T, d_k = 2, 3, 5, 8
     if layout == "heads split off":
         x = rand(B=B, T=T, H=H, d_k=d_k).transpose(1, 2)

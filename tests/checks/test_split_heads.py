@@ -94,7 +94,7 @@ def test_dtype_and_device(
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
-    """A strided view gives what its copy gives"""
+    """A strided view gives the same result as its copy"""
     if layout == "tokens first":
         x = rand(T=5, B=3, D=8).transpose(0, 1)
     elif layout == "features first":

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
     print(f"It has {stage.points:g} points and requires no stage: change its table if needed.")
     print(f"See what is left to do:        grade verify {stage.slug}{where}")
-    print(f"The same at every save:        grade watch --author {stage.slug}{where}")
+    print(f"Prove it at every save:        grade watch --author {stage.slug}{where}")
     print(f"Get misconceptions suggested:  grade suggest {stage.slug}{where}")
     print(f"See what learners will see:    grade preview {stage.slug}{where}")
     print(f"After a change in solutions/:  grade stubs{where}")

@@ -18,7 +18,7 @@ from grader.types.report import Cause, Outcome, Report, StageResult, Status
 NAME = 60  # letters of a name in a table
 _LONG_NUMBER = 5  # digits of a number that no message holds by chance
 LONG_NAME = 300  # and at the top of the student's page
-_BY_HAND = "The grader itself failed here: give these points by hand."
+_BY_HAND = "The grader itself failed here: set these points by hand."
 
 
 @dataclass(frozen=True)

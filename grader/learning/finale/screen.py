@@ -55,8 +55,8 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
     """
     last = runs[-1]
     if not last.is_whole:
-        words = f"Stopped at step {len(last.losses)} of {last.program.steps}. What was learnt "
-        yield from page.sentence(f"{words}until then is kept below.", "yellow")
+        words = f"Stopped at step {len(last.losses)} of {last.program.steps}. Below is what "
+        yield from page.sentence(f"{words}it learnt until then.", "yellow")
         yield Text()
     if last.losses:
         yield from curves_lines(page, loss_curves(runs))
@@ -88,7 +88,7 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
 def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
     """What is said before the training if the code has not passed."""
     yield Text()
-    so_far = "is to be graded again" if is_changed else "has not passed yet"
+    so_far = "has changed since it was graded" if is_changed else "has not passed yet"
     yield from page.sentence(f"{page.word(slug)} {so_far}: it may not learn.")
     yield from page.offer("To check it:", f"grade {slug}")
 

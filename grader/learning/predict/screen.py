@@ -22,7 +22,7 @@ def opening(page: Page, title: str, total: int) -> Iterator[Text]:
     yield from page.sentence(heading)
     yield Text()
     yield from page.sentence("There are no points: a wrong guess teaches as much as a right one.")
-    yield from page.sentence("Press Enter alone to see the answer; q stops.")
+    yield from page.sentence("Press Enter to see the answer, or q and Enter to stop.")
 
 
 @screen
@@ -64,7 +64,7 @@ def not_understood(page: Page, question: Question) -> Iterator[Text]:
 @screen
 def once_more(page: Page) -> Iterator[Text]:
     """The reply to a first wrong answer."""
-    line = "Not quite. Think once more, or press Enter to see the answer."
+    line = "Not quite. Think again, or press Enter to see the answer."
     yield from _marked(page, page.glyphs.failed, "yellow", line)
 
 

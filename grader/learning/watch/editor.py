@@ -45,7 +45,7 @@ def edit(file: Path, line: int, terminal: AbstractContextManager[object]) -> str
     """
     command = editor_command(os.environ, file, line)
     if not command:
-        return "No editor is known: set EDITOR, for example `export EDITOR=nano`"
+        return "No editor found: set EDITOR, for example `export EDITOR=nano`"
     try:
         if Path(command[0]).stem in _WINDOWS_OF_THEIR_OWN:
             subprocess.run(command, capture_output=True, check=True, timeout=10)

@@ -351,7 +351,7 @@ def _file(state: Watching) -> str:
 @screen
 def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text]:
     if before is None:
-        line = f"Watching {_file(state)}. Each time you save, the stage is graded. Ctrl-C ends."
+        line = f"Watching {_file(state)}. Each save grades the stage. Press Ctrl-C to stop."
         yield from page.sentence(page.word(line))
         return
     if state.success is not None and state.success != before.success:

@@ -459,7 +459,7 @@ def test_gradescopes_metadata_tells_who_is_late(
     assert graded(assignment=later)[1].startswith("The submission came late by 3 hours 59 minutes")
     capsys.readouterr()
     assert graded(created_at="yesterday")[0] == 9
-    assert "submission_metadata.json: does not tell when" in capsys.readouterr().out
+    assert "submission_metadata.json: does not say when" in capsys.readouterr().out
 
 
 @posix_only
@@ -688,7 +688,7 @@ def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
 ) -> None:
     root = tmp_path / "tiny"
     shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
-    warning = "warning: this course is not proven as it is now: run `grade verify` first"
+    warning = "warning: this version of the course is not proven: run `grade verify` first"
 
     def is_warned() -> bool:
         capsys.readouterr()

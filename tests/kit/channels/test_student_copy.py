@@ -454,7 +454,7 @@ stages = ["moving_average"]
 ada = 2026-11-02T23:59:00Z
 """
     toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{text}[limits]"), "utf-8")
-    with pytest.raises(CourseError, match="must not hold extensions by name"):
+    with pytest.raises(CourseError, match="must not name the students"):
         student_files(course)
 
 

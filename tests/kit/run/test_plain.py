@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "max": (lambda: X - X.max(-1), "the values and their indices: .max"),
     "a method of max": (lambda: X.max(-1).exp(), ".values is the first"),  # type: ignore[attr-defined]
     "an argument of max": (lambda: torch.exp(NONE or X.max(-1)), ".values is the first"),
-    "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1: 4 is none"),
+    "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1, and no axis 4"),
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),

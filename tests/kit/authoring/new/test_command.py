@@ -43,7 +43,7 @@ def test_a_stage_is_told_file_by_file_and_then_what_to_type(
         "\n"
         "It has 10 points and requires no stage: change its table if needed.\n"
         "See what is left to do:        grade verify tail\n"
-        "The same at every save:        grade watch --author tail\n"
+        "Prove it at every save:        grade watch --author tail\n"
         "Get misconceptions suggested:  grade suggest tail\n"
         "See what learners will see:    grade preview tail\n"
         "After a change in solutions/:  grade stubs\n"

@@ -45,7 +45,7 @@ def test_the_opening_says_how_to_skip_and_stop() -> None:
         "  Fold   4 questions before you write code\n"
         "\n"
         "  There are no points: a wrong guess teaches as much as a right one.\n"
-        "  Press Enter alone to see the answer; q stops.\n"
+        "  Press Enter to see the answer, or q and Enter to stop.\n"
     )
 
 
@@ -88,9 +88,7 @@ def test_what_is_not_understood_is_shown_the_form(question: Question, form: str)
 
 
 def test_the_first_wrong_answer_gives_nothing_away() -> None:
-    assert draw(once_more()) == (
-        "  ✗ Not quite. Think once more, or press Enter to see the answer.\n"
-    )
+    assert draw(once_more()) == ("  ✗ Not quite. Think again, or press Enter to see the answer.\n")
 
 
 @pytest.mark.parametrize(
