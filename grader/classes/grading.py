@@ -51,9 +51,9 @@ Result = TypeVar("Result")
 TIMELESS = "timestamp.txt does not say when it was submitted, so it does not count as late."
 _READ_ONLY = 0o444
 _INCOMPLETE = (
-    "nothing was graded: this machine ({machine}) does not lock: {missing}; one student's code "
-    "could read or change the work and the points of others. {way_out}; or add {option} if you "
-    "trust all students"
+    "nothing was graded: this machine ({machine}) has no complete lock, missing: {missing}; one "
+    "student's code could read or change the work and the points of others. {way_out}; or add "
+    "{option} if you trust all students"
 )
 _COLLECTED = 10  # submissions between two garbage collections
 

@@ -17,7 +17,7 @@ _MOST = 1e12  # points or seconds
 _SAID = 160  # characters of a message beside a hint
 _SEED = "seed "
 # The start of a note in a report.
-UNLOCKED = "graded without a complete lock; this machine does not lock: "
+UNLOCKED = "graded without a complete lock; missing on this machine: "
 
 
 class Outcome(str, Enum):

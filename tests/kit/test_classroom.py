@@ -370,7 +370,7 @@ def test_nothing_is_graded_where_the_lock_is_incomplete(
     hand_in(root, "ann")
     words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]
     assert main(words) == 2
-    assert "does not lock: landlock;" in capsys.readouterr().err
+    assert "missing: landlock;" in capsys.readouterr().err
     assert scores(root) == {}
     assert main([*words, "--unlocked"]) == 0
     assert scores(root) == {"ann": POINTS}

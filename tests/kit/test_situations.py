@@ -207,7 +207,7 @@ def graded(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[
 def _must_be_locked(interpreter: Interpreter) -> None:
     """Do not let a bomb loose where the lock does not hold."""
     if LINUX and interpreter.missing_layers:
-        pytest.skip(f"this machine does not lock: {', '.join(interpreter.missing_layers)}")
+        pytest.skip(f"missing on this machine: {', '.join(interpreter.missing_layers)}")
 
 
 def _graded(situation: Situation, interpreter: Interpreter, checks: Checks) -> Graded:

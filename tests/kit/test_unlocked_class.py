@@ -54,7 +54,7 @@ def test_a_class_is_refused_where_a_layer_is_missing(
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("grade: nothing was graded: this machine")
-    assert f"does not lock: {layer.partition(',')[0]};" in line and "--unlocked" in line
+    assert f"missing: {layer.partition(',')[0]};" in line and "--unlocked" in line
     assert way_out in line
     assert not (tmp_path / "out" / "scores.csv").exists()
 
@@ -92,7 +92,7 @@ def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
     results = ["class", "--course", str(TINY), "--out", str(tmp_path / "out")]
     assert main([*results, str(tmp_path / "class"), "--unlocked"]) == 0
     assert main([*results, "--why", "ann"]) == 2
-    assert "does not lock: landlock;" in capsys.readouterr().err
+    assert "missing: landlock;" in capsys.readouterr().err
     assert main([*results, "--why", "ann", "--unlocked"]) == 0
     assert UNLOCKED in " ".join(capsys.readouterr().out.split())
 

@@ -92,7 +92,7 @@ def test_from_the_first_look_to_the_last_point(
         shutil.copyfile(solution, exercises / stage.file_name)
     assert "100 of 100" in " ".join(grade().split())
     assert "### BEGIN SOLUTION" in grade("diff", first.slug)
-    assert "Why it is written so" in grade("solution", first.slug)
+    assert "Why it is written this way" in grade("solution", first.slug)
     assert "Your version is in .grade/replaced/" in " ".join(grade("reset", first.slug).split())
     assert file.read_bytes() == stub
     assert f"All {len(COURSE.stages)} files are up to date." in grade("update")

@@ -13,7 +13,7 @@ from grader.types.text import trimmed
 
 FEWEST_RUNGS = 4
 # What may follow the last rung, in this order, and the field of Hints that it fills.
-_SECTIONS = {"Learnt": "learnt", "Why it is written so": "why", "Read next": "read_next"}
+_SECTIONS = {"Learnt": "learnt", "Why it is written this way": "why", "Read next": "read_next"}
 _SHOWN = 20  # characters of a faulty heading to quote
 _TITLE = re.compile(r"# +(\S.*?) *")
 _HEADING = re.compile(r"## *(.*?) *")

@@ -74,7 +74,7 @@ def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
     """What a learner reads after passing: what was learnt, why, and what to read next."""
     sections = (
         ("Learnt", hints.learnt),
-        ("Why it is written so", hints.why),
+        ("Why it is written this way", hints.why),
         ("Read next", hints.read_next),
     )
     for heading, text in sections:

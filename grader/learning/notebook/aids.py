@@ -62,7 +62,10 @@ def _aftermath(hints: Hints) -> str:
     parts = []
     if hints.learnt:
         parts.append(f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}")
-    for heading, text in (("Why it is written so", hints.why), ("Read next", hints.read_next)):
+    for heading, text in (
+        ("Why it is written this way", hints.why),
+        ("Read next", hints.read_next),
+    ):
         if text:
             parts.append(details_html(heading, markdown_html(text)))
     return "".join(parts)

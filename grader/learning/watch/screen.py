@@ -44,7 +44,7 @@ _KEYS = (
     ("l", "list", "every stage and its points"),
     ("d", "diff", "what you have changed in the file"),
     ("r", "rerun", "grade again, with other random inputs"),
-    ("w", "why", "after a stage passes: why its solution is written so"),
+    ("w", "why", "after a stage passes: why its solution is written this way"),
     ("q", "quit", "stop watching; your progress is kept"),
     ("?", "keys", "this list"),
 )
@@ -295,7 +295,7 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
             offers.append((f"For bonus points, {count(left, 'more stage')}:", "grade list"))
         yield from page.offers(offers)
         yield Text()
-    yield from page.offer("Why it is written so:", f"grade solution {state.stage.slug}")
+    yield from page.offer("Why it is written this way:", f"grade solution {state.stage.slug}")
 
 
 def _afterwards(page: Page, state: Watching) -> Iterator[Text]:

@@ -51,7 +51,7 @@ class DiffShown:
 
 @dataclass(frozen=True)
 class NotesShown:
-    """What a stage that has passed teaches, and why its solution is written so."""
+    """What a stage that has passed teaches, and why its solution is written this way."""
 
     hints: Hints
 

@@ -1114,7 +1114,7 @@ def _honest(engine: Engine) -> Report:
 
 def _must_be_locked(engine: Engine) -> None:
     """Let nothing loose where the lock does not hold."""
-    missing = [note for note in _honest(engine).notes if "does not lock" in note]
+    missing = [note for note in _honest(engine).notes if "complete lock" in note]
     if missing:
         pytest.skip(missing[0])
 

@@ -246,7 +246,7 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
     request = Request(Submission("solutions", solution_files(course)), stages, 5)
     report = with_engine(course, stages, "cpu", lambda engine: engine.grade(request))
     assert report.score == stages[0].points
-    (note,) = [note for note in report.notes if "does not lock" in note]
+    (note,) = [note for note in report.notes if "complete lock" in note]
     assert "disk space, threads" in note
 
 

@@ -253,7 +253,7 @@ def test_what_was_odd_is_noted() -> None:
     open_machine = replace(CLASS[1], report=replace(report, notes=(UNLOCKED + "network",)))
     broken = entry("eve", stage(FOLD, Status.ERROR, check("hold", Outcome.ERROR)))
     said = part(read(open_machine, LOST, UNREAD, broken), "notes")
-    assert "this machine does not lock: network." in said
+    assert "missing on this machine: network." in said
     assert "by hand: the grader itself failed (2)" in said
     assert "lou : The grader failed twice." in said and "eve : Fold a sheet" in said
     assert "una : Is not a notebook." in said

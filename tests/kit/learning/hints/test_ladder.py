@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[4]
 SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
 ROOM = 11  # lines for a question on the screen of `grade watch`, of 80 x 24
 RUNGS = "".join(f"## {n}. Question {n}?\nAnswer {n}.\n\n" for n in range(1, 5))
-AFTER = "## Learnt\nHalves.\n\n## Why it is written so\nSo.\n\n## Read next\nA book.\n"
+AFTER = "## Learnt\nHalves.\n\n## Why it is written this way\nSo.\n\n## Read next\nA book.\n"
 GOOD = f"# Fold\n\n{RUNGS}{AFTER}"
 
 

@@ -18,7 +18,7 @@ CODE = "return sheet // 2"
 @pytest.fixture(autouse=True)
 def sections(birds: Path) -> None:
     with open(birds / "hints" / "fold.md", "a", encoding="utf-8") as file:
-        file.write("\n## Why it is written so\nIt is short.\n")
+        file.write("\n## Why it is written this way\nIt is short.\n")
 
 
 def standing(folder: Path, **what: object) -> None:
@@ -38,7 +38,7 @@ def shown(capsys: Capture, *words: str) -> str:
     found = capsys.readouterr()
     assert found.err == ""
     assert "def fold(sheet: int) -> int:\n      return sheet // 2\n" in found.out
-    assert "Why it is written so\n  It is short." in found.out
+    assert "Why it is written this way\n  It is short." in found.out
     assert "SOLUTION" not in found.out
     assert "Do it." not in found.out  # the docstring
     return found.out
