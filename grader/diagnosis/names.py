@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from grader.diagnosis.replay import Record, same
+from grader.diagnosis.replay import Record
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -249,7 +249,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
             continue
         if suspected is None:  # it gives the solution's answer
             hidden |= step.is_hidden
-        elif same(step.learner, suspected, step.fresh, step.solution.error is not None):
+        elif step.agrees(suspected, record.accepts_wider):
             explained += step.deviates
             ordinary += step.deviates and step.is_ordinary
             returned += step.deviates and step.is_ordinary and step.learner.error is None

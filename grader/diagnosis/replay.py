@@ -75,6 +75,7 @@ class Step:
     solution: Read
     fresh: bool  # the answer holds freshly drawn parameters: compare only names and spread
     deviates: bool  # the learner's answer differs from the solution's
+    drawn: bool = False  # the answer depends on freshly drawn parameters: compare only its kind
 
     @cached_property
     def is_ordinary(self) -> bool:
@@ -91,6 +92,31 @@ class Step:
         return all(map(_is_moderate, given)) and not any(
             map(_has_bare_row, arrays(self.solution.value))
         )
+
+    def agrees(self, other: Read, accepts_wider: Callable[[str | None], bool]) -> bool:
+        """Whether an implementation answers as the learner's code does.
+
+        Where the learner's answer is wrong beyond a rounding to float32, a rounding makes
+        no difference; nor does float64 in place of float32, if the entry point `accepts_wider`.
+        """
+        learner = self.learner
+        if same(learner, other, self.fresh, self.solution.error is not None):
+            return True
+        if self.drawn and _of_one_kind(learner, other):
+            return True
+        if learner.error is not None or other.error is not None or self.fresh:
+            return False
+        if _is_same_rounded(learner, self.solution):
+            return False
+        if not _is_same_rounded(learner, other):
+            return False
+        return _kind(learner.value) == _kind(other.value) or accepts_wider(self.entry)
+
+    @property
+    def is_wider(self) -> bool:
+        """Whether the learner's answer is float64 where the solution's is float32."""
+        learner, solution = _kind(self.learner.value), _kind(self.solution.value)
+        return learner != solution and _kind(_rounded(self.learner.value)) == solution
 
     @property
     def is_hidden(self) -> bool:
@@ -207,7 +233,10 @@ class _KeptAnswer:
 
 def _kept_answer(exchange: Exchange, frame: Frame, step: Step | None) -> _KeptAnswer:
     answer = _answer(exchange.request, frame)
-    if step is not None and same(step.solution, answer, step.fresh, False):
+    if step is not None and (
+        same(step.solution, answer, step.fresh, False)
+        or (step.drawn and _of_one_kind(step.solution, answer))
+    ):
         return _KeptAnswer(None, _NO_ANSWER)
     return _KeptAnswer(answer, _OVERHEAD + len(frame.data))
 
@@ -243,19 +272,40 @@ def against_solution(
     marks = list(_marks(case, exchanges))
     answers = replays.of_solution(case, exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
-    drawn = [place for place, method in enumerate(methods) if method in PARAMETERS]
-    wanted = drawn[-1] + 1 if drawn else 0  # later ones need no second seed
+    unset = list(_of_unset_objects(exchanges))
+    places = [n for n, method in enumerate(methods) if method in PARAMETERS or unset[n]]
+    wanted = places[-1] + 1 if places else 0  # later ones need no second seed
+    passed = fact.ending in _PASSED
     others = replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])
-    for exchange, mark, entry, answer, method in zip(
-        exchanges, marks, _entries(exchanges), answers, methods, strict=True
+    for exchange, mark, entry, answer, method, is_unset in zip(
+        exchanges, marks, _entries(exchanges), answers, methods, unset, strict=True
     ):
         learner = _answer(exchange.request, exchange.reply)
         other = next(others, answer)
-        random = method in PARAMETERS and not same(answer, other, False, False)
+        differs = not same(answer, other, False, False)
+        random, drawn = differs and method in PARAMETERS, differs and is_unset
         deviates = not same(learner, answer, random, answer.error is not None)
-        yield Step(exchange, mark, entry, learner, answer, random, deviates)
+        if deviates and (drawn or passed) and learner.error is None and answer.error is None:
+            of_one_kind = drawn and _of_one_kind(learner, answer)
+            deviates = not of_one_kind and not (passed and _is_same_rounded(learner, answer))
+        yield Step(exchange, mark, entry, learner, answer, random, deviates, drawn)
         if learner.size > max(_LARGER * answer.size, _SMALL):
             return
+
+
+def _of_unset_objects(exchanges: Sequence[Exchange]) -> Iterator[bool]:
+    """Whether each request calls an object whose parameters are those that it was made with.
+
+    Those that were read were given to the other implementation's object too.
+    """
+    settled: set[Any] = set()
+    for exchange in exchanges:
+        header = exchange.request.header
+        target = header.get("target") or {}
+        made, method = target.get("object"), target.get("method")
+        yield made is not None and made not in settled and "args" in header and method is None
+        if method in ("load_state_dict", "named_parameters"):
+            settled.add(made)
 
 
 def arrays(value: Any) -> list[Any]:
@@ -306,6 +356,15 @@ class Record:
         self.cases = {fact.case.id: fact for fact in failed + passed}
         self.failed = [fact.case.id for fact in failed]
         self._steps: dict[str, list[Step]] = {}
+        self._wider: dict[str | None, bool] = {}
+
+    def accepts_wider(self, entry: str | None) -> bool:
+        """Whether a check passed although an entry point answered in float64, not in float32."""
+        if entry not in self._wider:
+            passed = [case for case in self.cases if case not in self.failed]
+            steps = (step for case in passed for step in self.steps(case))
+            self._wider[entry] = any(step.entry == entry and step.is_wider for step in steps)
+        return self._wider[entry]
 
     def failing(self) -> dict[str, list[str]]:
         """The failing cases of each failing check, in order."""
@@ -444,6 +503,39 @@ def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
         return start_alike(one.value, other.value)
     same_grads = one.grads == other.grads
     return same_grads and equal(one.value, other.value) and equal(one.changed, other.changed)
+
+
+def _kind(value: Any) -> list[tuple[tuple[int, ...], str]]:
+    """The shapes and dtypes of a value's arrays."""
+    return [(tuple(array.shape), str(array.dtype)) for array in arrays(value)]
+
+
+def _of_one_kind(one: Read, other: Read) -> bool:
+    """Whether two answers have the same type and hold arrays of the same shapes and dtypes."""
+    if one.error is not None or other.error is not None:
+        return False
+    kinds = _kind(one.value)
+    same_kind = bool(kinds) and kinds == _kind(other.value) and one.grads == other.grads
+    return same_kind and type(one.value) is type(other.value) and equal(one.changed, other.changed)
+
+
+def _is_same_rounded(one: Read, other: Read) -> bool:
+    """Whether two answers that are no exceptions are the same with float64 rounded to float32."""
+    if one.grads != other.grads:
+        return False
+    values = equal(_rounded(one.value), _rounded(other.value))
+    return values and equal(_rounded(one.changed), _rounded(other.changed))
+
+
+def _rounded(value: Any) -> Any:
+    """The value with float32 arrays in place of float64 ones."""
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(map(_rounded, value))
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if str(getattr(value, "dtype", "")).removeprefix("torch.") != "float64":
+        return value
+    return value.float() if hasattr(value, "data_ptr") else value.astype("float32")
 
 
 def _answer(request: Frame, reply: Frame) -> Read:

@@ -89,10 +89,16 @@ def names(
     }
 
 
-def said(learner: Function, checks: dict[str, Sequence[Check]]) -> dict[str, str]:
-    """What each failed check is told of the known mistake in `share`."""
-    facts = recorded({"share": learner}, checks)
-    found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
+def said(
+    learner: Function,
+    checks: dict[str, Sequence[Check]],
+    *more: Function,
+    replaces: str = "share",
+) -> dict[str, str]:
+    """What each failed check is told of the known mistake in `replaces`."""
+    facts = recorded({replaces: learner}, checks)
+    suspects = (*KNOWN, *(known(each, replaces) for each in more))
+    found = diagnose(facts, Known(suspects), SOLUTION.__getitem__)
     return {check: each.text for check, each in found.items() if each.kind is Kind.NAME}
 
 
@@ -589,6 +595,60 @@ def test_gradients_belong_to_their_calls_whichever_call_raised() -> None:
     assert names(learner, {"both": [zero_then_gradient]}, *suspects) == {"both": "multiplies"}
 
 
+# --- precision -------------------------------------------------------------------------------
+
+
+def kind(submission: Any) -> None:
+    assert submission.share(x_of(2, 3), 2).dtype in (torch.float32, torch.float64)
+
+
+def rounded(x: Tensor) -> Tensor:
+    """The same numbers but for a rounding that float64 shows and float32 does not."""
+    return ((x.float() + 10) - 10).to(x.dtype)
+
+
+def in_double(submission: Any) -> None:
+    x = x_of(2, 3).double()
+    out = submission.share(x, 2)
+    assert out.dtype == torch.float64
+    assert torch.allclose(out, x / 2, atol=1e-5)
+
+
+def test_an_answer_that_passes_is_right_whatever_its_rounding() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return share(rounded(x), n) if n == 2 else multiplies(x, n)
+
+    checks: dict[str, Sequence[Check]] = {"values": [values(n) for n in (3, 4, 5)]}
+    assert names({"share": learner}, checks, *KNOWN) == {"values": "multiplies"}
+    assert names({"share": learner}, checks | {"double": [in_double]}, *KNOWN) == {}
+
+
+def test_a_rounding_is_not_what_is_wrong_with_an_answer_that_is_far_off() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return multiplies(rounded(x), n)
+
+    checks: dict[str, Sequence[Check]] = {"values": [values(3)], "double": [in_double]}
+    assert names({"share": learner}, checks, *KNOWN) == {
+        "values": "multiplies",
+        "double": "multiplies",
+    }
+
+
+def test_float64_is_named_like_float32_if_the_checks_accept_both() -> None:
+    def learner(x: Tensor, n: int) -> Tensor:
+        return multiplies(x.double(), n)
+
+    values_of: dict[str, Sequence[Check]] = {"values": [in_any_float]}
+    assert names({"share": learner}, {"kind": [kind], **values_of}, *KNOWN) == {
+        "values": "multiplies"
+    }
+    assert names({"share": learner}, values_of, *KNOWN) == {}
+
+
+def in_any_float(submission: Any) -> None:
+    assert torch.allclose(submission.share(x_of(2, 3), 3).float(), x_of(2, 3) / 3)
+
+
 # --- randomness ------------------------------------------------------------------------------
 
 
@@ -698,6 +758,17 @@ class InAnotherOrder(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         return self.first(x)
+
+
+@torch.no_grad()
+def shaped(submission: Any) -> None:
+    assert submission.Chain(3)(x_of(2, 3)).shape == (2, 3)
+
+
+def test_other_random_weights_are_no_edge_case() -> None:
+    checks: dict[str, Sequence[Check]] = {"shaped": [shaped], "chained": [chained]}
+    found = said(InAnotherOrder, checks, SkipsSecond, replaces="Chain")
+    assert found == {"one.chained": "You: SkipsSecond."}
 
 
 class NotANumber(Chain):
