@@ -9,7 +9,7 @@ from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, amount, count
 from grader.types.report import Cause, CheckResult, Kind, Outcome, Report, StageResult, Status
-from grader.types.text import listed
+from grader.types.text import is_of_warnings, listed
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
 LINES_WITH_ALL = 400
@@ -283,11 +283,14 @@ def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterato
 
 
 def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
+    warned = is_of_warnings(stage.printed)
     if limit <= 0:
-        much = count(len(stage.printed.strip().split("\n")), "line")
-        yield from page.offer(f"Your code printed {much}:", f"grade {stage.slug} --all")
+        much = count(len(stage.printed.strip().split("\n")), "warning" if warned else "line")
+        did = f"{'caused' if warned else 'printed'} {much}"
+        yield from page.offer(f"Your code {did}:", f"grade {stage.slug} --all")
         return
-    yield from page.sentence(f"Your code printed, in {page.word(stage.slug)}:", "dim")
+    did = "caused warnings" if warned else "printed,"
+    yield from page.sentence(f"Your code {did} in {page.word(stage.slug)}:", "dim")
     text = stage.printed.strip("\n")
     lines, left = page.verbatim(text, _BODY, gutter=True, limit=limit + 1)
     if left:  # the last line says how many more there are

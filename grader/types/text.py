@@ -25,6 +25,9 @@ class _Escapes(dict[int, str]):
         return self[code]
 
 
+_WARNING = re.compile(r"(.*, line \d+: )?\w*Warning: ")  # as the worker writes one
+
+
 def _escape(code: int) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
@@ -73,6 +76,12 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 def trimmed(lines: Sequence[str]) -> str:
     """The lines without empty ones at both ends; the first line keeps its indentation."""
     return "\n".join(lines).strip("\n").rstrip()
+
+
+def is_of_warnings(text: str) -> bool:
+    """Whether the output of code is nothing but warnings, one a line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(map(_WARNING.match, lines))
 
 
 def safe_data(data: Any) -> Any:

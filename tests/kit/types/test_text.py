@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.types.text import is_quick_to_parse, listed, safe, safe_data, safe_line
+from grader.types.text import is_of_warnings, is_quick_to_parse, listed, safe, safe_data, safe_line
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,16 @@ def test_traps_for_the_parser_are_known(source: str) -> None:
 def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> None:
     assert listed(names) == sentence
     assert listed(names, "or") == sentence.replace(" and ", " or ")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.py, line 3: UserWarning: no dim\nDeprecationWarning: old\n", True),
+        ("a.py, line 3: UserWarning: no dim\nmy own line\n", False),
+        ("line 3: my own line\n", False),
+        ("\n", False),
+    ],
+)
+def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) -> None:
+    assert is_of_warnings(text) is expected
