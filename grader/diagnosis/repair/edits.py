@@ -118,6 +118,7 @@ _COSTS = {
     **dict.fromkeys(("kept", "keepdim", "in_place", "exception", "contiguous"), 2.0),
     **dict.fromkeys(("unused", "constant", "bound", "decorator", "comma", "parameters"), 2.5),
     **dict.fromkeys(("fixed", "infinity", "diagonal", "axis", "default", "returned"), 4.0),
+    "unpacked": 4.0,
     "comparison": 3.5,
     **dict.fromkeys(("axes", "unwrap", "statement", "shaped"), 4.5),
     **dict.fromkeys(("one_side", "arguments", "order", "twin", "indices"), 5.5),
@@ -459,9 +460,11 @@ class _Reader:
                 continue
             single = "\n" not in self._code(statement)
             at = self._span(statement if single else getattr(statement, "test", statement))
-            words = "this statement" if single else "this block"
+            kind = f"this {'statement' if single else 'block'}, which is not needed"
+            if _refuses(statement):
+                kind = "this condition, which refuses what is allowed"
             start, end = self._span(statement)
-            yield _Change(start, end, "pass", "statement", f"{words}, which is not needed", at)
+            yield _Change(start, end, "pass", "statement", kind, at)
         for one, other in itertools.pairwise(body):
             simple = (ast.Assign, ast.AugAssign, ast.Expr)
             if not isinstance(one, simple) or not isinstance(other, simple):
@@ -548,6 +551,7 @@ class _Reader:
             if isinstance(node.value, (ast.Name, ast.Attribute)):
                 new = f"{self._code(node.value)}.clone()"
                 yield from self._changed(node.value, new, "clone", "this name for the same tensor")
+            yield from self._of_targets(node.targets[0])
         elif isinstance(node, ast.Return) and node.value is not None:
             yield from self._of_return(node.value, scope)
         elif isinstance(node, (ast.If, ast.While)):
@@ -556,6 +560,16 @@ class _Reader:
             yield from self._changed(
                 node.test, new, "negation", "this condition, the other way round"
             )
+
+    def _of_targets(self, target: ast.expr) -> Iterator[_Change]:
+        """Two of the names that a value is unpacked into, exchanged."""
+        names = target.elts if isinstance(target, ast.Tuple) else []
+        if len(names) > 4 or not all(isinstance(each, (ast.Name, ast.Attribute)) for each in names):
+            return
+        for one, other in itertools.combinations(names, 2):
+            start, end, new = self._exchanged(one, other)
+            kind = "the order of these names"
+            yield _Change(start, end, new, "unpacked", kind, self._span(target))
 
     def _thrown_away(self, node: ast.Expr, call: ast.Call) -> Iterator[_Change]:
         kind = "the result of this call, which is thrown away"
@@ -1142,6 +1156,13 @@ def _integer(node: ast.AST) -> int | None:
 def _other_axes(value: int | None) -> Iterator[int]:
     if value is not None:
         yield from (each for each in (-1, 1, 2, -2, 0, 3) if each != value)
+
+
+def _refuses(statement: ast.stmt) -> bool:
+    """Whether a statement only raises an exception, on a condition."""
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    return all(isinstance(each, ast.Raise) for each in statement.body)
 
 
 def _is_words(node: ast.AST) -> bool:

@@ -68,6 +68,8 @@ REPAIRS = [
     ("y = g(x)\n    x = h(y)\n    return x", "x = h(y)", "y = h(x)\n    x = g(y)\n    return x"),
     ("if x.any():\n        return y\n    return x", "x.any()", "pass\n    return x"),
     ("raise Exception(x)", "Exception", "raise ValueError(x)"),
+    ("a, b = x\n    return a - b", "a, b", "b, a = x\n    return a - b"),
+    ("a, b, c = x.shape\n    return c", "a, b, c", "c, b, a = x.shape\n    return c"),
     ("return x.sum(dim=1) + y.sum(dim=1)", "x.sum(dim=1)", None),
 ]
 
@@ -165,3 +167,14 @@ def test_edits_travel_as_data() -> None:
         for name, parts, *more in as_data(found)
     ]
     assert again == found
+
+
+def test_a_check_of_the_arguments_is_not_called_needless() -> None:
+    source = "def f(x, n):\n    if x % n:\n        raise ValueError\n    if x:\n        x = n\n"
+    kinds = {
+        source[each.start : each.end]: each.kind
+        for each in edits_of(source)
+        if each.rule == "statement"
+    }
+    assert kinds["x % n"] == "this condition, which refuses what is allowed"
+    assert kinds["x"] == "this block, which is not needed"
