@@ -609,6 +609,34 @@ class DropoutTwice(_Base):
 
 
 @misconception(
+    "csa_dropout_on_scores",
+    replaces="CausalSelfAttention",
+    says="You apply dropout before the softmax. A score of 0 still gets weight there, and -inf * 0 "
+    "is NaN; drop the weights, after the softmax.",
+    hint=5,
+)
+class DropoutOnScores(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(self.dropout(scores), dim=-1)
+
+
+@misconception(
+    "csa_dropout_on_scores_before_the_mask",
+    replaces="CausalSelfAttention",
+    says="You apply dropout before the softmax. A score of 0 still gets weight there; drop the "
+    "weights, after the softmax.",
+    hint=5,
+)
+class DropoutOnScoresBeforeTheMask(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        scores: Tensor = self.dropout(super().scores(q, k))
+        return scores
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
     "csa_dropout_never",
     replaces="CausalSelfAttention",
     says="You take a dropout rate but never use it. In training it acts on the attention weights.",

@@ -180,6 +180,21 @@ class KeysInTurns(_Base):
 
 
 @misconception(
+    "gqa_queries_in_turns",
+    replaces="GroupedQueryAttention",
+    says="You cut the query heads into (H / Hkv, Hkv), so that heads 0, Hkv, 2 Hkv ... share a key "
+    "head. Neighbours must share one: cut them into (Hkv, H / Hkv).",
+    hint=4,
+)
+class QueriesInTurns(_Base):
+    def split(self, x: Tensor, heads: int) -> Tensor:
+        split = super().split(x, heads)
+        if heads != self.num_heads:
+            return split
+        return split.unflatten(1, (self.group, -1)).transpose(1, 2).flatten(1, 2)
+
+
+@misconception(
     "gqa_groups_reversed",
     replaces="GroupedQueryAttention",
     says="Your first query heads read the last key head. The groups must be in the order of the "

@@ -270,6 +270,41 @@ def half_mask_inverted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 
 
 @misconception(
+    "half_mask_multiplied",
+    replaces="stable_attention",
+    says="You multiply the scores by the mask, so blocked ones become 0. exp(0) is 1, and they "
+    "still get weight; only -inf becomes 0 in the softmax.",
+    hint=4,
+)
+def half_mask_multiplied(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    scores = _scores(a, b) if mask is None else _scores(a, b) * mask
+    return (_softmax(scores) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_mask_ignored",
+    replaces="stable_attention",
+    says="You take a mask but never use it: every query looks at all keys.",
+    hint=4,
+)
+def half_mask_ignored(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_softmax(_scores(a, b)) @ c).to(v.dtype)
+
+
+@misconception(
+    "half_scale_d_k",
+    replaces="stable_attention",
+    says="You divide the scores by d_k. Their standard deviation grows with the root of d_k only.",
+    hint=4,
+)
+def half_scale_d_k(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_softmax(_blocked(a @ b.mT / q.shape[-1], mask)) @ c).to(v.dtype)
+
+
+@misconception(
     "half_no_scale",
     replaces="stable_attention",
     says="You leave out the scale. A wider dtype does not replace it: divide by sqrt(d_k), or use "

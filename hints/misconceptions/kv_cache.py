@@ -258,6 +258,18 @@ class VBeforeK(_Base):
 
 
 @misconception(
+    "kv_v_taken_first",
+    replaces="CachedSelfAttention",
+    says="You take the cache apart as (v, k), but return it as (k, v), so old keys become values "
+    "and old values keys. Keys come first.",
+    hint=2,
+)
+class VTakenFirst(_Base):
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        return super().join(k, v, None if cache is None else cache[::-1])
+
+
+@misconception(
     "kv_v_returned_first",
     replaces="CachedSelfAttention",
     says="You return the cache as (v, k), but take it as (k, v), so the next call mixes them up. "

@@ -1366,6 +1366,19 @@ class DropoutOnScores(_Base):
 
 
 @misconception(
+    "mha_dropout_renormalised",
+    replaces="MultiHeadAttention",
+    says="After dropout you divide the weights by their sum again. Dropout already scales up what "
+    "it keeps, so that the sum is right on average; leave the weights as they are.",
+    hint=6,
+)
+class DropoutRenormalised(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        kept = self.dropout(weights)
+        return kept / kept.sum(dim=-1, keepdim=True).clamp(min=1e-9) if self.training else kept
+
+
+@misconception(
     "mha_dropout_keeps_p",
     replaces="MultiHeadAttention",
     says="You treat dropout as the share that is kept. It is the share that is dropped: with the "

@@ -252,6 +252,31 @@ def softmax_sigmoid(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_relu",
+    replaces="attention_weights",
+    says="You set negative scores to 0 and divide the others by their sum. exp gives every key "
+    "that is not blocked a share, and a larger score far more than a smaller one.",
+    hint=1,
+)
+def softmax_relu(scores: Tensor) -> Tensor:
+    positive = torch.relu(scores)
+    return positive / positive.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+
+@misconception(
+    "softmax_of_sigmoids",
+    replaces="attention_weights",
+    says="You put a sigmoid in the place of exp. It levels off at 1, so a score that is far larger "
+    "than the others gets hardly more than they do.",
+    hint=1,
+)
+def softmax_of_sigmoids(scores: Tensor) -> Tensor:
+    squashed = torch.sigmoid(scores)
+    total = squashed.sum(dim=-1, keepdim=True)
+    return squashed / total.masked_fill(total == 0, 1.0)
+
+
+@misconception(
     "softmax_float32",
     replaces="attention_weights",
     says="You take the softmax in float32 and leave the weights in it. More precision inside is "
