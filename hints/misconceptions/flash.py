@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 
 def _lower(q: Tensor, k: Tensor, diagonal: int = 0) -> Tensor:
@@ -380,3 +380,37 @@ def flash_queries_in_place(
 ) -> Tensor:
     q /= math.sqrt(q.shape[-1])
     return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+
+
+@symptom(
+    "flash_not_rescaled",
+    of="flash_attention",
+    says="Your result is right exactly for the queries whose largest score comes early among the "
+    "keys. If you go block by block, then whenever a later score is larger than all before, "
+    "rescale both sums, that of the exponentials and that of the values.",
+    hint=8,
+)
+def flash_not_rescaled(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p:
+        return False
+    scores = q.double() @ k.double().mT
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -math.inf)
+    if causal:
+        scores = scores.masked_fill(~_lower(q, k), -math.inf)
+    seeing = ~scores.isneginf().all(-1)
+    place = scores.argmax(-1)
+    right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
+    early, late = place[right & seeing], place[~right & seeing]
+    if min(early.numel(), late.numel()) < 2:
+        return False
+    return bool(right[~seeing].all()) and bool(early.max() < late.min())
