@@ -112,7 +112,7 @@ def causal_float_two_axes(seq_len: int) -> Tensor:
 @misconception(
     "causal_inverted_two_axes",
     replaces="causal_mask",
-    says="Two things at once: True stands where attention is blocked instead of allowed, and the "
+    says="Two mistakes at once: True stands where attention is blocked instead of allowed, and the "
     "two axes of length 1 in front, for batch and heads, are missing.",
     hint=1,
 )
@@ -257,7 +257,7 @@ def padding_never_empty(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_inverted_two_axes",
     replaces="padding_mask",
-    says="Two things at once, both habits of nn.MultiheadAttention: True stands at the padding "
+    says="Two mistakes at once, both habits of nn.MultiheadAttention: True stands at the padding "
     "instead of the real tokens, and the axes for heads and queries are missing.",
     hint=1,
 )
@@ -478,7 +478,7 @@ def apply_extra_axis(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_in_place_minus_1e9",
     replaces="apply_mask",
-    says="Two things at once: you write into the caller's own scores, and you fill in -1e9. "
+    says="Two mistakes at once: you write into the caller's own scores, and you fill in -1e9. "
     "Return a new tensor, with -inf.",
     hint=6,
 )
@@ -491,7 +491,7 @@ def apply_in_place_minus_1e9(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_inverted_bool_only",
     replaces="apply_mask",
-    says="Two things at once: you block where the mask is True, though True means allowed here, "
+    says="Two mistakes at once: you block where the mask is True, though True means allowed here, "
     "and only booleans work. Ask where the mask is 0: that works for numbers, too.",
     hint=5,
 )
@@ -504,7 +504,7 @@ def apply_inverted_bool_only(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_inverted_minus_1e9",
     replaces="apply_mask",
-    says="Two things at once: you block where the mask is True, though True means allowed here, "
+    says="Two mistakes at once: you block where the mask is True, though True means allowed here, "
     "and you fill in -1e9 where -inf belongs.",
     hint=1,
 )

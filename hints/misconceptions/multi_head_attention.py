@@ -1528,7 +1528,7 @@ class ScoresReturned(_Base):
 @misconception(
     "mha_no_scale_mask_inverted",
     replaces="MultiHeadAttention",
-    says="Two things at once: your scores are not divided by sqrt(d_k), and you block where the "
+    says="Two mistakes at once: your scores are not divided by sqrt(d_k), and you block where the "
     "mask is True, though True means allowed here.",
     hint=5,
 )
@@ -1550,7 +1550,7 @@ class MaskInvertedWeightsAveraged(MaskInverted, WeightsAveraged):
 @misconception(
     "mha_split_and_join_by_view_no_value_error",
     replaces="MultiHeadAttention",
-    says="Two things at once: viewing straight as [B, H, T, d_k] mixes tokens between the heads, "
+    says="Two mistakes at once: a view straight to [B, H, T, d_k] mixes tokens between the heads, "
     "and the constructor raises no ValueError for sizes that do not divide.",
     hint=3,
 )
@@ -1561,7 +1561,7 @@ class SplitAndJoinByViewNoValueError(SplitAndJoinByView, NoValueError):
 @misconception(
     "mha_split_by_view_no_scale",
     replaces="MultiHeadAttention",
-    says="Two things at once: viewing straight as [B, H, T, d_k] mixes tokens between the heads, "
+    says="Two mistakes at once: a view straight to [B, H, T, d_k] mixes tokens between the heads, "
     "and the scores are not divided by sqrt(d_k).",
     hint=5,
 )
@@ -1572,7 +1572,7 @@ class SplitByViewNoScale(SplitByView, NoScale):
 @misconception(
     "mha_assert_default_init",
     replaces="MultiHeadAttention",
-    says="Two things at once: the sizes are checked with assert instead of a ValueError, and the "
+    says="Two mistakes at once: the sizes are checked with assert instead of a ValueError, and the "
     "initial values are left to nn.Linear. Set Xavier weights and zero biases.",
     hint=3,
 )
@@ -1583,7 +1583,7 @@ class AssertDefaultInit(Assert, DefaultInit):
 @misconception(
     "mha_no_value_error_default_init",
     replaces="MultiHeadAttention",
-    says="Two things at once: no ValueError for sizes that do not divide, and the initial values "
+    says="Two mistakes at once: no ValueError for sizes that do not divide, and the initial values "
     "are left to nn.Linear. Check first, then set Xavier weights and zero biases.",
     hint=3,
 )
@@ -1594,7 +1594,7 @@ class NoValueErrorDefaultInit(NoValueError, DefaultInit):
 @misconception(
     "mha_output_only_no_biases",
     replaces="MultiHeadAttention",
-    says="Two things at once: you return the output without the weights, and your layers never "
+    says="Two mistakes at once: you return the output without the weights, and your layers never "
     "have a bias. Return the pair, and pass the argument bias on.",
     hint=5,
 )

@@ -301,7 +301,7 @@ def scores_floored(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_key_reshaped_no_scale",
     replaces="scaled_scores",
-    says="Two things at once: your reshape of k mixes its tokens with its features, and nothing "
+    says="Two mistakes at once: your reshape of k mixes its tokens with its features, and nothing "
     "is scaled. Swap the axes instead, then divide by the root of d_k.",
     hint=4,
 )
@@ -313,7 +313,7 @@ def scores_key_reshaped_no_scale(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_roles_swapped_no_scale",
     replaces="scaled_scores",
-    says="Two things at once: your rows are keys and your columns are queries, and nothing is "
+    says="Two mistakes at once: your rows are keys and your columns are queries, and nothing is "
     "scaled. Put the queries first, then divide by the root of d_k.",
     hint=1,
 )

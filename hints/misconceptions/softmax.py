@@ -331,8 +331,8 @@ def softmax_columns_blocked_mended(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_over_queries_nan_to_num",
     replaces="attention_weights",
-    says="Two things at once: you normalise over the queries instead of the keys, and you replace "
-    "NaN afterwards, which leaves NaN in the gradient.",
+    says="Two mistakes at once: you normalise over the queries instead of the keys, and you "
+    "replace NaN afterwards, which leaves NaN in the gradient.",
     hint=1,
 )
 def softmax_over_queries_nan_to_num(scores: Tensor) -> Tensor:
@@ -342,7 +342,7 @@ def softmax_over_queries_nan_to_num(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_over_heads_nan_to_num",
     replaces="attention_weights",
-    says="Two things at once: you normalise over the heads instead of the keys, and you replace "
+    says="Two mistakes at once: you normalise over the heads instead of the keys, and you replace "
     "NaN afterwards, which leaves NaN in the gradient.",
     hint=1,
 )
@@ -353,8 +353,8 @@ def softmax_over_heads_nan_to_num(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_unstable_nan_to_num",
     replaces="attention_weights",
-    says="Two things at once: exp of a large score overflows to inf, and you turn the NaN into 0, "
-    "so a strong score silently gets no weight. Shift each row by its largest score first.",
+    says="Two mistakes at once: exp of a large score overflows to inf, and you turn the NaN into "
+    "0, so a strong score silently gets no weight. Shift each row by its largest score first.",
     hint=2,
 )
 def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:

@@ -135,7 +135,7 @@ def split_interleaved(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_interleaved_no_transpose",
     replaces="split_heads",
-    says="Two things at once: you cut D into d_k groups of H instead of H groups of d_k, and the "
+    says="Two mistakes at once: you cut D into d_k groups of H instead of H groups of d_k, and the "
     "tokens still come before the heads. Fix the cut first, then move the head axis.",
     hint=2,
 )
@@ -244,7 +244,7 @@ def split_float32(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_view_scrambles_no_value_error",
     replaces="split_heads",
-    says="Two things at once: viewing straight as [B, H, T, d_k] mixes tokens between the heads, "
+    says="Two mistakes at once: a view straight to [B, H, T, d_k] mixes tokens between the heads, "
     "and sizes that do not divide raise no ValueError. Cut the features, move the head axis, and "
     "check the sizes first.",
     hint=3,
@@ -257,9 +257,9 @@ def split_view_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_reshape_scrambles_no_value_error",
     replaces="split_heads",
-    says="Two things at once: a reshape straight to [B, H, T, d_k] mixes tokens between the heads, "
-    "and sizes that do not divide raise no ValueError. Cut the features, move the head axis, and "
-    "check the sizes first.",
+    says="Two mistakes at once: a reshape straight to [B, H, T, d_k] mixes tokens between the "
+    "heads, and sizes that do not divide raise no ValueError. Cut the features, move the head "
+    "axis, and check the sizes first.",
     hint=3,
 )
 def split_reshape_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
@@ -270,7 +270,7 @@ def split_reshape_scrambles_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_no_transpose_no_value_error",
     replaces="split_heads",
-    says="Two things at once: the token axis still comes before the head axis, and sizes that do "
+    says="Two mistakes at once: the token axis still comes before the head axis, and sizes that do "
     "not divide raise no ValueError. Swap the axes, and check the sizes first.",
     hint=4,
 )

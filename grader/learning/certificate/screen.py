@@ -54,7 +54,7 @@ def certificate_screen(
 def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
     """What is said while stages do not pass: their slugs, and where each stands."""
     yield Text()
-    yield from page.sentence("The certificate comes when every core stage passes. Still:")
+    yield from page.sentence("You get the certificate when every core stage passes. Still missing:")
     for slug, known in left.items():
         word = unjudged(known) if known.status is None else standing(known.status)
         yield from page.sentence(f"  {page.word(slug)}: {word}")

@@ -88,8 +88,8 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
 def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
     """What is said before the training if the code has not passed."""
     yield Text()
-    so_far = "has changed since it was graded" if is_changed else "has not passed yet"
-    yield from page.sentence(f"{page.word(slug)} {so_far}: it may not learn.")
+    so_far = "needs to be graded again" if is_changed else "has not passed yet"
+    yield from page.sentence(f"{page.word(slug)} {so_far}, so the model may not learn.")
     yield from page.offer("To check it:", f"grade {slug}")
 
 
@@ -98,7 +98,7 @@ def trouble(page: Page, slug: str, message: str, *, offers: bool) -> Iterator[Te
     """Why there is no training and, with `offers`, what to type next."""
     yield Text()
     yield from page.sentence(
-        Text("The finale needs your ").append(page.word(slug), "bold").append(", and it stops:")
+        Text("The finale needs your ").append(page.word(slug), "bold").append(", but it fails:")
     )
     yield from page.verbatim(message, MARGIN + 2, limit=_SAMPLE_LINES)[0]
     yield Text()

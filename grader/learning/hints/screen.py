@@ -86,7 +86,7 @@ def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
 
 def rung(page: Page, title: str, hints: Hints, turn: Turn) -> Iterator[Text]:
     """One turn of the hints under the stage's title."""
-    more = ", for what the last run found" if turn.speaks_to else ""
+    more = ", about what the last run found" if turn.speaks_to else ""
     if turn.part is Part.ANSWER:
         more = ", the answer"
     yield from _heading(page, title, f"hint {turn.number} of {len(hints.rungs)}{more}")

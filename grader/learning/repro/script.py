@@ -42,7 +42,7 @@ def script(
         writer.write(exchange)
     writer.show(check)
     about = [f"# {check.id}: {check.title}"]
-    about += ["# Save these lines as a new file beside yours, and run it."] if module else []
+    about += ["# Save these lines in a new file beside yours and run it."] if module else []
     names = sorted(writer.entries)
     lines = writer.text()
     about += ["import torch"] if module and any("torch." in line for line in lines) else []

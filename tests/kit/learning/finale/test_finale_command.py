@@ -122,7 +122,7 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
 def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
     code, shown, errors = say("finale", "--submission", str(TINY / "exercises"))
     assert (code, errors) == (1, "")
-    assert "The finale needs your smooth, and it stops:" in shown
+    assert "The finale needs your smooth, but it fails:" in shown
     assert "To check it" not in shown, "for `grade smooth` would grade other files"
     assert not (tiny / "finale").exists()
 
