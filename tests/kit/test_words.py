@@ -42,6 +42,8 @@ BETTER = {
     r"\buntouched stub\b": "original stub, unchanged stub",
     r"\bof which (there|it) (is|are)\b": "a sentence of its own",
     r"\bpoints all the same\b": "still gets its points",
+    r"\bwritten so\b(?! far)": "written this way",
+    r"\bgives? what (its|their|the) \w+( \w+)? gives?\b": "gives the same result as",
     r"\bso wished\b": "a sentence that says when",
 }
 ANY = re.compile("|".join(BETTER), re.IGNORECASE)
