@@ -437,9 +437,14 @@ def _named_numbers(sizes: Mapping[str, int], least: int = 2) -> dict[str, float]
 
 
 def _names_of(factor: float, sizes: Mapping[str, int]) -> list[str]:
-    """The possible names of a factor; among equal sizes, only the first one."""
+    """The possible names of a factor; among equal sizes, only the first one.
+
+    A round number is more often one that somebody typed than the ratio of two sizes.
+    """
     distinct = {size: name for name, size in reversed(list(sizes.items()))}
-    named = _named_numbers({name: size for size, name in distinct.items()})
+    is_round = math.isclose(factor, float(f"{factor:.1g}"), rel_tol=1e-4)
+    numbers = _of_one_size if is_round else _named_numbers
+    named = numbers({name: size for size, name in distinct.items()})
     return [name for name, value in named.items() if math.isclose(factor, value, rel_tol=1e-4)]
 
 

@@ -193,6 +193,14 @@ def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
     assert relation.text == "Your result is the right one times sqrt(D), at every position."
 
 
+def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes() -> None:
+    for factor, name in ((0.5, "0.5"), (5**0.5 / 4, "sqrt(T / D)")):
+        sizes = {"T": 4 if factor == 0.5 else 5, "D": 16}
+        relation = relation_of([pair(X * factor, X, sizes=sizes)])
+        assert relation is not None
+        assert relation.text == f"Your result is the right one times {name}, at every position."
+
+
 def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
     assert relation is not None
