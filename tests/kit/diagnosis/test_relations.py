@@ -194,8 +194,8 @@ def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
 
 
 def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes() -> None:
-    for factor, name in ((0.5, "0.5"), (5**0.5 / 4, "sqrt(T / D)")):
-        sizes = {"T": 4 if factor == 0.5 else 5, "D": 16}
+    for tokens, name in ((3, "0.5"), (5, "sqrt(T / D)")):
+        factor, sizes = (tokens / 12) ** 0.5, {"T": tokens, "D": 12}
         relation = relation_of([pair(X * factor, X, sizes=sizes)])
         assert relation is not None
         assert relation.text == f"Your result is the right one times {name}, at every position."
