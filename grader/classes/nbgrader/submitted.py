@@ -71,7 +71,7 @@ def read_submitted(
         names = names_in(folder)
         notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}.")
         if any(each.lower().endswith(_OTHERS) for each in names):
-            notes.append("Only a notebook is graded here, no .py and no .zip file.")
+            notes.append("Only notebooks are graded here, not .py or .zip files.")
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:

@@ -95,7 +95,7 @@ def said(
     *more: Function,
     replaces: str = "share",
 ) -> dict[str, str]:
-    """What each failed check is told of the known mistake in `replaces`."""
+    """The diagnosis of each failed check, with one known mistake in `replaces`."""
     facts = recorded({replaces: learner}, checks)
     suspects = (*KNOWN, *(known(each, replaces) for each in more))
     found = diagnose(facts, Known(suspects), SOLUTION.__getitem__)

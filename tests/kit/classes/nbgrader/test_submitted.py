@@ -52,7 +52,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "birds.py").write_text("x")
     found = read_submitted(tmp_path, "ann", "birds")
     assert (found.file, found.data, found.when) == (None, b"", None)
-    only = "Only a notebook is graded here, no .py and no .zip file."
+    only = "Only notebooks are graded here, not .py or .zip files."
     assert found.notes == (f"{NOTHING}, only birds.py.", only)
     (tmp_path / "birds.py").unlink()
     (tmp_path / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
