@@ -9,7 +9,7 @@ from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, amount, count
 from grader.types.report import Cause, CheckResult, Kind, Outcome, Report, StageResult, Status
-from grader.types.text import is_of_warnings, listed
+from grader.types.text import is_of_warnings, listed, what_it_did
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
 LINES_WITH_ALL = 400
@@ -289,7 +289,7 @@ def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:
         did = f"{'caused' if warned else 'printed'} {much}"
         yield from page.offer(f"Your code {did}:", f"grade {stage.slug} --all")
         return
-    did = "caused warnings" if warned else "printed,"
+    did = f"{what_it_did(stage.printed)}{'' if warned else ','}"
     yield from page.sentence(f"Your code {did} in {page.word(stage.slug)}:", "dim")
     text = stage.printed.strip("\n")
     lines, left = page.verbatim(text, _BODY, gutter=True, limit=limit + 1)

@@ -14,7 +14,7 @@ from grader.show.failure import NOT_YOURS, TOO_SLOW
 from grader.show.scoreboard import VISIBLE_PASS, standing
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
 from grader.types.report import Cause, Diagnosis, Outcome, Report, StageResult, Status
-from grader.types.text import is_of_warnings, safe
+from grader.types.text import safe, what_it_did
 
 _SHOWN = 3  # reasons to show; the reader can open the others
 _LINES = 40
@@ -128,8 +128,8 @@ def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO
         words = VISIBLE_PASS if stage.checks else "Its checks run on submission; none is visible."
         parts.append(f"<p>{words}</p>")
     if stage.printed.strip():
-        did = "caused warnings" if is_of_warnings(stage.printed) else "printed"
-        parts.append(details_html(f"Your code {did}", _pre(stage.printed)))
+        did = f"Your code {what_it_did(stage.printed)}"
+        parts.append(details_html(did, _pre(stage.printed)))
     return "".join([*parts, more]) + "</section>"
 
 

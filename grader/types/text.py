@@ -84,6 +84,11 @@ def is_of_warnings(text: str) -> bool:
     return bool(lines) and all(map(_WARNING.match, lines))
 
 
+def what_it_did(output: str) -> str:
+    """What code with this output did, to go on after "Your code"."""
+    return "caused warnings" if is_of_warnings(output) else "printed"
+
+
 def safe_data(data: Any) -> Any:
     """JSON data in which every text is `safe`."""
     if isinstance(data, str):

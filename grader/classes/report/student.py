@@ -14,6 +14,7 @@ from grader.show.html import diagnosis_html, inline_html, look, titles_html
 from grader.show.scoreboard import standing
 from grader.show.screen import amount
 from grader.types.report import Cause, Outcome, Report, StageResult, Status
+from grader.types.text import what_it_did
 
 NAME = 60  # letters of a name in a table
 _LONG_NUMBER = 5  # digits of a number that no message holds by chance
@@ -153,7 +154,8 @@ def _stage(person: Person, report: Report, stage: StageResult) -> Iterator[str]:
     yield "</div>"
     if stage.printed.strip():
         printed = verbatim(person.hidden(stage.printed))
-        yield f"<details><summary>The code printed</summary>{printed}</details>"
+        did = f"The code {what_it_did(stage.printed)}"
+        yield f"<details><summary>{did}</summary>{printed}</details>"
     yield "</div>\n"
 
 

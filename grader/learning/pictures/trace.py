@@ -23,6 +23,7 @@ from grader.learning.pictures.types import (
     TracedStep,
 )
 from grader.show.screen import MARGIN, Page, count, screen
+from grader.types.text import what_it_did
 
 _BODY = MARGIN + 2
 _LONGEST_LABEL = 12
@@ -73,7 +74,7 @@ def trace_screen(
             yield from page.sentence(page.inline(part))
     if trace.printed:
         yield Text()
-        yield from page.sentence("Your code printed:", "dim")
+        yield from page.sentence(f"Your code {what_it_did(trace.printed)}:", "dim")
         lines, more = page.verbatim(trace.printed, _BODY, gutter=True, limit=_PRINTED_LINES)
         yield from lines
         if more:

@@ -6,7 +6,15 @@ import time
 
 import pytest
 
-from grader.types.text import is_of_warnings, is_quick_to_parse, listed, safe, safe_data, safe_line
+from grader.types.text import (
+    is_of_warnings,
+    is_quick_to_parse,
+    listed,
+    safe,
+    safe_data,
+    safe_line,
+    what_it_did,
+)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +124,4 @@ def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> N
 )
 def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) -> None:
     assert is_of_warnings(text) is expected
+    assert what_it_did(text) == ("caused warnings" if expected else "printed")
