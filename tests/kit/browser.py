@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.kit.checkout import ROOT
+
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
@@ -27,7 +29,6 @@ IN_A_BROWSER = [
     pytest.mark.filterwarnings("ignore"),  # what selenium warns of is not ours to mend
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is missing"),
 ]
-ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-of-the-test"
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -13,9 +13,9 @@ import pytest
 from grader import engine
 from grader.run.workers import Interpreter
 from tests.kit.birds import birds
+from tests.kit.checkout import COURSE
 from tests.kit.tiny import checks_apart, course, say, tiny
 from tests.kit.warm import warm_interpreters
-from tests.kit.wrong_answers import COURSE
 
 __all__ = ["birds", "checks_apart", "course", "say", "tiny"]  # fixtures for the tests of every wing
 # jsonschema, which nbformat imports, knows addresses without it, and it takes seconds to import.

@@ -14,13 +14,13 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from grader.classes.folder.course_files import KIT
+from tests.kit.checkout import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).parents[2]
 # What the kit needs when it is installed without a course: no torch.
 KITS_NEEDS: list[str] = tomllib.loads((KIT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"

@@ -23,7 +23,8 @@ from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Kind
 from grader.types.submission import Submission
-from tests.kit.wrong_answers import COURSE, HEADING, WrongAnswer, table_file, wrong_answers
+from tests.kit.checkout import COURSE
+from tests.kit.wrong_answers import HEADING, WrongAnswer, table_file, wrong_answers
 
 SEED = 20
 

@@ -11,10 +11,9 @@ import pytest
 
 from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Phase, Watching
-from grader.read.course_file import read_course
 from grader.types.report import Status
+from tests.kit.checkout import TINY
 
-COURSE = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 LONGEST = 60.0  # seconds; a test that waits longer has failed
 
 
@@ -64,7 +63,7 @@ class Learner:
         new.replace(file)
 
     def solves(self, slug: str) -> None:
-        self.writes(slug, COURSE.stage(slug).solution_file.read_text(encoding="utf-8"))
+        self.writes(slug, TINY.stage(slug).solution_file.read_text(encoding="utf-8"))
 
     def presses(self, key: str) -> None:
         self.watch.press(key)

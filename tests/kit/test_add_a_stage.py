@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.checkout import ROOT
+
 SECTION = re.search(
     r"^## Add a stage\n.*?(?=^## |\Z)",
     (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8"),

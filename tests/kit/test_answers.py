@@ -35,8 +35,9 @@ from grader.show.terminal import explanation
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE
 from tests.kit.explained import SEED, Explaining, told
-from tests.kit.wrong_answers import COURSE, base_files, wrong_answers
+from tests.kit.wrong_answers import base_files, wrong_answers
 
 OTHER_SEEDS = (1, 2)  # with 20 of them, which takes half an hour, no answer got other points either
 

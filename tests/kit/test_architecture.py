@@ -18,10 +18,9 @@ from typing import Any
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.run import workers
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 GRADER = ROOT / "grader"
 WORKER = GRADER / "run" / "worker"
 FILES = sorted(GRADER.rglob("*.py"))
@@ -210,7 +209,7 @@ def test_the_search_for_names_finds_them(source: str, found: list[str]) -> None:
     assert taught == found
 
 
-STAGES = read_course(ROOT / "course.toml").stages
+STAGES = COURSE.stages
 OWN = {stage.slug for stage in STAGES} | {e.name for stage in STAGES for e in stage.entry_points}
 
 

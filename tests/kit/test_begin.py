@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 from grader.classes.folder.course_files import read_constraints
-from grader.read.course_file import read_course
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

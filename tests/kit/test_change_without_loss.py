@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
-from tests.kit.test_folder_class import NO_ERROR, RIGHT, TINY, hand_in
+from tests.kit.test_folder_class import NO_ERROR, RIGHT, hand_in
+from tests.kit.tiny import copy_tiny, edit
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -27,17 +27,12 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    change(course, 'name = "smoothing"', 'name = "smoothing"\nversion = "1.9"')
-    return course
+    version = {'name = "smoothing"': 'name = "smoothing"\nversion = "1.9"'}
+    return copy_tiny(tmp_path / "course", version).root
 
 
 def change(course: Path, old: str, new: str) -> None:
-    toml = course / "course.toml"
-    text = toml.read_text("utf-8")
-    assert old in text
-    toml.write_text(text.replace(old, new), encoding="utf-8")
+    edit(course / "course.toml", old, new)
 
 
 def rename(course: Path) -> None:

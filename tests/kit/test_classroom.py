@@ -23,17 +23,16 @@ from grader.classes.nbgrader.submitted import Submitted
 from grader.classes.nbgrader.types import Graded
 from grader.command.main import main
 from grader.engine import Engine, with_engine
-from grader.read.course_file import read_course
 from grader.read.progress import make_memory_folder
 from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny, edit
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 NAME = TINY.name
 POINTS = sum(stage.points for stage in TINY.assignments[0].stages)
-ROOT = Path(__file__).parents[2]
 
 
 def nbgrader(folder: Path, *words: str) -> None:
@@ -204,11 +203,9 @@ def test_a_process_that_is_killed_costs_nobody_points(
 
 def test_where_nothing_can_pass_nobody_is_graded(root: Path, tmp_path: Path) -> None:
     hand_in(root, "ann")
-    copy = tmp_path / "course"
-    shutil.copytree(TINY.root, copy)
-    solution = copy / "solutions" / "moving_average.py"
+    course = copy_tiny(tmp_path / "course")
+    solution = course.stage("moving_average").solution_file
     solution.write_text("def moving_average(values, width):\n    return values\n")
-    course = replace(read_course(copy / "course.toml"))
     with pytest.raises(KitError, match="grading stopped: the course's own solution of 'moving"):
         graded(root, course)
     assert scores(root) == {}
@@ -312,7 +309,7 @@ def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(
 @pytest.mark.slow
 def test_nbgraders_own_commands_take_the_same_late_rule(tmp_path: Path) -> None:
     course, root = tmp_path / "course", tmp_path / "class"
-    shutil.copytree(TINY.root, course, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_tiny(course)
     stages = [stage.slug for stage in TINY.assignments[0].stages]
     toml = course / "course.toml"
     terms = f"""[[assignments]]
@@ -322,7 +319,7 @@ due = 2026-01-03T10:00:00Z
 late = {{ per_day = 0.25, cap = 0.75 }}
 extensions = {{ cas = 2026-01-12T10:00:00Z }}
 """
-    toml.write_text(toml.read_text("utf-8").replace("[limits]", terms + "[limits]"), "utf-8")
+    edit(toml, "[limits]", terms + "[limits]")
     for more in ([], ["--kernel"]):
         words = ["release", "nbgrader", "--course", str(course), "--course-dir", str(root)]
         assert main([*words, *more]) == 0

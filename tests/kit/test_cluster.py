@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.checkout import ROOT
 from tests.kit.dask_cluster import Cluster
 from tests.kit.ledgers import verdicts
+from tests.kit.tiny import copy_tiny
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
-ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
 COUNT = 120
 AVERAGE = (
     "import numpy as np\n\ndef moving_average(values, width):\n"
@@ -33,9 +32,7 @@ SMOOTH = "from moving_average import moving_average as smooth\n"
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    course = tmp_path_factory.mktemp("cluster") / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    return course
+    return copy_tiny(tmp_path_factory.mktemp("cluster") / "course").root
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +12,10 @@ import pytest
 from grader.command.main import main
 from grader.engine import Engine, Request
 from grader.types.report import Report
-from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, TINY, hand_in
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
+from tests.kit.tiny import copy_tiny, edit
 
-ROOT = Path(__file__).parents[2]
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
 HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"
 WRONG = """import torch
@@ -34,11 +34,11 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for student, answer in {"ann": RIGHT, "bob": ONE_TOO_FEW, "eve": HOSTILE}.items():
         hand_in(folder / "submissions", student, answer)
     words = [str(folder / "submissions"), "--out", str(folder / "out"), "--seed", "5"]
-    assert main(["class", "--course", str(TINY), *words]) == 0
+    assert main(["class", "--course", str(TINY.root), *words]) == 0
     return folder / "out"
 
 
-def tell(out: Path, *words: str, course: Path = TINY) -> int:
+def tell(out: Path, *words: str, course: Path = TINY.root) -> int:
     return main(["class", "--course", str(course), "--out", str(out), *words])
 
 
@@ -151,15 +151,14 @@ def test_a_request_says_what_a_new_version_would_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_tiny(course)
     file = tmp_path / "requests.csv"
     file.write_text("student,stage\nbob,moving_average\nian,moving_average\n", "utf-8")
     hand_in(submissions, "bob", RIGHT.replace("raise ValueError('width')", "pass"))
     hand_in(submissions, "ian", RIGHT)
     tell(out, str(submissions), course=course)
     check = course / "tests" / "checks" / "test_moving_average.py"
-    old = check.read_text("utf-8")
-    check.write_text(old.replace("    with expect_raises", "    return\n    with expect_raises"))
+    edit(check, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
     assert tell(out, "--requests", str(file), course=course) == 1
     with open(out / "decisions.csv", encoding="utf-8", newline="") as table:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from grader.engine import Engine, Request, grade, with_engine
-from grader.read.course_file import read_course
 from grader.run.earned import Earned
 from grader.run.lanes import can_fork
 from grader.run.reader import Reader, SourceReader
@@ -19,9 +18,9 @@ from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, TINY
 from tests.kit.wrong_answers import wrong_answers
 
-COURSE = read_course(Path(__file__).parents[2] / "course.toml")
 SOLUTIONS = solution_files(COURSE)
 STUBS = {stage.file_name: stage.exercise_file.read_bytes() for stage in COURSE.stages}
 
@@ -66,7 +65,6 @@ def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() ->
     assert report.score == 0
 
 
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 STUB = (TINY.exercises / "moving_average.py").read_text("utf-8")
 HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +14,12 @@ from grader.channels.gradescope import results
 from grader.channels.student_copy import student_files, zipped
 from grader.classes.nbgrader.feedback import notebook_verdict
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
+from tests.kit.tiny import copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
-TINY = Path(__file__).parent / "courses" / "tiny"
 EXAM = """[[assignments]]
 name = "exam"
 stages = ["moving_average"]
@@ -40,14 +38,9 @@ WHY, HINT = "You add the neighbours up", "grade hint"
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    root = tmp_path / "whole"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = root / "course.toml"
-    text = toml.read_text("utf-8").replace("[limits]", EXAM)
     visible = 'slug = "moving_average"\nvisible = ["values"]'
-    toml.write_text(text.replace('slug = "moving_average"', visible), encoding="utf-8")
     monkeypatch.setenv("NO_COLOR", "1")
-    return read_course(toml)
+    return copy_tiny(tmp_path / "whole", {"[limits]": EXAM, 'slug = "moving_average"': visible})
 
 
 def test_a_students_copy_tells_what_is_wrong_and_no_more(

@@ -18,12 +18,10 @@ import pytest
 import torch
 
 from grader.learning.pictures.examples import read_module
-from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.run.solutions import at_hand, solution_files
 from tests.kit.browser import (
     IN_A_BROWSER,
-    ROOT,
     chromium,
     contrasts,
     look,
@@ -32,10 +30,10 @@ from tests.kit.browser import (
     soon,
     webdriver,
 )
+from tests.kit.checkout import COURSE, ROOT
 
 pytestmark = IN_A_BROWSER
 
-COURSE = read_course(ROOT / "course.toml")
 MODULE = COURSE.stage("multi_head_attention")
 EXAMPLE = read_module(MODULE, MODULE.explore_file)
 SENTENCE = EXAMPLE.CONTROLS[0].values[0]

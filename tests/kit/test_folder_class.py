@@ -24,10 +24,10 @@ import pytest
 from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
+from tests.kit.checkout import ROOT, TINY
 from tests.kit.ledgers import verdicts
+from tests.kit.tiny import copy_tiny, edit
 
-ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
 AVERAGE = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (
     AVERAGE + "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
@@ -50,9 +50,9 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     They are right, wrong in two ways, copied, untouched, hostile and unreadable.
     """
     root = tmp_path_factory.mktemp("seven")
-    shutil.copytree(TINY, root / "course", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_tiny(root / "course")
     folder = root / "submissions"
-    stub = (TINY / "exercises" / "moving_average.py").read_text("utf-8")
+    stub = (TINY.root / "exercises" / "moving_average.py").read_text("utf-8")
     for student, answer in {
         "ann": RIGHT,
         "bob": ONE_TOO_FEW,
@@ -281,8 +281,7 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
 def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
     course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toml = course / "course.toml"
-    toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
+    edit(course / "course.toml", "points = 6", "points = 5")
     capsys.readouterr()
     assert grade_class(course, results, "--regrade") == 2
     first, second, *_ = capsys.readouterr().err.splitlines()
@@ -408,7 +407,7 @@ def test_a_check_that_is_worth_less_is_not_called_lost(
     course: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toml = course / "course.toml"
-    toml.write_text(toml.read_text("utf-8").replace("points = 6", "points = 5", 1), "utf-8")
+    edit(toml, "points = 6", "points = 5")
     change_check(course, "points(3)", "points(2)")
     capsys.readouterr()
     grade_class(course, results, "--regrade", "--yes")

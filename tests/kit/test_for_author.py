@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from grader.command.main import main
-from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, TINY, hand_in
+from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
+from tests.kit.tiny import copy_tiny
 
 MEDIAN = '''"""ann's notes."""
 import numpy as np
@@ -35,9 +36,7 @@ RAISES = RIGHT.replace("np.ones(width)", "np.one(width)")
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    return course
+    return copy_tiny(tmp_path / "course").root
 
 
 def lessons(course: Path, submissions: Path, out: Path, *more: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ call from the grader are in attacks/.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
@@ -24,10 +22,9 @@ from grader.run.workers import Interpreter
 from grader.types.course import Course
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, TINY
+from tests.kit.tiny import copy_tiny
 
-ROOT = Path(__file__).parents[2]
-TORCH = read_course(ROOT / "course.toml")
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 SEED = 5
 
 MHA = "torch.nn.MultiheadAttention"
@@ -135,7 +132,7 @@ TABLE = {
 @pytest.fixture(scope="module")
 def results(interpreter: Interpreter) -> Mapping[str, StageResult]:
     """The verdicts on concat_heads, by the table's keys."""
-    course = ruled(TORCH, "concat_heads", RULES)
+    course = ruled(COURSE, "concat_heads", RULES)
     stage = course.stage("concat_heads")
 
     def body(checks: Checks) -> dict[str, StageResult]:
@@ -334,13 +331,9 @@ def test_nobody_else_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None:
-    shutil.copytree(TINY.root, tmp_path / "tiny")
-    file = tmp_path / "tiny" / "course.toml"
-    text = file.read_text(encoding="utf-8")
     names = '["numpy.convolve", "math.fsum", "numpy.convlove", "collections.OrderedDict.fromkeys"]'
     rule = f'slug = "roughness"\nforbidden = {names}\n'
-    file.write_text(text.replace('slug = "roughness"\n', rule), encoding="utf-8")
-    course = read_course(file)
+    course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     place = "course.toml: stage 'roughness': forbidden"
     seen = "are not seen: use the called name"
@@ -351,22 +344,18 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
 
 
 def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path: Path) -> None:
-    shutil.copytree(TINY.root, tmp_path / "tiny")
-    file = tmp_path / "tiny" / "course.toml"
-    text = file.read_text(encoding="utf-8")
     rule = 'slug = "roughness"\nforbidden = ["itertools.pairwise"]\n'
-    file.write_text(text.replace('slug = "roughness"\n', rule), encoding="utf-8")
-    course = read_course(file)
+    course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     assert "pairwise(" in course.stages[2].solution_file.read_text(encoding="utf-8")
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert any("the solution fails roughness.forbidden-call" in text for text in proof.problems)
 
 
 def test_the_course_says_in_the_stub_what_it_forbids() -> None:
-    for stage in TORCH.stages:
+    for stage in COURSE.stages:
         stub = stage.exercise_file.read_text(encoding="utf-8")
         for name in stage.forbidden:
             said = name.replace("torch.nn.M", "nn.M")
             assert said in stub or name.startswith("torch.ops."), (stage.slug, name)
-    assert TORCH.stage("multi_head_attention").forbidden[:2] == (MHA, FUNCTION)
-    assert read_submission(TORCH.exercises)
+    assert COURSE.stage("multi_head_attention").forbidden[:2] == (MHA, FUNCTION)
+    assert read_submission(COURSE.exercises)

@@ -21,7 +21,6 @@ from PIL import Image
 
 from tests.kit.browser import (
     IN_A_BROWSER,
-    ROOT,
     TOKEN,
     chromium,
     contrasts,
@@ -33,6 +32,7 @@ from tests.kit.browser import (
     soon,
     webdriver,
 )
+from tests.kit.checkout import ROOT
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 

@@ -16,12 +16,10 @@ from typing import Any
 
 import pytest
 
-from grader.read.course_file import read_course
-from tests.kit.tiny import TINY, Say, solve
+from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.tiny import Say, copy_tiny, solve
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
-STAGES = read_course(ROOT / "course.toml").stages
+STAGES = COURSE.stages
 SLUGS = [stage.slug for stage in STAGES]
 CORE = [stage.slug for stage in STAGES if not stage.bonus]
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -31,16 +29,10 @@ LOOP = "open('started', 'w').close()\nwhile True:\n    pass\n"
 
 def patient(folder: Path) -> Path:
     """The tiny course, which lets an import take longer than any test."""
-    course = folder / "patient"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = (course / "course.toml").read_text("utf-8")
-    longer = toml.replace("load_seconds = 5", "load_seconds = 90")
-    assert longer != toml
-    (course / "course.toml").write_text(longer, encoding="utf-8")
-    return course
+    return copy_tiny(folder / "patient", {"load_seconds = 5": "load_seconds = 90"}).root
 
 
-def command(*words: str, course: Path = TINY) -> list[str]:
+def command(*words: str, course: Path = TINY.root) -> list[str]:
     return [sys.executable, "-m", "grader", *words, "--course", str(course)]
 
 
@@ -50,7 +42,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def grade(
-    *words: str, course: Path = TINY, cwd: Path | None = None, **more: str
+    *words: str, course: Path = TINY.root, cwd: Path | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*words, course=course),
@@ -162,8 +154,8 @@ def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path:
         "    return np.convolve(values, np.ones(width), mode='valid')\n",
         encoding="utf-8",
     )
-    (tmp_path / "smooth.py").write_text((TINY / "solutions" / "smooth.py").read_text("utf-8"))
-    (tmp_path / "roughness.py").write_text((TINY / "exercises" / "roughness.py").read_text("utf-8"))
+    shutil.copy(TINY.root / "solutions" / "smooth.py", tmp_path)
+    shutil.copy(TINY.root / "exercises" / "roughness.py", tmp_path)
     wrong = grade("--submission", str(tmp_path), "--json")
     assert wrong.returncode == 1
     reports = [json.loads(solutions.stdout), json.loads(wrong.stdout)]
@@ -279,7 +271,7 @@ def test_one_stage_alone(tiny: Path, say: Say, checks_apart: None) -> None:
 
 
 def test_colour_only_where_it_is_wanted(tmp_path: Path) -> None:
-    words = command("--submission", str(TINY / "exercises"))
+    words = command("--submission", str(TINY.root / "exercises"))
     forced = _through_a_terminal(words, environment(TERM="xterm-256color"))
     assert "\x1b[" in forced
     refused = _through_a_terminal(words, environment(TERM="xterm-256color", NO_COLOR="1"))

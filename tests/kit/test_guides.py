@@ -15,17 +15,15 @@ import pytest
 
 from grader.classes.nbgrader.course import configured
 from grader.command.main import main, parser_of, with_command
-from grader.read.course_file import read_course
 from grader.show.scoreboard import VISIBLE_PASS
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 NAMES = (
     *("instructors.md", "channels.md", "containers.md", "sources.md", "threat-model.md"),
     *("architecture.md", "authoring.md", "first-hour.md", "performance.md", "reference.md"),
 )
 GUIDES = [ROOT / "docs" / name for name in NAMES]
 PAGES = [*GUIDES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
-COURSE = read_course(ROOT / "course.toml")
 TEXT = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 INSTRUCTORS, CHANNELS = TEXT["instructors.md"], TEXT["channels.md"]
 # What else the guides use, to be found on any system.

@@ -16,11 +16,9 @@ import pytest
 
 from grader.learning.notebook.builder import notebook
 from grader.learning.predict.questions import read_predictions
-from grader.read.course_file import read_course
 from grader.read.stubs import read_solution, read_stub
 from tests.kit.browser import (
     IN_A_BROWSER,
-    ROOT,
     TOKEN,
     chromium,
     contrasts,
@@ -29,11 +27,11 @@ from tests.kit.browser import (
     soon,
     webdriver,
 )
+from tests.kit.checkout import COURSE
 
 pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
 pytestmark = IN_A_BROWSER
 
-COURSE = read_course(ROOT / "course.toml")
 WRONG = """import torch
 
 

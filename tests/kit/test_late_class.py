@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from grader.command.main import main
-from tests.kit.test_folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, TINY, hand_in
+from tests.kit.test_folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in
+from tests.kit.tiny import copy_tiny, edit
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]
@@ -30,13 +30,7 @@ dan,2026-10-25 23:58
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = course / "course.toml"
-    head, rest = toml.read_text("utf-8").split("[limits]", 1)
-    assert "[[assignments]]" not in head + rest
-    toml.write_text(f"{head}{TERMS}[limits]{rest}", encoding="utf-8")
-    return course
+    return copy_tiny(tmp_path / "course", {"[limits]": f"{TERMS}[limits]"}).root
 
 
 def rows(out: Path) -> dict[str, dict[str, str]]:
@@ -70,8 +64,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     page = (out / "report.html").read_text("utf-8")
     assert "7.2 (1.8 less: late)" in page and "Late (2)" in page
     # The times stay known, and an extension counts at once, with nothing graded again.
-    toml = course / "course.toml"
-    toml.write_text(toml.read_text("utf-8").replace("dan =", "cas ="), encoding="utf-8")
+    edit(course / "course.toml", "dan =", "cas =")
     assert main(words) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "nothing new to grade" in told and "dan, 1 day 59 minutes: 2 points less" in told
@@ -91,7 +84,7 @@ def test_two_assignments_do_not_share_results(
     hand_in(submissions, "ann", RIGHT)
     toml = course / "course.toml"
     other = '[[assignments]]\nname = "first"\nstages = ["moving_average"]\n[limits]'
-    toml.write_text(toml.read_text("utf-8").replace("[limits]", other), encoding="utf-8")
+    edit(toml, "[limits]", other)
     words = ["class", "--course", str(course), "--out", str(out)]
     assert main([*words, str(submissions), "--assignment", "first"]) == 0
     assert main([*words, "--regrade"]) == 0  # the results say which assignment they are of
@@ -99,7 +92,7 @@ def test_two_assignments_do_not_share_results(
     assert main([*words, str(submissions), "--assignment", "averages"]) == 2
     said = capsys.readouterr().err
     assert "has the results of 'first': choose another --out for 'averages'" in said
-    toml.write_text(toml.read_text("utf-8").replace('"smoothing"', '"sewing"'), encoding="utf-8")
+    edit(toml, '"smoothing"', '"sewing"')
     for more in ([str(submissions), "--assignment", "first"], ["--regrade"], ["--why", "ann"]):
         assert main([*words, *more]) == 2
         said = capsys.readouterr().err

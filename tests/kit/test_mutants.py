@@ -27,10 +27,10 @@ from grader.read.misconceptions import read_misconceptions
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
+from tests.kit.checkout import ROOT
+from tests.kit.tiny import edit
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
-
-ROOT = Path(__file__).parents[2]
 
 
 def tried(course: Course, slug: str, *, needed: bool = False) -> StageTrials:
@@ -41,12 +41,6 @@ def tried(course: Course, slug: str, *, needed: bool = False) -> StageTrials:
 
 def live(trials: StageTrials) -> set[str]:
     return {trial.id for trial in trials.trials if trial.fate is Fate.LIVE}
-
-
-def change(file: Path, old: str, new: str) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def record(course: Course, slug: str, text: str) -> None:
@@ -72,7 +66,7 @@ def test_several_at_a_time_come_to_the_same(course: Course) -> None:
 
 
 def test_a_live_mutant_is_shown_as_a_diff(course: Course) -> None:
-    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
+    edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     trials = tried(course, "roughness")
     diffs = [trial.diff for trial in trials.trials if trial.fate is Fate.LIVE]
     assert not trials.is_sound
@@ -187,7 +181,7 @@ reason = "nothing is added"
 
 
 def test_a_live_mutant_may_be_explained(course: Course) -> None:
-    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
+    edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     before = tried(course, "roughness")
     alive = [
         mutant for mutant in mutants_of(course.stage("roughness")) if mutant.id in live(before)
@@ -302,7 +296,7 @@ def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, b
 
 @pytest.mark.slow
 def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
-    change(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
+    edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     output, _ = grade("roughness", "--needed", "--course", str(course.root)).communicate()
     assert "Write this into tests/mutants/roughness.toml, for" in output
     tables = re.findall(r"^\[\[equivalent\]\]\nwhere.*\nbefore.*\nafter.*\nreason.*$", output, re.M)
@@ -315,7 +309,7 @@ def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
 
 
 def test_a_solution_that_fails_is_told_and_not_changed(course: Course) -> None:
-    change(course.stage("smooth").solution_file, "range(times)", "range(times + 1)")
+    edit(course.stage("smooth").solution_file, "range(times)", "range(times + 1)")
     trials = tried(course, "smooth")
     assert trials.trials == ()
     assert "the solution fails smooth.values" in trials.problems[0]
@@ -331,13 +325,13 @@ def test_a_stage_whose_solution_is_a_test_has_no_mutants(course: Course) -> None
 
 @pytest.mark.slow
 def test_what_hangs_or_dies_is_caught(course: Course) -> None:
-    change(
+    edit(
         course.stage("roughness").solution_file,
         "    neighbours_in_pairs",
         "    for _ in iter(int, 1):\n        break\n"
         "    if not values:\n        os._exit(3)\n    neighbours_in_pairs",
     )
-    change(course.stage("roughness").solution_file, "from itertools", "import os\nfrom itertools")
+    edit(course.stage("roughness").solution_file, "from itertools", "import os\nfrom itertools")
     trials = tried(course, "roughness")
     assert trials.count(Fate.TIMED_OUT) > 0 and trials.count(Fate.CRASHED) > 0
 
@@ -367,9 +361,9 @@ def test_every_mutant_is_tried_and_none_lives(course: Course) -> None:
 
 
 def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
-    change(course.stage("smooth").check_file, "@pytest.mark.points(1)\ndef", "def")
-    change(course.stage("smooth").check_file, "(3)", "(4)")
-    change(course.stage("smooth").check_file, "test_once", "once")
+    edit(course.stage("smooth").check_file, "@pytest.mark.points(1)\ndef", "def")
+    edit(course.stage("smooth").check_file, "(3)", "(4)")
+    edit(course.stage("smooth").check_file, "test_once", "once")
     with grade("smooth", "--plain", "--course", str(course.root)) as process:
         assert process.stdout is not None
         output = process.stdout.read()

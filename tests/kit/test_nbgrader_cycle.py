@@ -23,13 +23,12 @@ import pytest
 
 from grader.channels.leaks import leaks, secret_lines
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.types.errors import KitError
+from tests.kit.checkout import COURSE, ROOT
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 NAME = "attention"
 Notebook = dict[str, Any]
@@ -205,8 +204,7 @@ def handed_in(released: Notebook, solutions: Notebook) -> dict[str, tuple[str, b
 
 def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> dict[str, float]:
     """The points that `grade --submission` gives; its engine is started once for all."""
-    course = read_course(ROOT / "course.toml")
-    core = tuple(stage for stage in course.stages if not stage.bonus)
+    core = tuple(stage for stage in COURSE.stages if not stage.bonus)
 
     def body(engine: Engine) -> dict[str, float]:
         points = {}
@@ -222,7 +220,7 @@ def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> di
                 points[student] = engine.grade(request).score
         return points
 
-    points = with_engine(course, core, "cpu", body)
+    points = with_engine(COURSE, core, "cpu", body)
     file = str(tmp / "bob_partial.ipynb")
     words = ("--course", str(ROOT), "--submission", file, "--json")
     done = subprocess.run(
@@ -309,12 +307,11 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
 
 def secrets(made: Class, pages: Mapping[str, str]) -> list[str]:
     """The lines of solutions, hidden checks and misconceptions in what was released or told."""
-    course = read_course(ROOT / "course.toml")
     released = json.loads((made.course / "release" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
     handed_out = "\n".join("".join(cell["source"]) for cell in released["cells"])
     page = unescape(re.sub(r"<[^>]+>", "", pages["cas_untouched"]))  # the others hold answers
     files = {"release": handed_out.encode(), "page": page.encode()}
-    return [str(leak) for leak in leaks(files, secret_lines(course, course.stages))]
+    return [str(leak) for leak in leaks(files, secret_lines(COURSE, COURSE.stages))]
 
 
 def test_without_our_package_nothing_is_graded_in_silence(made: Class, tmp_path: Path) -> None:

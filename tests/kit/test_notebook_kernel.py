@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,14 +18,15 @@ import pytest
 
 from grader.engine import Engine, Request, with_engine
 from grader.learning.notebook.builder import cell_code, notebook
-from grader.read.course_file import read_course
 from grader.read.stubs import read_solution, read_stub
 from grader.read.submission import parse_cells
 from grader.run.solutions import solution_files
 from grader.types.course import Stage
 from grader.types.report import Report, to_json
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, ROOT, TINY
 from tests.kit.learning.finale.test_finale_command import PROGRAM
+from tests.kit.tiny import copy_tiny
 from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
@@ -36,9 +36,6 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 # What the libraries of a kernel's client warn of is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 AVERAGE = f"%%grade moving_average\n{read_solution(TINY.stage('moving_average'))}"
 SOLUTIONS = {slug: text.decode() for slug, text in solution_files(COURSE).items()}
 STUBS = {stage.file_name: read_stub(stage) for stage in COURSE.stages}
@@ -129,11 +126,7 @@ def warm_tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     An import may take longer than any of these tests.
     """
     folder = tmp_path_factory.mktemp("tiny") / "course"
-    shutil.copytree(TINY.root, folder)
-    toml = (folder / "course.toml").read_text("utf-8")
-    longer = toml.replace("load_seconds = 5", "load_seconds = 80")
-    assert longer != toml
-    (folder / "course.toml").write_text(longer, encoding="utf-8")
+    copy_tiny(folder, {"load_seconds = 5": "load_seconds = 80"})
     with kernel(folder) as there:
         assert there.run("%load_ext grader").outputs == []
         yield there
@@ -336,8 +329,7 @@ sys.stdout = Out(sys.stdout)
 
 def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> None:
     """With `!grade finale` the kernel would end the process before it can say anything."""
-    course = tmp_path / "course"
-    shutil.copytree(TINY.root, course)
+    course = copy_tiny(tmp_path / "course").root
     (course / "hints" / "finale").mkdir()
     (course / "hints" / "finale" / "smooth.py").write_text(PROGRAM, encoding="utf-8")
     with kernel(course) as there:
@@ -364,8 +356,7 @@ def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> N
 
 @pytest.mark.slow  # as long as the course lets an import take
 def test_a_cell_that_never_ends_is_graded_and_not_run(tmp_path: Path) -> None:
-    shutil.copytree(TINY.root, tmp_path / "course")
-    with kernel(tmp_path / "course") as there:
+    with kernel(copy_tiny(tmp_path / "course").root) as there:
         there.run("%load_ext grader")
         assert "graded but not run here" in there.html("%%grade smooth\nwhile True: pass")
         assert "passed" in there.html(AVERAGE)
@@ -498,8 +489,7 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
 def test_a_killed_kernel_takes_its_helper_with_it(tmp_path: Path) -> None:
-    shutil.copytree(TINY.root, tmp_path / "course")
-    with kernel(tmp_path / "course") as there:
+    with kernel(copy_tiny(tmp_path / "course").root) as there:
         there.run("%load_ext grader")
         there.html(AVERAGE)
         pid = int(there.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))

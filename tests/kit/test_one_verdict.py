@@ -29,9 +29,11 @@ from grader.types.submission import Submission
 pytest.importorskip("nbclient", reason="nbclient is not installed")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
+from tests.kit.checkout import TINY
 from tests.kit.dask_cluster import Cluster
 from tests.kit.test_classroom import nbgrader
-from tests.kit.test_notebook_kernel import TINY, Kernel, kernel, points
+from tests.kit.test_notebook_kernel import Kernel, kernel, points
+from tests.kit.tiny import copy_tiny
 
 KIT = Path(__file__).parent
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -236,8 +238,7 @@ def final() -> Mapping[str, Report]:
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     folder = tmp_path_factory.mktemp("live") / "course"
-    shutil.copytree(TINY.root, folder)
-    with kernel(folder) as there:
+    with kernel(copy_tiny(folder).root) as there:
         assert there.run("%load_ext grader").outputs == []
         yield there
 

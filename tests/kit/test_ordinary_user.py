@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.checkout import ROOT
 from tests.kit.ordinary import container, ordinary
 
-ROOT = Path(__file__).parents[2]
 CLEANING = ("run/worker/test_scratch.py", "run/test_scratch_root.py")
 ATTACKED = ("attacks/test_attacks.py", "run/test_lock.py", "run/test_workers.py")
 is_ordinary = pytest.mark.skipif(

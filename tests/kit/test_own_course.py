@@ -14,13 +14,12 @@ import pytest
 
 from grader.channels.project import kit_project
 from grader.classes.folder.course_files import read_engine_files
-from grader.read.course_file import read_course
+from tests.kit.checkout import TINY
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, run, wheel_of
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 NAME = "curves"
 
 

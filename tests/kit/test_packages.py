@@ -15,13 +15,13 @@ from grader.channels.project import package_folder
 from grader.channels.student_copy import student_files
 from grader.read.course_file import read_course
 from grader.types.course import Course
-from tests.kit.environment import KITS_NEEDS, ROOT, environment, grade, install, python, wheel_of
+from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.environment import KITS_NEEDS, environment, grade, install, python, wheel_of
+from tests.kit.tiny import edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
-OWN = read_course(ROOT / "course.toml")
 TOKENS = read_course(ROOT / "examples" / "byte_pair_encoding" / "course.toml")
-TINY = read_course(ROOT / "tests" / "kit" / "courses" / "tiny" / "course.toml")
 BLOCK = read_course(ROOT / "examples" / "transformer_block" / "course.toml")
 
 
@@ -98,7 +98,7 @@ def test_an_installed_course_is_released_and_a_class_graded_with_it(
     for student in ("ada", "bob"):
         shutil.copytree(TOKENS.root / "solutions", tmp_path / "class" / student)
     wrong = tmp_path / "class" / "bob" / "decode.py"
-    wrong.write_text(wrong.read_text("utf-8").replace("left] + ", "right] + "), "utf-8")
+    edit(wrong, "left] + ", "right] + ")
     said = words(grade(plain, tmp_path, "class", "class", "--out", "results"))
     assert "2 submissions graded" in said
     lines = (tmp_path / "results" / "results.jsonl").read_text(encoding="utf-8").splitlines()
@@ -116,22 +116,22 @@ def test_the_course_that_builds_on_attention_is_proven(several: Path, tmp_path: 
 def test_each_folder_has_its_own_course_and_no_command_acts_for_another(
     several: Path, tmp_path: Path
 ) -> None:
-    names = ", ".join(sorted(course.name for course in (OWN, TOKENS, BLOCK)))
+    names = ", ".join(sorted(course.name for course in (COURSE, TOKENS, BLOCK)))
     for typed in (["list"], ["init"], ["notebook"]):
         said = grade(several, tmp_path, *typed, code=2)
         assert f"3 courses are installed ({names}): name yours" in said
-    for course in (OWN, TOKENS, BLOCK):
+    for course in (COURSE, TOKENS, BLOCK):
         folder = workspace(several, tmp_path, course)
         files = sorted(path.name for path in (folder / "exercises").iterdir())
         assert files == sorted(stage.file_name for stage in course.stages)
         assert course.title in grade(several, folder, "list")
         assert f"All {len(files)} files are up to date." in grade(several, folder, "update")
         assert "Nothing is missing" in grade(several, folder, "init")
-    mine, other = tmp_path / TOKENS.name, ("--course", OWN.name)
+    mine, other = tmp_path / TOKENS.name, ("--course", COURSE.name)
     before = sorted(mine.rglob("*"))
     for typed in (["update"], ["init"], ["hint"], [], ["init", str(mine)]):
         said = grade(several, mine, *typed, *other, code=2)
-        assert f"is a workspace of the course '{TOKENS.name}', not of '{OWN.name}'" in said
+        assert f"is a workspace of the course '{TOKENS.name}', not of '{COURSE.name}'" in said
     assert sorted(mine.rglob("*")) == before
 
 
@@ -185,7 +185,7 @@ def test_a_worker_reads_no_file_of_any_course(several: Path, tmp_path: Path) -> 
     mine = workspace(several, tmp_path, TOKENS)
     paths = [
         str(several / "grader_courses" / package_folder(course) / "solutions" / stage.file_name)
-        for course in (OWN, TOKENS, BLOCK)
+        for course in (COURSE, TOKENS, BLOCK)
         for stage in course.stages[:1]
     ]
     paths += map(str, several.glob("byte_pair_encoding-*.dist-info/RECORD"))
@@ -213,7 +213,7 @@ assert not torch.equal(block(x), seen)
 
 @pytest.mark.slow
 def test_the_block_takes_the_attention_of_this_kits_course(several: Path) -> None:
-    folders = [str(course.root / "solutions") for course in (OWN, BLOCK)]
+    folders = [str(course.root / "solutions") for course in (COURSE, BLOCK)]
     program = f"import sys; sys.path[:0] = {folders}\n{JOINED}"
     done = subprocess.run([python(several), "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

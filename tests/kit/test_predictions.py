@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,9 @@ from torch import nn
 from grader.learning.predict.questions import judge, read_predictions
 from grader.learning.predict.screen import asked, explained
 from grader.learning.predict.types import Choice, Judgement, Number, Predictions, Question, Shape
-from grader.read.course_file import read_course
 from grader.run.solutions import local_solutions
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
 CORE = [stage.slug for stage in COURSE.stages if not stage.bonus]
 ASKED = [stage.slug for stage in COURSE.stages if stage.predictions_file.is_file()]
 HOMES = {entry.name: stage.slug for stage in COURSE.stages for entry in stage.entry_points}

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from grader.read.course_file import read_course
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "grader").rglob("*.py"))
 # A module may import from its own room and those before it: first the core, then the wings.
 ROOMS = (
@@ -136,9 +135,8 @@ def test_no_arrow_leads_back() -> None:
 
 
 def test_the_engine_does_not_know_what_is_taught() -> None:
-    course = read_course(ROOT / "course.toml")
-    slugs = {stage.slug for stage in course.stages}
-    functions = {entry.name for stage in course.stages for entry in stage.entry_points}
+    slugs = {stage.slug for stage in COURSE.stages}
+    functions = {entry.name for stage in COURSE.stages for entry in stage.entry_points}
     taught = re.compile(rf"\b({'|'.join(slugs - {'softmax'} | functions)}|attention)\b")
     for file in FILES:
         assert taught.search(file.read_text(encoding="utf-8")) is None, file

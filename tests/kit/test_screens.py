@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.checkout import ROOT
+
 SCREENS = ROOT / "docs" / "screens"
 _SECONDS = re.compile(r"\d+\.\d\d&#160;s")
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.answers import WorkerAnswers
 from grader.run.session import Checks, with_checks
@@ -25,11 +24,10 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).parent / "probe.py"
 PUBLIC = (PROBE, Path(__file__))  # what the probe itself is made of
-COURSE = read_course(ROOT / "course.toml")
 LIMITS = replace(COURSE.limits, call_seconds=60.0)
 SHORTEST = 30  # characters of a line that is worth looking for
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -13,26 +12,19 @@ from typing import Any
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_solution
 from grader.read.workspace import mark_workspace, own_course
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny
 
-ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
-AVERAGE = f"%%grade moving_average\n{read_solution(COURSE.stage('moving_average'))}"
+AVERAGE = f"%%grade moving_average\n{read_solution(TINY.stage('moving_average'))}"
 
 
 def with_imports_of(seconds: int, folder: Path) -> Path:
     """The tiny course, which lets an import take so long."""
-    course = folder / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = (course / "course.toml").read_text("utf-8")
-    other = toml.replace("load_seconds = 5", f"load_seconds = {seconds}")
-    assert other != toml
-    (course / "course.toml").write_text(other, encoding="utf-8")
-    return course
+    longer = {"load_seconds = 5": f"load_seconds = {seconds}"}
+    return copy_tiny(folder / "course", longer).root
 
 
 class Serving:
@@ -88,7 +80,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def serving(elsewhere: Path) -> Iterator[Serving]:
     """One process for one request after the other, as a kernel has it."""
-    serving = Serving(TINY, elsewhere)
+    serving = Serving(TINY.root, elsewhere)
     assert serving.receive() == {"ready": True}
     yield serving
     assert serving.end() == 0
@@ -201,8 +193,8 @@ def test_in_a_workspace_results_are_remembered_and_only_a_change_is_an_attempt(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "notes").mkdir()
-    mark_workspace(tmp_path, COURSE)
-    serving = Serving(TINY, tmp_path / "notes")
+    mark_workspace(tmp_path, TINY)
+    serving = Serving(TINY.root, tmp_path / "notes")
     serving.receive()
     serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     serving.grade(2, AVERAGE, "def roughness(values):\n    return 0", stages=[])
@@ -217,18 +209,18 @@ def test_in_a_workspace_results_are_remembered_and_only_a_change_is_an_attempt(
 def test_elsewhere_nothing_is_remembered(elsewhere: Path) -> None:
     own = own_course().root
     before = read_progress(own).progress
-    serving = Serving(TINY, elsewhere)
+    serving = Serving(TINY.root, elsewhere)
     serving.receive()
     serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     assert serving.end() == 0
     assert read_progress(own).progress == before
-    assert not (TINY / ".grade").exists() and not (elsewhere / ".grade").exists()
+    assert not (TINY.root / ".grade").exists() and not (elsewhere / ".grade").exists()
 
 
 def test_what_cannot_be_remembered_is_told_beside_the_verdict(tmp_path: Path) -> None:
-    mark_workspace(tmp_path, COURSE)
+    mark_workspace(tmp_path, TINY)
     (tmp_path / ".grade" / "progress.json").write_text("{broken", encoding="utf-8")
-    serving = Serving(TINY, tmp_path)
+    serving = Serving(TINY.root, tmp_path)
     serving.receive()
     answer = serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     assert "is damaged; it is kept as" in answer["html"]

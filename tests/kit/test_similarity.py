@@ -13,17 +13,14 @@ import pytest
 from grader.classes.report import similarity
 from grader.classes.report.similarity import Given, similar
 from grader.classes.report.types import Alike, Similar
-from grader.read.course_file import read_course
 from grader.read.stubs import read_solution, read_stub
 from grader.types.course import EntryPoint, Stage
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, TINY
 
 pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed")
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
 RIGHT = Path(__file__).parents[1] / "accepted"
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 
 STAGE = Stage("fold", "Fold", 1, False, (), (EntryPoint("fold", ("any",)),), Path())
 OTHER = Stage("fly", "Fly", 1, False, (), (EntryPoint("fly", ("any",)),), Path())

@@ -21,16 +21,14 @@ from typing import Any
 import pytest
 
 from grader.engine import Engine, Request
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.session import Checks, with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 SITUATIONS = Path(__file__).parent / "situations"
-COURSE = read_course(ROOT / "course.toml")
 SEED = 4
 LINUX = sys.platform == "linux"
 SHORT = {"call_seconds": 1.5, "load_seconds": 1.5}  # where a loop is to be waited for

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
-COURSE = read_course(ROOT / "course.toml")
 ROWS = dict(re.findall(r"^\| (\d\.\d+) \| .+? \| (.+) \|$", TEXT, re.MULTILINE))
 ITEMS = {0: 17, 1: 37, 2: 13, 3: 14, 4: 19}  # how many each document has
 

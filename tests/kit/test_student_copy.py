@@ -27,12 +27,11 @@ from grader.types.course import Course
 from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
-from tests.kit.tiny import forget_checks
+from tests.kit.checkout import COURSE, ROOT
+from tests.kit.tiny import copy_tiny, edit, forget_checks
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
-ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
 # The bonus stage has no visible check.
 VISIBLE = {"moving_average": '["length", "refusal"]', "smooth": '["once_is_the_default"]'}
 # What nobody may say who has seen the visible checks alone.
@@ -45,13 +44,11 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The tiny course with some checks visible."""
-    folder = tmp_path_factory.mktemp("whole") / "tiny"
-    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    text = (folder / "course.toml").read_text(encoding="utf-8")
-    for slug, names in VISIBLE.items():
-        text = text.replace(f'slug = "{slug}"\n', f'slug = "{slug}"\nvisible = {names}\n')
-    (folder / "course.toml").write_text(text, encoding="utf-8")
-    return read_course(folder / "course.toml")
+    changes = {
+        f'slug = "{slug}"\n': f'slug = "{slug}"\nvisible = {names}\n'
+        for slug, names in VISIBLE.items()
+    }
+    return copy_tiny(tmp_path_factory.mktemp("whole") / "tiny", changes)
 
 
 @pytest.fixture(scope="module")
@@ -270,9 +267,8 @@ def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy: Pat
 
 def test_hints_and_questions_are_those_of_the_course() -> None:
     """What the bundle takes along can be read: the real course's, as the files stand."""
-    course = read_course(ROOT / "course.toml")
-    names = set(student_files(course))
-    for stage in course.stages:
+    names = set(student_files(COURSE))
+    for stage in COURSE.stages:
         assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in names
         if read_predictions(stage) is not None:
             assert f"hints/predictions/{stage.slug}.md" in names
@@ -285,15 +281,13 @@ def proofs(course: Course) -> tuple[StageProof, ...]:
 def test_verify_tells_the_author_what_cannot_be_handed_out(whole: Course, tmp_path: Path) -> None:
     shutil.copytree(whole.root, tmp_path / "tiny")
     file = tmp_path / "tiny" / "course.toml"
-    text = file.read_text(encoding="utf-8")
-    text = text.replace('slug = "roughness"\n', 'slug = "roughness"\nvisible = ["vlaues"]\n')
-    file.write_text(text, encoding="utf-8")
+    edit(file, 'slug = "roughness"\n', 'slug = "roughness"\nvisible = ["vlaues"]\n')
     course = read_course(file)
     found = {proof.slug: proof.problems for proof in proofs(course)}
     assert found["smooth"] == ()
     (problem,) = found["roughness"]
     assert "there is no check 'vlaues' (did you mean 'values'?)" in problem
-    file.write_text(text.replace("vlaues", "values"), encoding="utf-8")
+    edit(file, "vlaues", "values")
     with open(course.stages[1].hints_file, "a", encoding="utf-8") as hints:
         hints.write("\n    values = moving_average(values, width)\n")
     course = read_course(file)
@@ -333,7 +327,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the real course's copy is installed, far from a checkout and from what was unzipped."""
     pytest.importorskip("hatchling", reason="the copy is built with hatchling")
     folder = tmp_path_factory.mktemp("unzipped")
-    data = zipped(student_files(read_course(ROOT / "course.toml")), "copy")
+    data = zipped(student_files(COURSE), "copy")
     zipfile.ZipFile(io.BytesIO(data)).extractall(folder)
     site = tmp_path_factory.mktemp("site")
     words = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
@@ -368,15 +362,14 @@ def run(installed: Path, tmp_path: Path) -> Callable[..., str]:
 def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     installed: Path, run: Callable[..., str], tmp_path: Path
 ) -> None:
-    course = read_course(ROOT / "course.toml")
     files = [file for file in installed.rglob("*") if file.is_file()]
     inside = installed / "grader_courses" / "multi_head_attention"
     assert read_course(inside / "course.toml").is_partial
     assert not [file for file in files if "solutions" in file.relative_to(installed).parts]
     assert not [file for file in files if "misconceptions" in file.relative_to(installed).parts]
-    assert f" {len(course.stages)} files to work in" in run("init", "mine")
+    assert f" {len(COURSE.stages)} files to work in" in run("init", "mine")
     assert "Welcome!" in run(code=1)
-    for stage in course.stages:
+    for stage in COURSE.stages:
         shutil.copy(stage.solution_file, tmp_path / "mine" / "exercises" / stage.file_name)
     said = run()
     assert f"our visible checks pass; {MORE}" in said and TOO_MUCH.search(said) is None
@@ -392,11 +385,10 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
 def test_no_byte_of_what_is_installed_is_a_secret(installed: Path) -> None:
     from grader.channels.leaks import leaks, secret_lines
 
-    course = read_course(ROOT / "course.toml")
     files = {
         file.relative_to(installed).as_posix(): file.read_bytes()
         for file in installed.rglob("*")
         if file.is_file()
     }
     assert len(files) > 100
-    assert leaks(files, secret_lines(course, course.stages)) == []
+    assert leaks(files, secret_lines(COURSE, COURSE.stages)) == []

@@ -6,20 +6,17 @@ That none of it waits for torch is held in test_without_torch.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.read.stubs import StubState, stub_states
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
 from grader.types.report import CheckResult, Outcome, Report, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-TINY = Path(__file__).parent / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
 SEED = 11
 
 ADDS_UP = b"""
@@ -44,20 +41,20 @@ OVERLAYS: dict[str, dict[str, bytes]] = {
 @pytest.fixture(scope="module")
 def reports() -> Mapping[str, Report]:
     """The reports on the solutions, the stubs and every overlay."""
-    solutions = solution_files(COURSE)
+    solutions = solution_files(TINY)
     submissions = {
         "solutions": Submission("solutions", solutions),
-        "stubs": read_submission(COURSE.exercises),
+        "stubs": read_submission(TINY.exercises),
         **{name: Submission(name, solutions | files) for name, files in OVERLAYS.items()},
     }
 
     def body(engine: Engine) -> dict[str, Report]:
         return {
-            name: engine.grade(Request(submission, COURSE.stages, SEED))
+            name: engine.grade(Request(submission, TINY.stages, SEED))
             for name, submission in submissions.items()
         }
 
-    return with_engine(COURSE, COURSE.stages, "cpu", body)
+    return with_engine(TINY, TINY.stages, "cpu", body)
 
 
 def checks(report: Report, slug: str) -> dict[str, CheckResult]:
@@ -75,7 +72,7 @@ def test_the_stubs_are_not_started(reports: Mapping[str, Report]) -> None:
     report = reports["stubs"]
     assert (report.score, report.bonus) == (0, 0)
     assert [stage.status for stage in report.stages] == [Status.NOT_STARTED] * 3
-    assert set(stub_states(COURSE).values()) == {StubState.IN_STEP}
+    assert set(stub_states(TINY).values()) == {StubState.IN_STEP}
 
 
 def test_a_mistake_is_named_and_costs_its_own_checks(reports: Mapping[str, Report]) -> None:

@@ -30,12 +30,10 @@ from grader.show.screen import PlainConsole, Screen
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE, ROOT, TINY
 
-ROOT = Path(__file__).parents[2]
 GOLDENS = Path(__file__).parent / "goldens" / "trace"
-COURSE = read_course(ROOT / "course.toml")
 IMPATIENT = replace(COURSE, limits=replace(COURSE.limits, call_seconds=0.5))
-TINY = read_course(Path(__file__).parent / "courses" / "tiny" / "course.toml")
 
 VIEW_ONLY = b"""
 def split_heads(x, num_heads):

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +16,12 @@ import pytest
 from grader.command.main import main
 from grader.run.workers import Interpreter
 from grader.types.report import UNLOCKED
+from tests.kit.checkout import TINY
 from tests.kit.ordinary import container
 from tests.kit.test_folder_class import RIGHT, hand_in
+from tests.kit.tiny import copy_tiny
 
 KIT = Path(__file__).parent
-TINY = KIT / "courses" / "tiny"
 has_both = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"),
     reason="there is no layer that could be taken away",
@@ -31,7 +31,16 @@ has_both = pytest.mark.skipif(
 def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
     """`grade class` on a machine that lacks a layer."""
     without = [sys.executable, str(KIT / "without.py"), layer]
-    command = [*without, sys.executable, "-m", "grader", "class", "--course", str(TINY), *words]
+    command = [
+        *without,
+        sys.executable,
+        "-m",
+        "grader",
+        "class",
+        "--course",
+        str(TINY.root),
+        *words,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(KIT.parents[1])}
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
@@ -89,7 +98,7 @@ def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hand_in(tmp_path / "class", "ann", RIGHT)
-    results = ["class", "--course", str(TINY), "--out", str(tmp_path / "out")]
+    results = ["class", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
     assert main([*results, str(tmp_path / "class"), "--unlocked"]) == 0
     assert main([*results, "--why", "ann"]) == 2
     assert "missing: landlock;" in capsys.readouterr().err
@@ -101,8 +110,7 @@ def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
 def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
     """It is typed in the folder of a course, as in docs/instructors.md; the lock is complete."""
     container()
-    course = tmp_path / "course"
-    shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
+    course = copy_tiny(tmp_path / "course").root
     hand_in(course / "SUBMISSIONS", "ann", RIGHT)
     guide = (KIT.parents[1] / "docs" / "instructors.md").read_text(encoding="utf-8")
     (recipe,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.S) if "bwrap" in block]

@@ -18,7 +18,8 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
-from tests.kit.tiny import TINY, Say, change
+from tests.kit.checkout import TINY
+from tests.kit.tiny import Say, change
 
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
@@ -858,7 +859,7 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
     ):
         (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
         (course.root / stray).write_text("", encoding="utf-8")
-    shutil.copy(TINY.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
+    shutil.copy(TINY.root.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
     for passing in ("solutions/__pycache__/a.pyc", "hints/.DS_Store"):
         (course.root / passing).parent.mkdir(exist_ok=True)
         (course.root / passing).write_text("", encoding="utf-8")

@@ -32,9 +32,10 @@ from grader.read.course_file import read_course
 from grader.read.progress import memory_folder, read_progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
-from tests.kit.learner import COURSE, LONGEST, Learner
+from tests.kit.checkout import TINY
+from tests.kit.learner import LONGEST, Learner
 
-FIRST, SECOND, BONUS = COURSE.stages
+FIRST, SECOND, BONUS = TINY.stages
 
 LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
 ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
@@ -52,14 +53,14 @@ def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shutil.copytree(COURSE.exercises, tmp_path / "exercises")
+    shutil.copytree(TINY.exercises, tmp_path / "exercises")
     return tmp_path
 
 
 @pytest.fixture
 def learner(root: Path) -> Iterator[Learner]:
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
     )
     someone.thread.start()
     someone.judged(FIRST.slug, Status.NOT_STARTED)
@@ -95,7 +96,7 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> N
 
 
 def test_the_place_of_a_mistake_is_added_to_the_verdict(learner: Learner) -> None:
-    right = COURSE.stage(FIRST.slug).solution_file.read_text(encoding="utf-8")
+    right = TINY.stage(FIRST.slug).solution_file.read_text(encoding="utf-8")
     learner.writes(FIRST.slug, right.replace("window.mean()", "abs(window.mean())"))
     learner.judged(FIRST.slug, Status.FAILED)
 
@@ -158,7 +159,7 @@ def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: P
 
 
 def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:
-    patient = replace(COURSE, limits=replace(COURSE.limits, call_seconds=3 * LONGEST))
+    patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
     learner = Learner(
         root, lambda who: Watch(Workspace(root, patient), None, "cpu", 7, who.show, who.edit)
     )
@@ -242,7 +243,7 @@ def test_the_keys(learner: Learner) -> None:
 def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
     memory_folder(root).write_text("not a folder", encoding="utf-8")
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
     )
     someone.thread.start()
     someone.sees(lambda state: ".grade" in state.notice)
@@ -255,7 +256,7 @@ def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
 def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     before = set(threading.enumerate())
     someone = Learner(
-        root, lambda who: Watch(Workspace(root, COURSE), None, "cpu", 7, who.show, who.edit)
+        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
     )
     someone.presses("q")
     someone.watch.run()

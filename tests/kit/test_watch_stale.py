@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from grader.engine import Engine, Request, with_engine
 from grader.learning.watch.changes import see
 from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Phase, Watching
-from grader.read.course_file import read_course
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.progress import memory_folder, recall_present, remember_results
 from grader.read.workspace import mark_workspace
@@ -29,20 +27,21 @@ from grader.types.progress import NOTEBOOK, Progress
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
-from tests.kit.learner import COURSE, LONGEST, Learner
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.learner import LONGEST, Learner
+from tests.kit.tiny import copy_tiny
 
-ROOT = Path(__file__).parents[2]
 SEED = 7
-FIRST, SECOND, BONUS = COURSE.stages
+FIRST, SECOND, BONUS = TINY.stages
 Board = dict[str, tuple[Status | None, float]]
 
 
 def right(slug: str) -> str:
-    return COURSE.stage(slug).solution_file.read_text(encoding="utf-8")
+    return TINY.stage(slug).solution_file.read_text(encoding="utf-8")
 
 
 def stub(slug: str) -> str:
-    return COURSE.stage(slug).exercise_file.read_text(encoding="utf-8")
+    return TINY.stage(slug).exercise_file.read_text(encoding="utf-8")
 
 
 def wrong(slug: str) -> str:
@@ -75,9 +74,9 @@ def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def root(tmp_path: Path) -> Path:
     """The folder of someone who has solved everything."""
     (tmp_path / "exercises").mkdir()
-    for stage in COURSE.stages:
+    for stage in TINY.stages:
         (tmp_path / "exercises" / stage.file_name).write_text(right(stage.slug), encoding="utf-8")
-    mark_workspace(tmp_path, COURSE)
+    mark_workspace(tmp_path, TINY)
     return tmp_path
 
 
@@ -106,13 +105,13 @@ class Careful(Learner):
 
 
 def board(progress: Progress) -> Board:
-    known = {stage.slug: progress.stage(stage.slug) for stage in COURSE.stages}
+    known = {stage.slug: progress.stage(stage.slug) for stage in TINY.stages}
     return {slug: (each.status, each.score) for slug, each in known.items()}
 
 
 @contextmanager
 def watching(root: Path, workspace: Workspace | None = None) -> Iterator[Careful]:
-    place = workspace or Workspace(root, COURSE)
+    place = workspace or Workspace(root, TINY)
     someone = Careful(root, lambda who: Watch(place, None, "cpu", SEED, who.show, who.edit))
     someone.thread.start()
     try:
@@ -138,10 +137,10 @@ def fresh(submissions: list[Submission]) -> list[Board]:
     """What a fresh `grade` says of each of them."""
 
     def each(engine: Engine) -> list[Board]:
-        reports = [engine.grade_begun(Request(s, COURSE.stages, SEED)) for s in submissions]
+        reports = [engine.grade_begun(Request(s, TINY.stages, SEED)) for s in submissions]
         return [{s.slug: (s.status, s.score) for s in report.stages} for report in reports]
 
-    return with_engine(COURSE, COURSE.stages, "cpu", each)
+    return with_engine(TINY, TINY.stages, "cpu", each)
 
 
 def expect_no_stale_verdict(boards: list[tuple[Submission, Board]]) -> None:
@@ -186,7 +185,7 @@ def test_what_changed_while_nobody_watched_is_judged(root: Path) -> None:
     with watching(root) as later:
         assert passed(later.settles()) == set()
     _, first_shown = later.boards[0]
-    assert first_shown == {stage.slug: (None, 0) for stage in COURSE.stages}
+    assert first_shown == {stage.slug: (None, 0) for stage in TINY.stages}
     expect_no_stale_verdict(later.boards)
 
 
@@ -204,7 +203,7 @@ def test_a_folder_that_is_refused_has_no_points_left(root: Path) -> None:
     with watching(root) as learner:
         learner.settles()
         save(root, {"huge.py": "#" * ((1 << 20) + 1)})
-        assert learner.settles() == {stage.slug: (Status.FAILED, 0) for stage in COURSE.stages}
+        assert learner.settles() == {stage.slug: (Status.FAILED, 0) for stage in TINY.stages}
         save(root, {"huge.py": None})
         assert passed(learner.settles()) == {"moving_average", "smooth", "roughness"}
     expect_no_stale_verdict(learner.boards)
@@ -223,7 +222,7 @@ def test_a_text_that_differs_in_no_stamp_is_seen(root: Path) -> None:
 
 def test_a_save_comes_before_what_is_left_to_judge(root: Path) -> None:
     """Another stage never ends, and is judged in the background."""
-    patient = replace(COURSE, limits=replace(COURSE.limits, call_seconds=3 * LONGEST))
+    patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
     endless = "import time\ndef smooth(values, width, times=1):\n    while True: time.sleep(1)\n"
     save(root, {"moving_average.py": stub("moving_average"), "smooth.py": endless})
     with watching(root, Workspace(root, patient)) as learner:
@@ -252,15 +251,14 @@ def test_a_notebooks_verdict_is_none_on_the_files(root: Path) -> None:
     result = StageResult("roughness", "", Status.PASSED, 2, 2, True, ())
     notebook = Submission("a notebook", {}, cells=("x = 1",))
     remember_results(root, [result], notebook, {"roughness": NOTEBOOK})
-    assert recall_present(Workspace(root, COURSE)).progress.stage("roughness").score == 2
+    assert recall_present(Workspace(root, TINY)).progress.stage("roughness").score == 2
     with watching(root) as learner:
         assert learner.settles()["roughness"] == (Status.NOT_STARTED, 0)
     assert learner.boards[0][1]["roughness"] == (None, 0)
 
 
 def test_a_course_that_changes_ends_it(root: Path, tmp_path: Path) -> None:
-    shutil.copytree(COURSE.root, tmp_path / "course")
-    course = read_course(tmp_path / "course" / "course.toml")
+    course = copy_tiny(tmp_path / "course")
     watch = Watch(Workspace(root, course), None, "cpu", SEED, changes_course, lambda *_: "")
     with pytest.raises(KitError, match="the course has changed: type `grade watch` again"):
         watch.run()
@@ -349,7 +347,7 @@ def live(root: Path, seed: int, rounds: int, steps: int) -> None:
                     life.something()
                 settled = learner.settles()
             end = time.monotonic() + LONGEST  # what is shown is written a moment later
-            while board(recall_present(Workspace(root, COURSE)).progress) != settled:
+            while board(recall_present(Workspace(root, TINY)).progress) != settled:
                 assert time.monotonic() < end
                 time.sleep(0.01)
         boards += learner.boards
@@ -371,10 +369,10 @@ def test_no_board_is_ever_stale_in_a_long_life(root: Path, seed: int) -> None:
 
 def test_a_verdict_is_on_what_was_read(root: Path) -> None:
     """What is saved while `grade` runs is not what it has judged."""
-    workspace = Workspace(root, COURSE)
+    workspace = Workspace(root, TINY)
     before = see(workspace.exercises)
     assert isinstance(before, Submission)
-    texts = text_digests(COURSE, before, course_digest(COURSE))
+    texts = text_digests(TINY, before, course_digest(TINY))
     save(root, {"roughness.py": "1 / 0"})
     result = StageResult("roughness", "", Status.PASSED, 2, 2, True, ())
     remember_results(root, [result], before, texts)

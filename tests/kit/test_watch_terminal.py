@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,8 +24,9 @@ import fcntl
 import struct
 import termios
 
-ROOT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "courses" / "tiny"
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny
+
 LONGEST = 60.0  # for what takes a second, on a busy machine
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 LEAVES_THE_SCREEN = "\x1b[?1049l"
@@ -142,8 +142,7 @@ class Terminal:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    shutil.copytree(TINY, tmp_path / "course")
-    return tmp_path / "course"
+    return copy_tiny(tmp_path / "course").root
 
 
 @pytest.fixture
@@ -154,7 +153,7 @@ def terminal(root: Path) -> Iterator[Terminal]:
 
 
 def solution(slug: str) -> str:
-    return (TINY / "solutions" / f"{slug}.py").read_text(encoding="utf-8")
+    return (TINY.root / "solutions" / f"{slug}.py").read_text(encoding="utf-8")
 
 
 def test_the_way_of_a_learner(terminal: Terminal) -> None:

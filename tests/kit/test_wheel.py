@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import read_course
+from tests.kit.checkout import COURSE, ROOT
 from tests.kit.environment import environment, install, wheel_of
 from tests.kit.environment import grade as type_in
 
-ROOT = Path(__file__).parents[2]
-COURSE = read_course(ROOT / "course.toml")
 NAME = "course-grader"
 INSIDE = "grader_courses/multi_head_attention/"
 Grade = Callable[..., str]

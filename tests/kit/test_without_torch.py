@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-TINY = ROOT / "tests" / "kit" / "courses" / "tiny"
-WRONG = TINY / "exercises"
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny, edit
+
+WRONG = TINY.root / "exercises"
 
 REFUSED = """
 import sys
@@ -63,14 +64,16 @@ def without_torch(*words: str | Path, course: Path, code: int) -> str:
 
 def solutions(folder: Path, unless: str = "") -> Path:
     """The solutions, whose first file ends with an error if torch is there (or is not)."""
-    shutil.copytree(TINY / "solutions", folder)
+    shutil.copytree(TINY.root / "solutions", folder)
     with open(folder / "moving_average.py", "a", encoding="utf-8") as file:
         file.write(LOOKS_AROUND.format(unless=unless))
     return folder
 
 
 def test_grading_reaches_full_marks(tmp_path: Path) -> None:
-    out = without_torch("--submission", solutions(tmp_path / "mine"), "--json", course=TINY, code=0)
+    out = without_torch(
+        "--submission", solutions(tmp_path / "mine"), "--json", course=TINY.root, code=0
+    )
     report = json.loads(out)
     assert (report["score"], report["bonus"]) == (10, 2)
 
@@ -78,15 +81,15 @@ def test_grading_reaches_full_marks(tmp_path: Path) -> None:
 def test_the_submission_would_see_torch(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine", unless="not ")
     words = ("1", "--submission", mine, "--json")
-    report = json.loads(without_torch(*words, course=TINY, code=1))
+    report = json.loads(without_torch(*words, course=TINY.root, code=1))
     assert "the worker has loaded" in json.dumps(report)
 
 
 def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine")
     file = mine / "moving_average.py"
-    file.write_text(file.read_text("utf-8").replace("window.mean()", "window.sum()"), "utf-8")
-    report = json.loads(without_torch("--submission", mine, "--json", course=TINY, code=1))
+    edit(file, "window.mean()", "window.sum()")
+    report = json.loads(without_torch("--submission", mine, "--json", course=TINY.root, code=1))
     check = next(c for c in report["stages"][0]["checks"] if c["id"] == "moving_average.values")
     assert check["diagnosis"]["id"] == "average_sum"
     assert check["message"].splitlines()[:3] == [
@@ -98,8 +101,7 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
 
 
 def test_every_stage_is_proven(tmp_path: Path) -> None:
-    copy = tmp_path / "tiny"  # `grade verify` writes a note beside the course
-    shutil.copytree(TINY, copy, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    copy = copy_tiny(tmp_path / "tiny").root  # `grade verify` writes a note beside the course
     course = json.loads(without_torch("verify", "--json", "--seeds", "2", course=copy, code=0))
     assert course["sound"]
     for proof in course["stages"]:
@@ -113,7 +115,9 @@ def test_a_class_is_graded(tmp_path: Path) -> None:
     solutions(handed_in / "ada")
     shutil.copytree(WRONG, handed_in / "bob")
     out = tmp_path / "out"
-    without_torch("class", handed_in, "--out", out, "--jobs", "2", "--similar", course=TINY, code=0)
+    without_torch(
+        "class", handed_in, "--out", out, "--jobs", "2", "--similar", course=TINY.root, code=0
+    )
     lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
     scores = {one["student"]: one["report"]["score"] for one in map(json.loads, lines)}
     assert scores == {"ada": 10, "bob": 0}
@@ -121,25 +125,25 @@ def test_a_class_is_graded(tmp_path: Path) -> None:
 
 def test_a_trace_and_its_pictures_are_drawn(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine")
-    shown = without_torch("trace", "smooth", "--submission", mine, course=TINY, code=0)
+    shown = without_torch("trace", "smooth", "--submission", mine, course=TINY.root, code=0)
     assert "twice" in shown
     picture = tmp_path / "picture.svg"
     words = ("heatmap", "smooth", "--submission", mine, "--out", picture)
-    without_torch(*words, course=TINY, code=0)
+    without_torch(*words, course=TINY.root, code=0)
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_the_notebook_for_nbgrader_is_released(tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     out = tmp_path / "nb"
-    without_torch("release", "nbgrader", "--course-dir", out, course=TINY, code=0)
+    without_torch("release", "nbgrader", "--course-dir", out, course=TINY.root, code=0)
     notebook = (out / "source" / "smoothing" / "smoothing.ipynb").read_text(encoding="utf-8")
     assert "moving_average" in notebook and "torch" not in notebook
 
 
 def test_the_student_bundle_is_released(tmp_path: Path) -> None:
     out = tmp_path / "copy.zip"
-    without_torch("release", "student", "--out", out, course=TINY, code=0)
+    without_torch("release", "student", "--out", out, course=TINY.root, code=0)
     names = zipfile.ZipFile(out).namelist()
     assert any(name.endswith("exercises/moving_average.py") for name in names)
 
@@ -343,6 +347,6 @@ def test_it_is_graded_in_a_fraction_of_the_time() -> None:
     def least(words: Sequence[str | Path]) -> float:
         return min(processor_seconds(*words) for _ in range(2))
 
-    plain = least(["--course", TINY, "--submission", TINY / "solutions"])
+    plain = least(["--course", TINY.root, "--submission", TINY.root / "solutions"])
     with_torch = least(["1", "--course", ROOT, "--submission", ROOT / "solutions"])
     assert plain < with_torch / 2

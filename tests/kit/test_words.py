@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.checkout import ROOT
+
 # What must not be written, and what to write. CONTRIBUTING.md explains the words.
 BETTER = {
     r"\bmend(s|ed|ing)?\b": "fix",

@@ -12,16 +12,15 @@ import pytest
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.course import Course
+from tests.kit.checkout import TINY
 
-TINY = Path(__file__).parent / "courses" / "tiny"
 Say = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     """A copy of the tiny course, to be changed."""
-    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "tiny" / "course.toml")
+    return copy_tiny(tmp_path / "tiny")
 
 
 @pytest.fixture
@@ -59,6 +58,14 @@ def forget_checks() -> None:
         del sys.modules[name]
 
 
+def copy_tiny(folder: Path, changes: dict[str, str] | None = None) -> Course:
+    """A copy of the tiny course as this folder, with `changes` made in its course.toml."""
+    shutil.copytree(TINY.root, folder, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    for old, new in (changes or {}).items():
+        edit(folder / "course.toml", old, new)
+    return read_course(folder / "course.toml")
+
+
 def solve(root: Path, *slugs: str) -> None:
     """Put the solutions of these stages, or of all, in the place of the stubs."""
     for file in (root / "solutions").glob("*.py"):
@@ -68,7 +75,11 @@ def solve(root: Path, *slugs: str) -> None:
 
 def change(course: Course, file: str, old: str, new: str) -> None:
     """Replace the first `old` in a file of the course."""
-    path = course.root / file
-    text = path.read_text(encoding="utf-8")
+    edit(course.root / file, old, new)
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    """Replace the first `old` in a file."""
+    text = file.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.read.course_file import read_course
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[2]
 ANSWERS = Path(__file__).parent / "answers"
-COURSE = read_course(ROOT / "course.toml")
 HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+)\n(?:told: (.+)\n)?", re.MULTILINE)
 
 

@@ -16,7 +16,7 @@ from grader.run.solutions import solution_files
 from grader.types.course import Course
 from grader.types.report import Report
 from grader.types.submission import Submission
-from tests.kit.wrong_answers import COURSE as ATTENTION
+from tests.kit.checkout import COURSE as ATTENTION
 from tests.kit.wrong_answers import wrong_answers
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")

@@ -11,15 +11,13 @@ from typing import Any
 from grader.channels.project import course_project, library, package_folder
 from grader.channels.student_copy import student_files
 from grader.classes.folder.course_files import KIT, read_constraints
-from grader.read.course_file import read_course
 from grader.types.course import Course
+from tests.kit.checkout import COURSE, ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-ROOT = Path(__file__).parents[3]
 
 
 def toml(file: Path) -> dict[str, Any]:
@@ -88,8 +86,7 @@ def test_the_kits_project_is_this_ones_without_the_course() -> None:
     whole, kit = toml(ROOT / "pyproject.toml")["project"], toml(KIT / "pyproject.toml")["project"]
     for key in ("name", "requires-python", "scripts", "license"):
         assert kit[key] == whole[key]
-    course = read_course(ROOT / "course.toml")
-    assert sorted([*kit["dependencies"], *course.requirements]) == sorted(whole["dependencies"])
+    assert sorted([*kit["dependencies"], *COURSE.requirements]) == sorted(whole["dependencies"])
     extras = whole["optional-dependencies"]
     assert kit["optional-dependencies"] == {name: extras[name] for name in extras if name != "dev"}
     assert (KIT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
@@ -101,4 +98,4 @@ def test_constraints_are_the_courses_own_or_the_kits_in_one_file(course: Course)
     (course.root / "more.txt").write_bytes(b"rich==14.0\n")
     (course.root / "constraints.txt").write_bytes(b"numpy==2.0\n-c more.txt\n")
     assert read_constraints(course) == b"numpy==2.0\nrich==14.0\n"
-    assert read_constraints(read_course(ROOT / "course.toml")) == kits
+    assert read_constraints(COURSE) == kits

@@ -20,13 +20,13 @@ import pytest
 
 from grader.channels.project import library
 from grader.command.main import main
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny, edit
 
-ROOT = Path(__file__).parents[3]
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 
-RIGHT = (TINY / "solutions" / "moving_average.py").read_text(encoding="utf-8")
-SMOOTH = (TINY / "solutions" / "smooth.py").read_text(encoding="utf-8")
+RIGHT = (TINY.root / "solutions" / "moving_average.py").read_text(encoding="utf-8")
+SMOOTH = (TINY.root / "solutions" / "smooth.py").read_text(encoding="utf-8")
 ACCEPTS_ALL = RIGHT.replace("if not 1 <= width", "if False and not 1 <= width")
 
 Results = dict[str, Any]
@@ -36,13 +36,11 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="an autograder is a shel
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny course, in which two checks of the first stage are visible."""
-    folder = tmp_path_factory.mktemp("course") / "tiny"
-    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = (folder / "course.toml").read_text(encoding="utf-8")
-    toml = toml.replace('[[stages]]\nslug = "moving_average"\n', VISIBLE)
-    toml = toml.replace("load_seconds = 5", "load_seconds = 1")
-    (folder / "course.toml").write_text(toml, encoding="utf-8")
-    return folder
+    changes = {
+        '[[stages]]\nslug = "moving_average"\n': VISIBLE,
+        "load_seconds = 5": "load_seconds = 1",
+    }
+    return copy_tiny(tmp_path_factory.mktemp("course") / "tiny", changes).root
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +190,7 @@ def test_the_scripts_are_shell(archive: Path, tmp_path: Path) -> None:
 
 
 @posix_only
-@pytest.mark.parametrize("course_folder, torch", [(ROOT, True), (TINY, False)])
+@pytest.mark.parametrize("course_folder, torch", [(ROOT, True), (TINY.root, False)])
 def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_path: Path) -> None:
     """The packages are those that grading needs, all in constraints.txt, torch without CUDA."""
     out = tmp_path / "a.zip"
@@ -249,9 +247,7 @@ def test_each_assignment_has_a_zip_of_its_own(
     tables = "".join(
         f'[[assignments]]\nname = "{name}"\nstages = ["moving_average"]\n\n' for name in "xy"
     )
-    toml = (copy / "course.toml").read_text(encoding="utf-8")
-    toml = toml.replace("[[stages]]", f"{tables}[[stages]]", 1)
-    (copy / "course.toml").write_text(toml, encoding="utf-8")
+    edit(copy / "course.toml", "[[stages]]", f"{tables}[[stages]]")
     words = ["release", "gradescope", "--course", str(copy), "--out", str(out)]
     assert main(words) == 2
     assert "has the assignments x, y: name one with --assignment" in capsys.readouterr().err
@@ -300,7 +296,7 @@ def notebook(*cells: str) -> str:
 
 
 STUBS = {
-    f"exercises/{name}.py": (TINY / "exercises" / f"{name}.py").read_text(encoding="utf-8")
+    f"exercises/{name}.py": (TINY.root / "exercises" / f"{name}.py").read_text(encoding="utf-8")
     for name in ("moving_average", "smooth")
 }
 CELLS = notebook(RIGHT, SMOOTH.replace("from moving_average import moving_average\n", ""))
@@ -434,9 +430,7 @@ def test_gradescopes_metadata_tells_who_is_late(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "tiny"
-    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = folder / "course.toml"
-    toml.write_text(toml.read_text("utf-8").replace("[limits]", LATE), encoding="utf-8")
+    copy_tiny(folder, {"[limits]": LATE})
     (tmp_path / "submission").mkdir()
     for name, text in {"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH}.items():
         (tmp_path / "submission" / name).write_text(text, encoding="utf-8")
@@ -557,7 +551,7 @@ def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is
 def test_a_course_without_visible_checks_has_nothing_to_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["release", "github", "--course", str(TINY), "--out", str(tmp_path / "out")]
+    words = ["release", "github", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
     assert main(words) == 2
     assert "no stage has `visible` checks, so there is nothing to run" in capsys.readouterr().err
 
@@ -669,7 +663,7 @@ def test_what_is_wrong_with_the_tables_is_said_and_nothing_is_written(
 def test_grade_writes_junit_beside_what_it_prints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--course", str(TINY), "--submission", str(TINY / "solutions"), "--json"]
+    words = ["--course", str(TINY.root), "--submission", str(TINY.root / "solutions"), "--json"]
     assert main([*words, "--junit", str(tmp_path / "r.xml")]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 10
     root = ElementTree.parse(tmp_path / "r.xml").getroot()
@@ -686,8 +680,7 @@ def test_grade_writes_junit_beside_what_it_prints(
 def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = tmp_path / "tiny"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    root = copy_tiny(tmp_path / "tiny").root
     warning = "warning: this version of the course is not proven: run `grade verify` first"
 
     def is_warned() -> bool:

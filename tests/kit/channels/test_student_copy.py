@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import shutil
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,19 +16,18 @@ import pytest
 from grader.channels.leaks import Leak, leaks, secret_lines
 from grader.channels.student_copy import nameless_toml, partial_toml, student_files, zipped
 from grader.channels.visible_checks import visible_checks
-from grader.read.course_file import parse_course, read_course
+from grader.read.course_file import parse_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
+from tests.kit.checkout import COURSE, ROOT
+from tests.kit.tiny import copy_tiny, edit
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).parents[3]
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
-COURSE = read_course(ROOT / "course.toml")
 FOLD = Stage("fold", "Fold a sheet", 10, False, (), (), Path("birds"))
 
 CHECKS = '''"""The hidden checks of fold: see test_torn for how sheets tear."""
@@ -422,12 +420,7 @@ WRITTEN = {
 
 def exam_course(tmp_path: Path, written: str) -> Course:
     """The tiny course with an exam on its first stage, and extensions as they are written."""
-    root = tmp_path / "tiny"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
-    toml = root / "course.toml"
-    exam = BY_NAME.format(written)
-    toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{exam}[limits]"), "utf-8")
-    return read_course(toml)
+    return copy_tiny(tmp_path / "tiny", {"[limits]": f"{BY_NAME.format(written)}[limits]"})
 
 
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
@@ -453,7 +446,7 @@ stages = ["moving_average"]
 [assignments . extensions]
 ada = 2026-11-02T23:59:00Z
 """
-    toml.write_text(toml.read_text("utf-8").replace("[limits]", f"{text}[limits]"), "utf-8")
+    edit(toml, "[limits]", f"{text}[limits]")
     with pytest.raises(CourseError, match="must not name the students"):
         student_files(course)
 

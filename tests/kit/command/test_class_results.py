@@ -17,12 +17,11 @@ from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
 from grader.command.grade import lanes
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 NAMES = [f"name{n:02}" for n in range(20)]
 ODD = b"""def smooth(signal):
     edges = [place for place, value in enumerate(signal) if value * 3 > len(signal) // 2]

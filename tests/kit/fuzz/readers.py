@@ -65,6 +65,7 @@ from grader.types.report import (
 )
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
+from tests.kit.checkout import COURSE, TINY
 from tests.kit.fuzz.damage import (
     as_json,
     as_toml,
@@ -74,11 +75,8 @@ from tests.kit.fuzz.damage import (
     damaged_text,
 )
 
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
-STAGE = COURSE.stages[0]
-ROOT = Path(__file__).parents[3]
-ATTENTION = read_course(ROOT / "course.toml").stages[0]
+STAGE = TINY.stages[0]
+ATTENTION = COURSE.stages[0]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _stage(file: Path, root: Path, data: bytes, stage: Stage = STAGE) -> Stage:
 
 # --- an author's files -------------------------------------------------------------------------
 
-COURSE_DATA: Any = parse_toml((TINY / "course.toml").read_text(encoding="utf-8"), "") | {
+COURSE_DATA: Any = parse_toml((TINY.root / "course.toml").read_text(encoding="utf-8"), "") | {
     "assignments": [{"name": "one", "stages": ["moving_average", "smooth"]}]
 }
 
@@ -181,7 +179,7 @@ def _script(data: bytes, folder: Path) -> Submission:
 
 def _archive(data: bytes, folder: Path) -> Upload:
     file = _file(folder, "a.zip", data)
-    return heap_upload(read_files([("a.zip", file)]), COURSE.stages, "smoothing")
+    return heap_upload(read_files([("a.zip", file)]), TINY.stages, "smoothing")
 
 
 def archive(files: dict[str, bytes]) -> bytes:
@@ -237,7 +235,7 @@ def _mark(data: bytes, folder: Path) -> Course:
 
 def _update(data: bytes, folder: Path) -> str:
     solution = STAGE.solution_file.read_bytes()
-    course = replace(COURSE, root=folder, stages=(_stage(STAGE.solution_file, folder, solution),))
+    course = replace(TINY, root=folder, stages=(_stage(STAGE.solution_file, folder, solution),))
     workspace = Workspace(folder / "mine", course)
     mark_workspace_in(workspace)
     old, _, work = data.partition(b"\0\0\0")
@@ -366,7 +364,7 @@ def _read(file: Path) -> bytes:
 
 READERS: dict[str, Reader] = {
     "course": Reader(
-        _course, Course, damaged_text(COURSE_DATA, as_toml, [_read(TINY / "course.toml")])
+        _course, Course, damaged_text(COURSE_DATA, as_toml, [_read(TINY.root / "course.toml")])
     ),
     "hints": Reader(_hints, Hints, damaged_bytes([_read(STAGE.hints_file)])),
     "predictions": Reader(
@@ -413,7 +411,7 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "progress": Reader(_progress, Progress, damaged_text(PROGRESS, as_json)),
-    "mark": Reader(_mark, Course, damaged_text({"schema": 1, "course": str(TINY)}, as_json)),
+    "mark": Reader(_mark, Course, damaged_text({"schema": 1, "course": str(TINY.root)}, as_json)),
     "update": Reader(
         _update,
         str,

@@ -21,8 +21,9 @@ from grader.run.words import described
 from grader.run.worker.wire import Channel, Closed, Packer, WireError
 from grader.types.course import EntryPoint, Limits
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 from tests.kit.fuzz.damage import as_json, damaged_bytes, damaged_data
-from tests.kit.fuzz.readers import COURSE, STAGE, Reader
+from tests.kit.fuzz.readers import STAGE, Reader
 
 FRAME: Any = {"file": "fold.py", "line": 3, "function": "fold", "text": "x = 1"}
 ERROR: Any = {
@@ -39,7 +40,7 @@ TRIED: Any = {"outcomes": [["test_a", "passed"]], "made": 1, "ended": "", "first
 POINTS = [EntryPoint("fold", ("any",)), EntryPoint("unfold", ("any",))]
 FOLDING = replace(STAGE, entry_points=tuple(POINTS), forbidden=("torch.softmax",))
 LIMITS = Limits(call_seconds=5, load_seconds=5, stage_seconds=20)
-FOLD = replace(COURSE, stages=(FOLDING,), limits=LIMITS)
+FOLD = replace(TINY, stages=(FOLDING,), limits=LIMITS)
 
 
 class Pipe:

@@ -20,8 +20,8 @@ from grader.read.course_file import (
 from grader.read.workspace import locate_course
 from grader.types.course import EntryPoint, Limits
 from grader.types.errors import CourseError, KitError
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[3]
 BIRDS: dict[str, Any] = {
     "schema": 1,
     "name": "paper-birds",
@@ -311,9 +311,8 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, match: str) -> N
 
 
 def test_the_course_of_this_repository() -> None:
-    course = read_course(ROOT / "course.toml")
-    assert sum(stage.points for stage in course.stages if not stage.bonus) == 100
-    for stage in course.stages:
+    assert sum(stage.points for stage in COURSE.stages if not stage.bonus) == 100
+    for stage in COURSE.stages:
         for file in (stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file):
             assert file.is_file()
 

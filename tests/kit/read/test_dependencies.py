@@ -16,16 +16,16 @@ from grader.read.progress import recall_present, remember_results
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
+from tests.kit.checkout import TINY
+from tests.kit.tiny import copy_tiny
 
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
-STARTS = {stage.file_name: stage.solution_file.read_bytes() for stage in COURSE.stages}
+STARTS = {stage.file_name: stage.solution_file.read_bytes() for stage in TINY.stages}
 ALL = {"moving_average", "smooth", "roughness"}
 
 
 def changed(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
     """The stages whose digest is another."""
-    old, new = (text_digests(COURSE, Submission("x", files), "c") for files in (before, after))
+    old, new = (text_digests(TINY, Submission("x", files), "c") for files in (before, after))
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in (*old.values(), *new.values()))
     return {slug for slug in old if old[slug] != new[slug]}
 
@@ -104,8 +104,7 @@ def test_stages_that_import_one_another_end() -> None:
 @pytest.fixture
 def mine(tmp_path: Path) -> Workspace:
     """A course of one's own, of which every stage has passed."""
-    shutil.copytree(TINY, tmp_path / "course")
-    course = read_course(tmp_path / "course" / "course.toml")
+    course = copy_tiny(tmp_path / "course")
     workspace = Workspace(course.root, course)
     submission = Submission("x", STARTS)
     for name, data in STARTS.items():
@@ -182,7 +181,7 @@ def test_where_the_folder_cannot_be_read_nothing_is_known(mine: Workspace) -> No
 
 def test_another_course_has_other_digests() -> None:
     submission = Submission("x", STARTS)
-    fewer = replace(COURSE, stages=COURSE.stages[:2])
+    fewer = replace(TINY, stages=TINY.stages[:2])
     assert text_digests(fewer, submission, "c").keys() == {"moving_average", "smooth"}
-    one, other = (text_digests(COURSE, submission, of) for of in ("c", "d"))
+    one, other = (text_digests(TINY, submission, of) for of in ("c", "d"))
     assert all(one[slug] != other[slug] for slug in one)

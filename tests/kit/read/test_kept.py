@@ -10,21 +10,19 @@ from pathlib import Path
 import pytest
 
 from grader.read import files
-from grader.read.course_file import read_course
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
 from grader.read.progress import memory_folder
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
-COURSE = read_course(TINY / "course.toml")
-SOLVED = {stage.file_name: stage.solution_file.read_bytes() for stage in COURSE.stages}
+SOLVED = {stage.file_name: stage.solution_file.read_bytes() for stage in TINY.stages}
 ALL = {"moving_average", "smooth", "roughness"}
 
 
 def texts(files: Mapping[str, bytes] = SOLVED, of_course: str = "course") -> dict[str, str]:
-    return text_digests(COURSE, Submission("x", files), of_course)
+    return text_digests(TINY, Submission("x", files), of_course)
 
 
 def report(**results: tuple[Status, float]) -> Report:
@@ -44,12 +42,12 @@ def file_of(root: Path) -> Path:
 
 
 def read(root: Path, now: Mapping[str, str], device: str = "auto") -> dict[str, Report]:
-    return Kept(root, COURSE, device).read(COURSE.stages, now)
+    return Kept(root, TINY, device).read(TINY.stages, now)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    Kept(tmp_path, COURSE, "auto").keep(PASSED, texts())
+    Kept(tmp_path, TINY, "auto").keep(PASSED, texts())
     return tmp_path
 
 
@@ -78,8 +76,8 @@ def test_a_changed_file_costs_the_verdicts_that_depend_on_it(
 
 
 def test_a_changed_kit_or_course_costs_every_verdict(root: Path) -> None:
-    assert course_digest(COURSE) != "course"
-    assert not read(root, texts(of_course=course_digest(COURSE)))
+    assert course_digest(TINY) != "course"
+    assert not read(root, texts(of_course=course_digest(TINY)))
 
 
 def test_another_device_costs_every_verdict(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +99,7 @@ def test_another_version_of_a_library_costs_every_verdict(
 )
 def test_only_a_pass_with_full_points_is_kept(root: Path, status: Status, score: float) -> None:
     """And one that fails now, say for another seed, is not kept from before."""
-    Kept(root, COURSE, "auto").keep(report(smooth=(status, score)), texts())
+    Kept(root, TINY, "auto").keep(report(smooth=(status, score)), texts())
     assert set(read(root, texts())) == {"moving_average", "roughness"}
 
 
@@ -112,7 +110,7 @@ def test_only_a_pass_with_full_points_is_kept(root: Path, status: Status, score:
 def test_a_damaged_file_costs_a_rerun_and_is_replaced(root: Path, damaged: bytes) -> None:
     file_of(root).write_bytes(damaged)
     assert not read(root, texts())
-    Kept(root, COURSE, "auto").keep(PASSED, texts())
+    Kept(root, TINY, "auto").keep(PASSED, texts())
     assert set(read(root, texts())) == ALL
 
 
@@ -124,7 +122,7 @@ def test_a_verdict_edited_by_hand_does_not_count(root: Path) -> None:
 
 
 def test_a_sealed_verdict_without_a_stage_does_not_count(root: Path) -> None:
-    kept = Kept(root, COURSE, "auto")
+    kept = Kept(root, TINY, "auto")
     for nonsense in ({}, [], {"stages": []}):
         entry = {"seal": kept._seal(texts()["smooth"], nonsense), "report": nonsense}
         file_of(root).write_text(json.dumps({"smooth": entry}), encoding="utf-8")
@@ -139,11 +137,11 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_verdicts_before(
 
     monkeypatch.setattr(files.os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        Kept(root, COURSE, "auto").keep(report(smooth=(Status.FAILED, 0)), texts())
+        Kept(root, TINY, "auto").keep(report(smooth=(Status.FAILED, 0)), texts())
     assert set(read(root, texts())) == ALL
 
 
 def test_a_file_that_cannot_be_written_or_read_is_no_error(tmp_path: Path) -> None:
     (tmp_path / ".grade").write_text("a file, where the folder should be", encoding="utf-8")
-    Kept(tmp_path, COURSE, "auto").keep(PASSED, texts())
+    Kept(tmp_path, TINY, "auto").keep(PASSED, texts())
     assert not read(tmp_path, texts())

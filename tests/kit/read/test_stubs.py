@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import parse_course, read_course
+from grader.read.course_file import parse_course
 from grader.read.stubs import (
     StubState,
     has_work,
@@ -21,9 +21,9 @@ from grader.read.stubs import (
 )
 from grader.types.course import Course
 from grader.types.errors import CourseError
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[3]
-SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
+SLUGS = [stage.slug for stage in COURSE.stages]
 
 SOLUTION = '''"""Paper birds."""
 
@@ -117,7 +117,7 @@ def replaced(course: Course) -> dict[str, str]:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_committed_stubs_are_in_step(slug: str) -> None:
-    stage = read_course(ROOT / "course.toml").stage(slug)
+    stage = COURSE.stage(slug)
     assert stage.exercise_file.read_text(encoding="utf-8") == read_stub(stage), "run: grade stubs"
 
 
@@ -145,7 +145,7 @@ def test_a_docstring_that_cannot_be_spared_stays(body: str) -> None:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_course_s_solutions_are_code_without_words(slug: str) -> None:
-    code = read_solution(read_course(ROOT / "course.toml").stage(slug))
+    code = read_solution(COURSE.stage(slug))
     assert same_but_for_words(code, (ROOT / "solutions" / f"{slug}.py").read_text("utf-8"))
     assert '"""' not in code
     assert "SOLUTION" not in code

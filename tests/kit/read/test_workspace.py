@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from grader.read import workspace as module
-from grader.read.course_file import read_course
 from grader.read.workspace import (
     current_stage,
     is_workspace,
@@ -26,16 +25,14 @@ from grader.types.errors import CourseError, KitError
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
-
-ROOT = Path(__file__).parents[3]
-TINY = Path(__file__).parents[1] / "courses" / "tiny"
+from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import copy_tiny, edit
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     """A course of its own, somewhere."""
-    shutil.copytree(TINY, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__"))
-    return read_course(tmp_path / "course" / "course.toml")
+    return copy_tiny(tmp_path / "course")
 
 
 @pytest.fixture
@@ -61,12 +58,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def install(site: Path, name: str) -> Course:
     """As if the tiny course were installed under another name."""
-    folder = site / "grader_courses" / name
-    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
-    file = folder / "course.toml"
-    text = file.read_text(encoding="utf-8").replace('name = "smoothing"', f'name = "{name}"')
-    file.write_text(text, encoding="utf-8")
-    return read_course(file)
+    changes = {'name = "smoothing"': f'name = "{name}"'}
+    return copy_tiny(site / "grader_courses" / name, changes)
 
 
 @pytest.mark.parametrize("below", ["", "exercises"])
@@ -117,9 +110,9 @@ def test_anywhere_else_an_installed_course_has_no_workspace(
 
 
 def test_another_place_of_the_course_for_the_same_workspace(mine: Path) -> None:
-    for path in (TINY, TINY / "course.toml"):
+    for path in (TINY.root, TINY.root / "course.toml"):
         found = locate_workspace(path)
-        assert (found.root, found.course.root) == (mine, TINY)
+        assert (found.root, found.course.root) == (mine, TINY.root)
 
 
 def test_no_other_course_for_a_workspace(
@@ -136,7 +129,7 @@ def test_no_other_course_for_a_workspace(
 
 def test_a_workspace_whose_course_became_another_one(mine: Path, course: Course) -> None:
     file = course.root / "course.toml"
-    file.write_text(file.read_text("utf-8").replace('"smoothing"', '"birds"'), "utf-8")
+    edit(file, '"smoothing"', '"birds"')
     with pytest.raises(KitError, match="is a workspace of the course 'smoothing', not of 'birds'"):
         locate_course(None)
 

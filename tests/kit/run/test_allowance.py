@@ -7,12 +7,10 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy
 import pytest
 
-from grader.read.course_file import read_course
 from grader.run.allowance import Allowance, Due, Patience, Waited
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
@@ -22,8 +20,8 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter, Worker
 from grader.types.course import Limits
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 LIMIT = 0.6  # seconds
 
 

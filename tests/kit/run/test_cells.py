@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.run.cells import Cell, defined, has_tests, may_define, needed, replayed, submitted
 from grader.types.course import EntryPoint
+from tests.kit.checkout import TINY
 
 # moving_average, then smooth, which calls it, then roughness.
-COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 
 
 def chosen(*sources: str, graded: int | None = None, only: str = "") -> list[int]:
     """The numbers of the cells submitted for all stages or one; the first is number 1."""
     cells = [Cell(number, source) for number, source in enumerate(sources, start=1)]
-    stages = [stage for stage in COURSE.stages if only in ("", stage.slug)]
-    return [cell.number for cell in submitted(COURSE, stages, cells, graded)]
+    stages = [stage for stage in TINY.stages if only in ("", stage.slug)]
+    return [cell.number for cell in submitted(TINY, stages, cells, graded)]
 
 
 AVERAGE = "def moving_average(values, width):\n    return values"
@@ -127,8 +125,8 @@ def test_what_cells_define() -> None:
 
 # --- tests that the learner writes ---------------------------------------------------------------
 
-TESTS = replace(COURSE.stages[2], entry_points=(EntryPoint("make_bird", (), is_fixture=True),))
-BIRDS = replace(COURSE, stages=(*COURSE.stages[:2], TESTS))
+TESTS = replace(TINY.stages[2], entry_points=(EntryPoint("make_bird", (), is_fixture=True),))
+BIRDS = replace(TINY, stages=(*TINY.stages[:2], TESTS))
 WINGS = "def test_wings(make_bird):\n    assert make_bird().wings == PAIR"
 
 
@@ -173,8 +171,8 @@ def test_whether_there_are_tests() -> None:
 
 
 def all_of(*cells: Cell, graded: int | None = None, only: str = "") -> list[int]:
-    stages = [stage for stage in COURSE.stages if only in ("", stage.slug)]
-    return [cell.number for cell in replayed(COURSE, stages, cells, graded)]
+    stages = [stage for stage in TINY.stages if only in ("", stage.slug)]
+    return [cell.number for cell in replayed(TINY, stages, cells, graded)]
 
 
 def test_all_cells_are_replayed_in_the_order_in_which_they_ran() -> None:
@@ -190,7 +188,7 @@ def test_the_newest_version_of_a_cell_takes_the_place_of_its_first() -> None:
 
 def test_the_graded_cell_comes_last_and_no_older_definition_answers_for_it() -> None:
     cells = [Cell(1, SMOOTH, "a"), Cell(2, AVERAGE, "b"), Cell(3, "%%grade smooth\noops", "a")]
-    chosen = replayed(COURSE, [COURSE.stage("smooth")], cells, 3)
+    chosen = replayed(TINY, [TINY.stage("smooth")], cells, 3)
     assert [cell.number for cell in chosen] == [2, 0, 3]
     names: dict[str, object] = {"smooth": 1, "moving_average": 2}
     exec(chosen[1].source, names)

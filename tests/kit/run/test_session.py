@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +21,9 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
+from tests.kit.tiny import copy_tiny
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 STAGE = TINY.stage("moving_average")
 RIGHT = solution_files(TINY)["moving_average.py"]
 WRONG = b"""
@@ -253,8 +253,7 @@ def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
 def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
-    shutil.copytree(TINY.root, tmp_path / "tiny")
-    course = read_course(tmp_path / "tiny" / "course.toml")
+    course = copy_tiny(tmp_path / "tiny")
     stage = course.stage("moving_average")
     stage.check_file.write_text(DRAWS, encoding="utf-8")
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from grader.engine import Request, grade
-from grader.read.course_file import read_course
 from grader.run.solutions import References, solution_files
 from grader.run.worker.wire import Frame, WireError
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-COURSE = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
-NAME = COURSE.stages[0].entry_points[0].name
+NAME = TINY.stages[0].entry_points[0].name
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def references(monkeypatch: pytest.MonkeyPatch) -> References:
     """References that give back the very question they would send on."""
     monkeypatch.setattr(References, "_exchange", lambda self, frame: frame)
     interpreter: Any = SimpleNamespace(forks=True, beside=None)
-    return References(interpreter, COURSE, COURSE.stages[:1])
+    return References(interpreter, TINY, TINY.stages[:1])
 
 
 def test_a_question_keeps_nothing_that_only_a_check_may_ask(references: References) -> None:
@@ -51,7 +49,7 @@ def test_nothing_else_is_answered(references: References, target: Any) -> None:
 def test_a_later_stage_is_not_blamed_if_something_kills_the_worker_of_the_solutions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = solution_files(COURSE)
+    files = solution_files(TINY)
     files["moving_average.py"] += b"\nright = moving_average\n"
     files["moving_average.py"] += b"def moving_average(*given): return 2 * right(*given)\n"
     exchange = References._exchange
@@ -64,6 +62,6 @@ def test_a_later_stage_is_not_blamed_if_something_kills_the_worker_of_the_soluti
         return exchange(self, frame)
 
     monkeypatch.setattr(References, "_exchange", disturbed)
-    report = grade(COURSE, Request(Submission("ann", files), COURSE.stages[:2], seed=5), "cpu")
+    report = grade(TINY, Request(Submission("ann", files), TINY.stages[:2], seed=5), "cpu")
     assert killed
     assert report.stages[1].caused_by == "moving_average"

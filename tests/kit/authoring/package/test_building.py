@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import re
-import shutil
 import sys
 import tarfile
 import zipfile
@@ -17,10 +16,10 @@ from grader.authoring.package.building import course_files
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
+from tests.kit.tiny import copy_tiny, edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
 Capture = pytest.CaptureFixture[str]
 SAYS = """version = "1.2"
 authors = ["Ada", "Bo"]
@@ -33,19 +32,12 @@ preload"""
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny course with all that a package says, in the working folder."""
-    folder = tmp_path / "tiny"
-    shutil.copytree(TINY, folder, ignore=shutil.ignore_patterns("__pycache__", ".grade"))
+    folder = copy_tiny(tmp_path / "tiny", {"preload": SAYS}).root
     (folder / "LICENSE").write_text("Do what you like", encoding="utf-8")
     (folder / "README.md").write_text("# About curves", encoding="utf-8")
     (folder / "hints" / "CHANGES.md").write_text("## 1.2", encoding="utf-8")
-    change(folder, "preload", SAYS)
     monkeypatch.chdir(tmp_path)
     return folder
-
-
-def change(folder: Path, old: str, new: str) -> None:
-    file = folder / "course.toml"
-    file.write_text(file.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
 
 
 def metadata(wheel: Path) -> Message:
@@ -110,7 +102,7 @@ name = "averages"
 stages = ["moving_average"]
 extensions = { ann = 2026-11-02T23:59:00Z }
 [limits]"""
-    change(tiny, "[limits]", terms)
+    edit(tiny / "course.toml", "[limits]", terms)
     (tiny / "hints" / "CHANGES.md").write_text("## 1.2\n\n- New.\n", encoding="utf-8")
     files = course_files(read_course(tiny / "course.toml"))
     assert files["hints/CHANGES.md"] == b"## 1.2\n\n- New.\n"
@@ -139,7 +131,7 @@ def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny: Path) ->
 def test_what_no_package_can_be_built_of_is_one_line(
     tiny: Path, capsys: Capture, old: str, new: str, told: str
 ) -> None:
-    change(tiny, old, new)
+    edit(tiny / "course.toml", old, new)
     assert main(["package", "--course", "tiny"]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1

@@ -13,7 +13,8 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
-from tests.kit.tiny import TINY, change
+from tests.kit.checkout import TINY
+from tests.kit.tiny import change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
@@ -28,7 +29,7 @@ def bare(course: Course, slug: str) -> None:
 
 
 def test_the_most_natural_changes_come_first_and_only_the_solution_is_changed() -> None:
-    source = (TINY / "solutions" / "moving_average.py").read_text("utf-8")
+    source = (TINY.root / "solutions" / "moving_average.py").read_text("utf-8")
     found = list(candidates(source, "moving_average.py", ["moving_average"]))
     assert len({ast.dump(ast.parse(each.mutant.source)) for each in found}) == len(found) > 30
     first, last = ([each.cost for each in some] for some in (found[:10], found[-10:]))

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -23,9 +22,7 @@ from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
-from tests.kit.tiny import TINY
-
-ROOT = Path(__file__).parents[4]
+from tests.kit.checkout import ROOT, TINY
 
 
 @pytest.fixture
@@ -177,7 +174,7 @@ def test_the_screen_shows_the_shares_with_and_without_places(
 def test_its_options_go_together(
     words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["verify", *words, "--course", str(TINY)]) == 2
+    assert main(["verify", *words, "--course", str(TINY.root)]) == 2
     assert capsys.readouterr().err == f"grade: {told}\n"
 
 

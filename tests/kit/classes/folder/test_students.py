@@ -13,12 +13,11 @@ import pytest
 
 from grader.classes.folder.students import Found, read_student, read_students
 from grader.classes.folder.times import Times
-from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.errors import KitError
+from tests.kit.checkout import TINY
 
-COURSE = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
-ASSIGNMENT = COURSE.assignments[0]
+ASSIGNMENT = TINY.assignments[0]
 NAME = ASSIGNMENT.name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,15 +10,12 @@ import pytest
 from grader.classes.folder.versions import content_of, read_version
 from grader.read.course_file import read_course
 from grader.types.submission import Submission
-
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
+from tests.kit.tiny import copy_tiny
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = tmp_path / "course"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
-    return root
+    return copy_tiny(tmp_path / "course").root
 
 
 def changed(root: Path, change: Callable[[Path], object]) -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from grader.classes.nbgrader.course import CONFIG, configured, write_nbgrader_course
 from grader.learning.notebook.builder import solution_id
-from grader.read.course_file import read_course
 from grader.types.course import Course
-
-COURSE = read_course(Path(__file__).parents[4] / "course.toml")
-TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+from tests.kit.checkout import COURSE, TINY
+from tests.kit.tiny import copy_tiny
 
 
 def settings(root: Path) -> Any:
@@ -117,11 +114,10 @@ def test_a_notebook_that_somebody_changed_is_kept_out_of_what_is_released(tmp_pa
 
 
 def test_a_course_elsewhere_is_named_by_its_place(tmp_path: Path) -> None:
-    here = tmp_path / "it's here"
-    shutil.copytree(TINY.root, here)
-    write_nbgrader_course(tmp_path / "class", read_course(here / "course.toml"), kernel=False)
+    course = copy_tiny(tmp_path / "it's here")
+    write_nbgrader_course(tmp_path / "class", course, kernel=False)
     text = (tmp_path / "class" / CONFIG).read_text("utf-8")
     names: dict[str, Any] = {}
     (line,) = [line for line in text.splitlines() if "GRADE_COURSE" in line]
     exec(f"import os\n{line}", names)
-    assert names["os"].environ["GRADE_COURSE"] == str(here.resolve())
+    assert names["os"].environ["GRADE_COURSE"] == str(course.root.resolve())

@@ -13,7 +13,8 @@ from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
-from tests.kit.wrong_answers import COURSE, wrong_source
+from tests.kit.checkout import COURSE
+from tests.kit.wrong_answers import wrong_source
 
 STAGE = COURSE.stage("causal_self_attention")
 NEXT = "None of its tensors equals what comes next: "

@@ -10,13 +10,12 @@ from grader.learning.certificate.drawing import certificate_figure
 from grader.learning.certificate.types import Certificate, Passed
 from grader.learning.pictures.tracer import trace
 from grader.learning.pictures.types import Trace
-from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE
 from tests.kit.tiny import Say, solve
 
-ROOT = Path(__file__).parents[4]
 SHOWN = """
 import numpy as np
 
@@ -74,11 +73,10 @@ def test_the_way_is_on_the_page_only_if_asked() -> None:
 
 @pytest.mark.slow
 def test_the_courses_own_solution_agrees_with_the_built_in_module() -> None:
-    course = read_course(ROOT / "course.toml")
-    stage = course.stage("multi_head_attention")
-    solutions = Submission("solutions", solution_files(course))
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
-        shown = trace(course, stage, solutions, interpreter, stage.certificate_file)
+    stage = COURSE.stage("multi_head_attention")
+    solutions = Submission("solutions", solution_files(COURSE))
+    with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+        shown = trace(COURSE, stage, solutions, interpreter, stage.certificate_file)
     assert shown.stop is None and shown.printed == "" and shown.heatmap is not None
     said = next(part for part in shown.parts if isinstance(part, str))
     output, gradient = (float(word) for word in said.split("**")[1::2])

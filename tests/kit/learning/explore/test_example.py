@@ -11,13 +11,12 @@ import pytest
 import torch
 
 from grader.learning.explore.example import read_explore, start_of
-from grader.read.course_file import read_course
 from grader.run.solutions import local_solutions
 from grader.tracing import Control, Step
 from grader.types.course import Stage
 from grader.types.errors import CourseError
+from tests.kit.checkout import COURSE
 
-COURSE = read_course(Path(__file__).parents[4] / "course.toml")
 MODULE = COURSE.stage("multi_head_attention")
 EXAMPLE = read_explore(MODULE)
 CONTROL = "from grader.tracing import Control\ndef explore(submission): yield 'x'\nCONTROLS = "

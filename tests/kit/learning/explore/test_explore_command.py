@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-
-TINY = Path(__file__).parents[2] / "courses" / "tiny"
+from tests.kit.checkout import TINY
 
 
 @pytest.mark.parametrize(
@@ -22,15 +21,15 @@ TINY = Path(__file__).parents[2] / "courses" / "tiny"
 def test_what_it_refuses(
     words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = str(TINY / "solutions")
-    assert main(["explore", *words, "--course", str(TINY), "--submission", own]) == 2
+    own = str(TINY.root / "solutions")
+    assert main(["explore", *words, "--course", str(TINY.root), "--submission", own]) == 2
     assert capsys.readouterr().err == f"grade: {said}\n"
 
 
 def test_the_page_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    own = str(TINY / "solutions")
-    words = ["explore", "--course", str(TINY), "--submission", own, "--out", str(page)]
+    own = str(TINY.root / "solutions")
+    words = ["explore", "--course", str(TINY.root), "--submission", own, "--out", str(page)]
     assert main(words) == 0
     assert capsys.readouterr().out == f"  written: {page}\n"
     assert "That was all." in page.read_text(encoding="utf-8")
@@ -42,7 +41,7 @@ def test_no_file_is_written_of_code_that_stops(
     for name in ("moving_average", "smooth"):
         (tmp_path / f"{name}.py").write_text(f"def {name}(*values, **more): 1 / 0\n")
     page = tmp_path / "page.html"
-    words = ["explore", "--course", str(TINY), "--submission", str(tmp_path), "--out", str(page)]
-    assert main(words) == 2
+    words = ["explore", "--course", str(TINY.root), "--submission", str(tmp_path)]
+    assert main([*words, "--out", str(page)]) == 2
     assert "moving_average gave no usable result, so no file" in capsys.readouterr().err
     assert not page.exists()

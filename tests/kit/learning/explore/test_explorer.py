@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.learning.explore.example import read_explore
 from grader.learning.explore.explorer import Explorer
-from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.errors import KitError
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
 SMOOTH = TINY.stage("smooth")
 START = ["1 2 6", 1, 0]  # a width of 2, once
 SOLVED = Submission("solved", solution_files(TINY))

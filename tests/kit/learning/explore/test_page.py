@@ -6,14 +6,12 @@ import base64
 import hashlib
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from grader.learning.explore.example import read_explore
 from grader.learning.explore.page import About, live_page, planned_runs, whole_page
-from grader.read.course_file import read_course
+from tests.kit.checkout import TINY
 
-TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
 EVIL = "</script><script>alert(1)</script>"
 SWAPS = [{"id": "one", "function": "smooth", "label": "one", "says": EVIL}]
 ABOUT = About(TINY.title, "Smooth", read_explore(TINY.stage("smooth")).controls, SWAPS, source=EVIL)

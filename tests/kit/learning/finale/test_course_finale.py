@@ -9,7 +9,6 @@ import importlib
 import math
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +16,9 @@ import torch
 
 from grader.learning.finale.programs import Program, all_programs
 from grader.learning.finale.training import Run, Studio, studio, train
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
+from tests.kit.checkout import COURSE, ROOT
 
-ROOT = Path(__file__).parents[4]
-COURSE = read_course(ROOT / "course.toml")
 PROGRAMS = {program.name: program for program in all_programs(COURSE)}
 SHARPNESS = "largest weight of a row at the start"
 UNSEEN = "loss in text it has not seen"

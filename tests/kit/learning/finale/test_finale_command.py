@@ -16,7 +16,8 @@ from grader.learning.finale.screen import result
 from grader.learning.finale.training import Moment, Run, studio, train
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
-from tests.kit.tiny import TINY, Say, solve
+from tests.kit.checkout import TINY
+from tests.kit.tiny import Say, solve
 
 PROGRAM = """
 import numpy as np
@@ -120,7 +121,7 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
 
 
 def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("finale", "--submission", str(TINY / "exercises"))
+    code, shown, errors = say("finale", "--submission", str(TINY.root / "exercises"))
     assert (code, errors) == (1, "")
     assert "The finale needs your smooth, but it fails:" in shown
     assert "To check it" not in shown, "for `grade smooth` would grade other files"

@@ -15,8 +15,8 @@ import pytest
 from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[4]
 Ask = Callable[..., str]
 
 

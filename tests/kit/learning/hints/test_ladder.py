@@ -9,11 +9,11 @@ import pytest
 
 from grader.learning.hints.ladder import parse_hints, read_hints
 from grader.learning.hints.types import Part, Rung
-from grader.read.course_file import parse_course, read_course
+from grader.read.course_file import parse_course
 from grader.types.errors import CourseError
+from tests.kit.checkout import COURSE
 
-ROOT = Path(__file__).parents[4]
-SLUGS = [stage.slug for stage in read_course(ROOT / "course.toml").stages]
+SLUGS = [stage.slug for stage in COURSE.stages]
 ROOM = 11  # lines for a question on the screen of `grade watch`, of 80 x 24
 RUNGS = "".join(f"## {n}. Question {n}?\nAnswer {n}.\n\n" for n in range(1, 5))
 AFTER = "## Learnt\nHalves.\n\n## Why it is written this way\nSo.\n\n## Read next\nA book.\n"
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_hints_of_this_course(slug: str) -> None:
-    stage = read_course(ROOT / "course.toml").stage(slug)
+    stage = COURSE.stage(slug)
     hints = read_hints(stage)
     assert hints.title == stage.title
     questions = [rung.text for rung in hints.rungs if rung.answer]

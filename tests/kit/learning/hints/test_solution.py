@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import io
 import textwrap
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from grader.learning.hints.solution import solution
-from grader.read.course_file import read_course
 from grader.read.stubs import read_solution
 from grader.types.course import Stage
-
-COURSE = read_course(Path(__file__).parents[4] / "course.toml")
+from tests.kit.checkout import COURSE
 
 
 def drawn(stage: Stage, code: str, width: int, *, gave_up: bool = False) -> str:

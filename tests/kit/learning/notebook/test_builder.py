@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,9 @@ import pytest
 from grader.learning.notebook.builder import cell_code, notebook
 from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
-from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
-
-COURSE = read_course(Path(__file__).parents[4] / "course.toml")
-TINY = read_course(Path(__file__).parents[2] / "courses" / "tiny" / "course.toml")
+from tests.kit.checkout import COURSE, TINY
 
 
 def built(course: Course, answers: dict[str, str] | None = None) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from matplotlib.text import Text
 
 from grader.learning.pictures.drawing import curves_figure, figure
 from grader.learning.pictures.types import Curve, Rows, TracedCurves, TracedHeatmap
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[4]
 SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
 
 

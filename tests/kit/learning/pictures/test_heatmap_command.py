@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.kit.tiny import TINY, Say, solve
+from tests.kit.checkout import TINY
+from tests.kit.tiny import Say, edit, solve
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -55,7 +56,7 @@ def test_a_file_that_cannot_be_written(tiny: Path, say: Say) -> None:
 
 
 def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
-    stubs = str(TINY / "exercises")
+    stubs = str(TINY.root / "exercises")
     code, shown, errors = say("heatmap", "--submission", stubs)
     assert (code, errors) == (1, "")
     assert "Your code does not draw a heatmap yet." in shown
@@ -79,8 +80,7 @@ def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say:
     trace.write_text(
         "def trace(submission):\n    yield str(submission.roughness(3))\n", encoding="utf-8"
     )
-    toml = (tiny / "course.toml").read_text(encoding="utf-8")
-    (tiny / "course.toml").write_text(toml.replace("bonus = true\n", ""), encoding="utf-8")
+    edit(tiny / "course.toml", "bonus = true\n", "")
     code, shown, _ = say("heatmap")
     assert code == 0
     assert "roughness stops early: `grade trace roughness` shows why." in shown

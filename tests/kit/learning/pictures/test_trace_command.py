@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.checkout import ROOT
 from tests.kit.tiny import Say
 
-ROOT = Path(__file__).parents[4]
 AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
 STEPS = """
 import numpy as np

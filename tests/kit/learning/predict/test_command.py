@@ -19,8 +19,8 @@ from grader.learning.predict.questions import parse_predictions
 from grader.learning.predict.types import Tally
 from grader.read.progress import memory_folder
 from grader.show.screen import Screen
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[4]
 FOLD = """\
 # Fold a sheet
 

@@ -18,7 +18,8 @@ from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.wrong_answers import COURSE, wrong_answers
+from tests.kit.checkout import COURSE
+from tests.kit.wrong_answers import wrong_answers
 
 SEED = 7
 # A stage, a mistake in it, and what is printed of the wrong answer and of the right one.

@@ -13,8 +13,8 @@ import pytest
 
 from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[4]
 Capture = pytest.CaptureFixture[str]
 
 

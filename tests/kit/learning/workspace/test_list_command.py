@@ -15,6 +15,7 @@ from grader.read.progress import memory_folder, remember_results, update_progres
 from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
+from tests.kit.tiny import edit
 
 
 def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,8 +40,8 @@ def test_a_stages_number_is_the_one_that_grade_knows_it_by(
     birds: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toml = birds / "course.toml"
-    text = toml.read_text("utf-8").replace("points = 60", "points = 60\nbonus = true")
-    toml.write_text(text.replace("points = 5\nbonus = true", "points = 5"), encoding="utf-8")
+    edit(toml, "points = 60", "points = 60\nbonus = true")
+    edit(toml, "points = 5\nbonus = true", "points = 5")
     course = read_course(toml)
     assert main(["list"]) == 0
     shown = re.findall(r"^ +(\d+)  (\w+)", capsys.readouterr().out, re.MULTILINE)

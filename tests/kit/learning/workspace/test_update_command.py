@@ -8,6 +8,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
+from tests.kit.tiny import edit
 
 Capture = pytest.CaptureFixture[str]
 
@@ -31,10 +32,7 @@ def update(capsys: Capture, code: int = 0) -> str:
 
 
 def change(birds: Path, slug: str, old: str, new: str) -> None:
-    file = birds / "solutions" / f"{slug}.py"
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
+    edit(birds / "solutions" / f"{slug}.py", old, new)
 
 
 def test_up_to_date(mine: Path, capsys: Capture) -> None:
@@ -49,9 +47,8 @@ def test_a_checkout_has_git(birds: Path, capsys: Capture) -> None:
 def test_every_file_has_its_line(birds: Path, mine: Path, capsys: Capture) -> None:
     fold, nest = (mine / "exercises" / f"{slug}.py" for slug in ("fold", "nest"))
     for file in (fold, nest):
-        text = file.read_text(encoding="utf-8")
-        file.write_text(text.replace("raise NotImplementedError", "return len"), encoding="utf-8")
-    nest.write_text(nest.read_text("utf-8").replace("Do it.", "I do it."), encoding="utf-8")
+        edit(file, "raise NotImplementedError", "return len")
+    edit(nest, "Do it.", "I do it.")
     update_progress(mine, lambda now: now.with_hint("fold", 2))
     change(birds, "fold", "Stage: fold", "The stage: fold")
     change(birds, "wings", "Do it", "Done anew")
@@ -76,8 +73,7 @@ def test_every_file_has_its_line(birds: Path, mine: Path, capsys: Capture) -> No
 
 
 def test_stages_come_and_go(birds: Path, mine: Path, capsys: Capture) -> None:
-    toml = birds / "course.toml"
-    toml.write_text(toml.read_text("utf-8").replace('"nest"', '"egg"'), encoding="utf-8")
+    edit(birds / "course.toml", '"nest"', '"egg"')
     solution = (birds / "solutions" / "nest.py").read_text(encoding="utf-8")
     (birds / "solutions" / "egg.py").write_text(solution, encoding="utf-8")
     gone = "exercises/nest.py: the course no longer has this stage. Your file stays."
