@@ -17,12 +17,11 @@ from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
 from tests.kit.test_folder_class import NO_ERROR, RIGHT, hand_in
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
 OLD, NEW = "moving_average", "rolling_mean"
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

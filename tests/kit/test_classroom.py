@@ -27,7 +27,7 @@ from grader.read.progress import make_memory_folder
 from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
@@ -99,9 +99,7 @@ def scores(root: Path) -> dict[str, float | None]:
 STUDENTS = ("ann", "bob", "cas", "dan", "eve")
 
 
-def test_who_is_graded_again_is_graded_with_the_same_seed(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_is_graded_again_is_graded_with_the_same_seed(root: Path, capsys: Capture) -> None:
     hand_in(root, "ann", "bob")
     seeds = []
     for more in (
@@ -347,7 +345,7 @@ def test_who_came_near_the_limit_is_told(root: Path) -> None:
     assert [note for note in found["bob"].notes if "of the 4 seconds that one" in note]
 
 
-def test_the_command_says_what_was_odd(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_was_odd(root: Path, capsys: Capture) -> None:
     hand_in(root, "ann", "bob")
     folder = root / "submitted" / "bob" / NAME
     (folder / f"{NAME}.ipynb").rename(folder / "mine.ipynb")
@@ -361,7 +359,7 @@ def test_the_command_says_what_was_odd(root: Path, capsys: pytest.CaptureFixture
 
 
 def test_nothing_is_graded_where_the_lock_is_incomplete(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("grader.run.workers.Interpreter.missing_layers", ("landlock",))
     hand_in(root, "ann")

@@ -14,7 +14,7 @@ from grader.engine import Engine, Request
 from grader.types.report import Report
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
 HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"
@@ -43,7 +43,7 @@ def tell(out: Path, *words: str, course: Path = TINY.root) -> int:
 
 
 def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
-    out: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, capsys: Capture
 ) -> None:
     assert tell(out, "--why", "eve", "moving_average") == 0
     shown = capsys.readouterr().out
@@ -56,9 +56,7 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
     assert page.count('<th scope="row">') == 1  # one stage
 
 
-def test_why_of_something_that_is_no_stage_says_so(
-    out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_of_something_that_is_no_stage_says_so(out: Path, capsys: Capture) -> None:
     for word, said in (
         ("smoth", "did you mean 'smooth'?"),
         ("3", "'roughness' was not graded; choose"),
@@ -77,7 +75,7 @@ bob,smoth,
 
 
 def test_each_request_gets_a_verdict_and_a_reason(
-    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(REQUESTS, encoding="utf-8")
@@ -95,9 +93,7 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert "no such student" in rows[3]["reason"] and "'smooth'?" in rows[4]["reason"]
 
 
-def test_a_request_of_many_words_hides_no_other(
-    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(f"student,stage\nann,{'x' * 70_000}\n{'y' * 70_000},\nzoe,\n")
     assert tell(out, "--requests", str(file)) == 1
@@ -138,7 +134,7 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(
     ],
 )
 def test_a_table_without_requests_is_refused(
-    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+    out: Path, tmp_path: Path, capsys: Capture, text: str, said: str
 ) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(text, encoding="utf-8")
@@ -147,9 +143,7 @@ def test_a_table_without_requests_is_refused(
 
 
 @pytest.mark.slow
-def test_a_request_says_what_a_new_version_would_change(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, capsys: Capture) -> None:
     course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
     copy_tiny(course)
     file = tmp_path / "requests.csv"
@@ -182,7 +176,7 @@ def test_a_request_says_what_a_new_version_would_change(
 
 @pytest.mark.slow
 def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: Capture
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "out"
     (submissions / "ann").mkdir(parents=True)

@@ -16,7 +16,7 @@ from grader.classes.nbgrader.feedback import notebook_verdict
 from grader.command.main import main
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
-from tests.kit.tiny import copy_tiny
+from tests.kit.tiny import Capture, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -47,7 +47,7 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(
     course: Course,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     zipfile.ZipFile(io.BytesIO(zipped(student_files(course), "copy"))).extractall(tmp_path)
     monkeypatch.chdir(tmp_path / "copy")
@@ -65,7 +65,7 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(
 
 
 def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
-    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Course, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "class" / "ann" / "moving_average.py"
     file.parent.mkdir(parents=True)

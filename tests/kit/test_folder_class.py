@@ -26,7 +26,7 @@ from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.ledgers import verdicts
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 AVERAGE = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (
@@ -105,7 +105,7 @@ SCORES = {"ann": "10", "bob": "1", "cas": "9", "dan": "9", "eve": "0", "fay": "0
 
 
 def test_everybody_gets_the_points_that_grade_gives(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "results"
     assert grade_class(course, out, str(submissions), "--seed", "5") == 0
@@ -121,7 +121,7 @@ def test_everybody_gets_the_points_that_grade_gives(
 
 @pytest.mark.parametrize("word", ["soon", "0", "-1", "nan", "inf"])
 def test_the_seconds_for_a_submission_are_a_number_above_0(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
+    course: Path, tmp_path: Path, capsys: Capture, word: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         grade_class(course, tmp_path / "results", "here", f"--seconds-per-submission={word}")
@@ -132,7 +132,7 @@ SLEEPS = f"import time\n{RIGHT}".replace("    return", "    time.sleep(1.8)\n   
 
 
 def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     for student, answer in {"ann": RIGHT, "sly": SLEEPS}.items():
@@ -178,7 +178,7 @@ def numbers(out: Path) -> dict[str, int]:
 
 
 def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
-    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: Capture
 ) -> None:
     before = numbers(results)
     hand_in(submissions, "bob", RIGHT)
@@ -218,7 +218,7 @@ def make_old(out: Path, honest: str, junk: str) -> None:
 
 
 def test_what_an_older_version_kept_under_a_short_digest_is_graded_again(
-    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: Capture
 ) -> None:
     make_old(results, honest="ann", junk="bob")
     change_check(course, 'what="the average"', 'what="the mean"')
@@ -239,7 +239,7 @@ def change_check(course: Path, old: str, new: str) -> None:
 
 
 def test_a_change_that_changes_no_points_needs_no_asking(
-    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: Capture
 ) -> None:
     before = numbers(results)
     change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
@@ -256,7 +256,7 @@ def test_a_change_that_changes_no_points_needs_no_asking(
 
 
 def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: Capture
 ) -> None:
     change_check(course, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
@@ -279,7 +279,7 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
 
 
 def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: Capture
 ) -> None:
     edit(course / "course.toml", "points = 6", "points = 5")
     capsys.readouterr()
@@ -291,7 +291,7 @@ def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
 
 
 def test_who_is_at_work_keeps_another_out(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "results"
     with alone(out):
@@ -310,7 +310,7 @@ def test_an_untouched_stub_is_not_graded_again(course: Path, results: Path) -> N
 
 
 def test_why_replays_a_verdict_exactly(
-    course: Path, results: Path, submissions: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, submissions: Path, capsys: Capture
 ) -> None:
     shutil.rmtree(submissions)  # the ledger has what was handed in
     capsys.readouterr()
@@ -321,7 +321,7 @@ def test_why_replays_a_verdict_exactly(
 
 
 def test_why_points_at_a_mistake_that_has_no_name(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     hand_in(submissions, "ian", RIGHT.replace("/ width", "/ width * 1.5"))
@@ -366,7 +366,7 @@ def test_a_failure_in_a_stage_that_is_gone_needs_no_example(course: Path, tmp_pa
 
 
 def test_why_after_a_change_shows_what_was_kept(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: Capture
 ) -> None:
     change_check(course, 'what="the average"', 'what="the average", atol=99.0')
     capsys.readouterr()
@@ -375,16 +375,14 @@ def test_why_after_a_change_shows_what_was_kept(
     assert "cannot be replayed" in shown and "2" in shown
 
 
-def test_why_of_nobody_names_who_is_meant(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_of_nobody_names_who_is_meant(course: Path, results: Path, capsys: Capture) -> None:
     for name in ("bobb", "BOB", "bo"):
         assert grade_class(course, results, "--why", name) == 2
         assert "did you mean 'bob'?" in capsys.readouterr().err
 
 
 def test_why_of_what_could_not_be_read_says_so(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: Capture
 ) -> None:
     capsys.readouterr()
     assert grade_class(course, results, "--why", "gus") == 0
@@ -393,7 +391,7 @@ def test_why_of_what_could_not_be_read_says_so(
 
 
 def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
-    course: Path, submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     toml = course / "course.toml"
     text = toml.read_text("utf-8")
@@ -404,7 +402,7 @@ def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
 
 
 def test_a_check_that_is_worth_less_is_not_called_lost(
-    course: Path, results: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, results: Path, capsys: Capture
 ) -> None:
     toml = course / "course.toml"
     edit(toml, "points = 6", "points = 5")
@@ -446,7 +444,7 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
 def test_a_mistake_of_the_instructors_is_told_in_a_line(
     course: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
     said: str,

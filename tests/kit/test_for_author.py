@@ -12,7 +12,7 @@ import pytest
 
 from grader.command.main import main
 from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import copy_tiny
+from tests.kit.tiny import Capture, copy_tiny
 
 MEDIAN = '''"""ann's notes."""
 import numpy as np
@@ -76,9 +76,7 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
 
 
 @pytest.mark.slow
-def test_a_failure_becomes_a_misconception(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_becomes_a_misconception(course: Path, tmp_path: Path, capsys: Capture) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, "ann", MEDIAN)
     lessons(course, submissions, out, "--seed", "5")

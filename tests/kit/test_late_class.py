@@ -10,7 +10,7 @@ import pytest
 
 from grader.command.main import main
 from tests.kit.test_folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]
@@ -39,7 +39,7 @@ def rows(out: Path) -> dict[str, dict[str, str]]:
 
 
 def test_the_late_rule_takes_points_off_and_the_verdict_stays(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
     for student in ("ann", "bob", "cas", "dan", "eve"):
@@ -78,7 +78,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
 
 
 def test_two_assignments_do_not_share_results(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, "ann", RIGHT)
@@ -102,7 +102,7 @@ def test_two_assignments_do_not_share_results(
 
 
 def test_a_report_compares_with_an_assignment_before(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     before, out = tmp_path / "before", tmp_path / "out"
     for student, then, now in (

@@ -28,7 +28,7 @@ from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, ROOT
-from tests.kit.tiny import copy_tiny, edit, forget_checks
+from tests.kit.tiny import Capture, copy_tiny, edit, forget_checks
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -37,8 +37,6 @@ VISIBLE = {"moving_average": '["length", "refusal"]', "smooth": '["once_is_the_d
 # What nobody may say who has seen the visible checks alone.
 TOO_MUCH = re.compile(r"\bpassed\b|\bpasses\b|[Aa]ll \d|\bdone\b|Well|[Ee]very stage passes")
 MORE = "more checks run on submission"
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

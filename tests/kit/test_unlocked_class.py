@@ -19,7 +19,7 @@ from grader.types.report import UNLOCKED
 from tests.kit.checkout import TINY
 from tests.kit.ordinary import container
 from tests.kit.test_folder_class import RIGHT, hand_in
-from tests.kit.tiny import copy_tiny
+from tests.kit.tiny import Capture, copy_tiny
 
 KIT = Path(__file__).parent
 has_both = pytest.mark.skipif(
@@ -95,7 +95,7 @@ def incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("incomplete")
 def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     hand_in(tmp_path / "class", "ann", RIGHT)
     results = ["class", "--course", str(TINY.root), "--out", str(tmp_path / "out")]

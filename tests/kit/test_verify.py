@@ -19,7 +19,7 @@ from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Say, change
+from tests.kit.tiny import Capture, Say, change
 
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
@@ -786,9 +786,7 @@ def test_a_check_that_does_not_compare_each_time_is_told(course: Course) -> None
     assert any(said in problem for problem in proven(course).problems)
 
 
-def test_what_the_author_prints_is_not_shown(
-    course: Course, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_author_prints_is_not_shown(course: Course, capfd: Capture) -> None:
     change(course, SOLUTION, "    return max", "    print('here')\n    return max")
     change(course, CHECKS, "    expect_close", "    print('there')\n    expect_close")
     proven(course)
@@ -951,7 +949,7 @@ def test_ctrl_c_within_an_answer_is_no_answer(course: Course) -> None:
         proven(course)
 
 
-def test_a_wrong_command_is_2(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_is_2(course: Course, capsys: Capture) -> None:
     assert main(["verify", "rough", "--course", str(course.root)]) == 2
     (course.root / "course.toml").write_text("nonsense", encoding="utf-8")
     assert main(["verify", "--course", str(course.root)]) == 2

@@ -14,6 +14,7 @@ from grader.read.course_file import read_course
 from grader.types.course import Course
 from tests.kit.checkout import TINY
 
+Capture = pytest.CaptureFixture[str]
 Say = Callable[..., tuple[int, str, str]]
 
 
@@ -33,7 +34,7 @@ def tiny(course: Course, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
+def say(capsys: Capture) -> Say:
     """Type `grade ...`; the exit code, what was shown and what errors."""
 
     def type_it(*words: str) -> tuple[int, str, str]:

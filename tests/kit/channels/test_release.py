@@ -21,7 +21,7 @@ import pytest
 from grader.channels.project import library
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 
@@ -228,9 +228,7 @@ def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_pat
         assert [line for line in ran if line == f"chmod -R go= {source}"]
 
 
-def test_a_students_copy_is_refused(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_students_copy_is_refused(course: Path, tmp_path: Path, capsys: Capture) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(course, copy)
     toml = (copy / "course.toml").read_text(encoding="utf-8")
@@ -240,7 +238,7 @@ def test_a_students_copy_is_refused(
 
 
 def test_each_assignment_has_a_zip_of_its_own(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     copy, out = tmp_path / "copy", tmp_path / "a.zip"
     shutil.copytree(course, copy)
@@ -393,7 +391,7 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
 
 @posix_only
 def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "submission").mkdir()
     (tmp_path / "submission" / "moving_average.py").write_text(RIGHT, encoding="utf-8")
@@ -426,9 +424,7 @@ METADATA = {
 }
 
 
-def test_gradescopes_metadata_tells_who_is_late(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gradescopes_metadata_tells_who_is_late(tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "tiny"
     copy_tiny(folder, {"[limits]": LATE})
     (tmp_path / "submission").mkdir()
@@ -458,7 +454,7 @@ def test_gradescopes_metadata_tells_who_is_late(
 
 @posix_only
 def test_the_points_are_those_of_grade(
-    autograder: Autograder, course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    autograder: Autograder, course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "smoothing.ipynb"
     file.write_text(notebook(ACCEPTS_ALL), encoding="utf-8")
@@ -535,7 +531,7 @@ def test_the_workflow_runs_what_grades_the_visible_checks(repository: Path, tmp_
 
 
 def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is(
-    course: Path, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Path, repository: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     words = ["release", "github", "--course", str(course), "--out"]
     (repository / "notes.md").write_text("ours", encoding="utf-8")
@@ -549,7 +545,7 @@ def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is
 
 
 def test_a_course_without_visible_checks_has_nothing_to_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     words = ["release", "github", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
     assert main(words) == 2
@@ -581,9 +577,7 @@ def canvas(tmp_path: Path, *words: str, roster: str = ROSTER, scores: str = EXPO
     return main(["release", "canvas", *files, "--out", str(tmp_path / "out.csv"), *words])
 
 
-def test_scores_of_nbgrader_become_a_table_for_canvas(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path: Path, capsys: Capture) -> None:
     assert canvas(tmp_path, "--assignment", "Heads") == 0
     assert (tmp_path / "out.csv").read_text(encoding="utf-8") == (
         "Student,ID,SIS User ID,SIS Login ID,Section,Heads (77)\n"
@@ -599,9 +593,7 @@ def test_scores_of_nbgrader_become_a_table_for_canvas(
     assert "points possible" not in said
 
 
-def test_other_points_in_canvas_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_points_in_canvas_are_said(tmp_path: Path, capsys: Capture) -> None:
     assert canvas(tmp_path, "--assignment", "Essay (78)") == 0
     assert "out of 100, but Canvas has 10 points possible" in " ".join(
         capsys.readouterr().out.split()
@@ -609,7 +601,7 @@ def test_other_points_in_canvas_are_said(
 
 
 def test_logins_that_are_one_students_are_left_out_and_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     scores = "student_id,score\nAda,1\nada ,2\nbob,5\n"
     assert canvas(tmp_path, "--assignment", "Heads", scores=scores) == 0
@@ -647,7 +639,7 @@ def test_logins_that_are_one_students_are_left_out_and_named(
 )
 def test_what_is_wrong_with_the_tables_is_said_and_nothing_is_written(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     words: list[str],
     more: dict[str, str],
     fault: str,
@@ -660,9 +652,7 @@ def test_what_is_wrong_with_the_tables_is_said_and_nothing_is_written(
 # --- JUnit -------------------------------------------------------------------------------------
 
 
-def test_grade_writes_junit_beside_what_it_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_grade_writes_junit_beside_what_it_prints(tmp_path: Path, capsys: Capture) -> None:
     words = ["--course", str(TINY.root), "--submission", str(TINY.root / "solutions"), "--json"]
     assert main([*words, "--junit", str(tmp_path / "r.xml")]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 10
@@ -678,7 +668,7 @@ def test_grade_writes_junit_beside_what_it_prints(
 
 @pytest.mark.slow
 def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     root = copy_tiny(tmp_path / "tiny").root
     warning = "warning: this version of the course is not proven: run `grade verify` first"

@@ -14,6 +14,7 @@ import pytest
 from grader.channels.worksheets import blackboard_import, moodle_import
 from grader.command.main import main
 from grader.types.errors import KitError
+from tests.kit.tiny import Capture
 
 WORKSHEET = [
     [
@@ -94,7 +95,7 @@ def test_one_score_for_two_students_is_refused() -> None:
 
 
 def test_the_command_reads_blackboards_wide_tabs_and_says_where_to_upload(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     roster, scores, out = (tmp_path / name for name in ("book.xls", "scores.csv", "out.csv"))
     roster.write_text("\n".join("\t".join(row) for row in BOOK), encoding="utf-16")

@@ -21,6 +21,7 @@ from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY
+from tests.kit.tiny import Capture
 
 NAMES = [f"name{n:02}" for n in range(20)]
 ODD = b"""def smooth(signal):
@@ -87,9 +88,7 @@ def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons
     assert '""' in table and ",," not in table  # an empty cell is quoted too
 
 
-def test_a_name_that_messages_need_as_a_number_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_messages_need_as_a_number_is_told(tmp_path: Path, capsys: Capture) -> None:
     with open_ledger(tmp_path, create=True) as ledger:
         for name in ("ann", "12"):
             record = SubmissionRecord(name, name)
@@ -153,13 +152,13 @@ def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path: Path) 
     assert html.count("signal = signal.roll(edges.pop(0)") == 2
 
 
-def test_what_is_alike_is_not_for_a_page_without_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_alike_is_not_for_a_page_without_names(capsys: Capture) -> None:
     assert main(["class", "x", "--out", "y", "--similar", "--anonymous"]) == 2
     assert "remove --anonymous" in capsys.readouterr().err
 
 
 def test_a_missing_library_is_named_before_anything_is_graded(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(classroom, "find_spec", lambda name: None)
     assert main(["class", "x", "--out", "y", "--similar"]) == 2

@@ -9,6 +9,7 @@ import pytest
 
 import grader
 from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
+from tests.kit.tiny import Capture
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
@@ -45,7 +46,7 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
     ],
 )
 def test_what_a_command_does_not_take_is_told_in_a_line(
-    capsys: pytest.CaptureFixture[str], words: str, said: str
+    capsys: Capture, words: str, said: str
 ) -> None:
     assert main(words.split()) == 2
     name = words.split()[0] if words[0] != "-" else "grade"
@@ -59,7 +60,7 @@ def test_the_options_of_every_command_may_stand_before_it() -> None:
     assert with_command(["--course=a", "--plain"]) == ["grade", "--course=a", "--plain"]
 
 
-def test_the_help_names_the_commands_that_people_type(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_the_commands_that_people_type(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     shown = capsys.readouterr().out

@@ -7,13 +7,14 @@ import argparse
 import pytest
 
 from grader.command.output import complain, progress_bar, stage_bar
+from tests.kit.tiny import Capture
 
 FAULT = "'unheard-of' is no stage; `grade list` shows those of this course"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_only_a_terminal_breaks_an_error_and_only_between_words(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
@@ -25,7 +26,7 @@ def test_only_a_terminal_breaks_an_error_and_only_between_words(
 
 @pytest.mark.parametrize("in_a_cell", [True, False])
 def test_a_jupyter_cell_gets_no_bar_because_it_keeps_every_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, in_a_cell: bool
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, in_a_cell: bool
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, stderr is then a terminal
     monkeypatch.delenv("JPY_PARENT_PID", raising=False)

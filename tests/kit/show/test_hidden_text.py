@@ -41,6 +41,7 @@ from grader.types.report import (
     to_json,
 )
 from grader.types.text import safe
+from tests.kit.tiny import Capture
 
 LETTERS = {
     "an escape code": "\x1b[31m",
@@ -239,9 +240,7 @@ def test_a_student_is_called_by_a_name_that_can_be_seen(letter: str, tmp_path: P
 
 
 @pytest.mark.parametrize("letter", LETTERS.values(), ids=LETTERS)
-def test_an_error_on_the_terminal_hides_nothing(
-    letter: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_on_the_terminal_hides_nothing(letter: str, capsys: Capture) -> None:
     if letter == "\0":
         pytest.skip("no word of a command line can hold it")
     assert main(["--course", f"a{letter}b"]) == 2

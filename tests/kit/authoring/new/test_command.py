@@ -9,6 +9,7 @@ import pytest
 from grader.command.main import main
 from grader.learning.workspace.scaffold import make_workspace
 from grader.read.course_file import read_course
+from tests.kit.tiny import Capture
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def refused(words: list[str], capsys: Capture) -> str:
     """The one line that `grade new` ends with."""
     assert main(["new", *words]) == 2
     captured = capsys.readouterr()
@@ -28,9 +29,7 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return line.removeprefix("grade: ")
 
 
-def test_a_stage_is_told_file_by_file_and_then_what_to_type(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stage_is_told_file_by_file_and_then_what_to_type(birds: Path, capsys: Capture) -> None:
     assert main(["new", "tail", "--title", "The tail", "--after", "fold"]) == 0
     assert capsys.readouterr().out == (
         "added to: course.toml\n"
@@ -53,7 +52,7 @@ def test_a_stage_is_told_file_by_file_and_then_what_to_type(
 
 
 def test_from_elsewhere_the_next_commands_name_the_course(
-    birds: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    birds: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(birds.parent)
     words = ["new", "tail", "--title", "The tail", "--bonus", "--course", birds.name]
@@ -64,18 +63,14 @@ def test_from_elsewhere_the_next_commands_name_the_course(
     assert read_course(birds / "course.toml").stage("tail").bonus
 
 
-def test_the_untouched_stage_is_not_started(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_untouched_stage_is_not_started(birds: Path, capsys: Capture) -> None:
     main(["new", "tail", "--title", "The tail"])
     assert main(["tail"]) == 1
     assert "not started" in capsys.readouterr().out
     assert main(["tail", "--submission", "solutions"]) == 0
 
 
-def test_a_course_is_told_with_one_command_to_try(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_course_is_told_with_one_command_to_try(here: Path, capsys: Capture) -> None:
     words = ["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"]
     assert main(words) == 0
     out = capsys.readouterr().out
@@ -87,17 +82,13 @@ def test_a_course_is_told_with_one_command_to_try(
     assert main(["--course", "origami", "--submission", "origami/solutions"]) == 0
 
 
-def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(here: Path, capsys: Capture) -> None:
     main(["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"])
     assert main(["verify", "--mutants", "--course", "origami"]) == 0
     assert "finds no mutant" not in capsys.readouterr().out
 
 
-def test_every_fault_of_the_command_has_its_own_line(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_fault_of_the_command_has_its_own_line(birds: Path, capsys: Capture) -> None:
     assert refused([], capsys).startswith("name the stage, or start a course: `grade new --course")
     assert refused(["tail"], capsys) == ('a title is missing: grade new tail --title "Half a turn"')
     assert refused(["tail", "--title", "x", "--after", "wing"], capsys) == (
@@ -114,9 +105,7 @@ def test_every_fault_of_the_command_has_its_own_line(
     )
 
 
-def test_every_fault_of_a_new_course_has_its_own_line(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_fault_of_a_new_course_has_its_own_line(here: Path, capsys: Capture) -> None:
     assert refused(["--course", "no"], capsys).startswith("a title is missing: grade new --course")
     assert refused(["--course", "no", "--title", "x", "--bonus"], capsys).startswith(
         "--bonus needs a stage"
@@ -127,9 +116,7 @@ def test_every_fault_of_a_new_course_has_its_own_line(
     assert list(here.iterdir()) == []
 
 
-def test_a_course_file_that_cannot_be_read_is_told(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_course_file_that_cannot_be_read_is_told(birds: Path, capsys: Capture) -> None:
     (birds / "course.toml").write_text("schema = ", encoding="utf-8")
     assert main(["new", "tail", "--title", "x"]) == 2
     assert "course.toml: is not TOML" in capsys.readouterr().err
@@ -137,7 +124,7 @@ def test_a_course_file_that_cannot_be_read_is_told(
 
 
 def test_the_course_of_the_package_is_not_added_to_from_elsewhere(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: Capture
 ) -> None:
     told = "this is not a course's folder: go to one, or name it with --course DIR"
     assert refused(["tail", "--title", "x"], capsys) == told
@@ -148,7 +135,7 @@ def test_a_learners_folder_is_no_courses(
     birds: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     mine = tmp_path_factory.mktemp("mine")
     make_workspace(mine, read_course(birds / "course.toml"), None)

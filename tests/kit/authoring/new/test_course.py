@@ -13,8 +13,7 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-
-Capture = pytest.CaptureFixture[str]
+from tests.kit.tiny import Capture
 
 
 @pytest.fixture(autouse=True)

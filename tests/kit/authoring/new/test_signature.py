@@ -15,6 +15,7 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.errors import KitError
+from tests.kit.tiny import Capture
 
 TOML = """\
 schema = 1
@@ -87,7 +88,7 @@ def test_several_results_and_a_class_are_read() -> None:
 def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_written(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     option: str,
     text: str,
     told: str,

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from grader.command.main import main
+from tests.kit.tiny import Capture
 
 BEGUN = "is not the stub: someone worked in it, or the stub's code has changed"
 WORK = "def fold(sheet):\n    return sheet / 2\n"
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def said(capsys: Capture) -> list[str]:
     shown = capsys.readouterr()
     assert shown.err == ""
     return shown.out.splitlines()
 
 
-def test_in_step(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_step(birds: Path, capsys: Capture) -> None:
     for words in (["stubs"], ["stubs", "--check"]):
         assert main(words) == 0
         assert said(capsys) == ["All 3 stubs match their solutions."]
 
 
-def test_absent_and_old(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_absent_and_old(birds: Path, capsys: Capture) -> None:
     fold, wings = birds / "exercises" / "fold.py", birds / "exercises" / "wings.py"
     stub = wings.read_text(encoding="utf-8")
     fold.unlink()
@@ -42,7 +41,7 @@ def test_absent_and_old(birds: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["stubs", "--check"]) == 0
 
 
-def test_work_is_left_alone_unless_forced(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_work_is_left_alone_unless_forced(birds: Path, capsys: Capture) -> None:
     fold = birds / "exercises" / "fold.py"
     fold.write_text(WORK, encoding="utf-8")
     assert main(["stubs"]) == 1
@@ -63,7 +62,7 @@ def test_work_is_left_alone_unless_forced(birds: Path, capsys: pytest.CaptureFix
     assert "NotImplementedError" in fold.read_text(encoding="utf-8")
 
 
-def test_a_wrong_solution(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_solution(birds: Path, capsys: Capture) -> None:
     (birds / "solutions" / "wings.py").write_text("x = 1\n", encoding="utf-8")
     assert main(["stubs"]) == 2
     assert capsys.readouterr().err.startswith("grade: solutions/wings.py: has no '### BEGIN")

@@ -16,11 +16,10 @@ from grader.authoring.package.building import course_files
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import Capture, copy_tiny, edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
-Capture = pytest.CaptureFixture[str]
 SAYS = """version = "1.2"
 authors = ["Ada", "Bo"]
 license = "MIT"

@@ -13,6 +13,7 @@ from grader.authoring.preview.parts import preview
 from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
+from tests.kit.tiny import Capture
 
 GROUPS = ["Stub", "First screen", "Failure screens", "Hints", "Notebook", "Class report"]
 
@@ -30,7 +31,7 @@ def test_every_part_is_there_in_the_order_in_which_people_meet_it(course: Course
 
 
 def test_each_misconception_has_the_screen_that_tells_its_sentence(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["preview", "roughness", "--course", str(course.root)]) == 0
@@ -46,7 +47,7 @@ def test_each_misconception_has_the_screen_that_tells_its_sentence(
 
 
 def test_the_page_is_whole_and_needs_no_other_file(
-    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course: Course, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "deep" / "preview.html"
     command = ["preview", "moving_average", "--course", str(course.root), "--out", str(file)]
@@ -71,7 +72,7 @@ def test_a_part_that_is_not_written_yet_says_so_and_the_others_are_there(course:
 
 
 def test_a_solution_that_cannot_be_imported_is_told_in_a_line(
-    course: Course, capsys: pytest.CaptureFixture[str]
+    course: Course, capsys: Capture
 ) -> None:
     solution = course.root / "solutions/roughness.py"
     solution.write_text(f"import numpyy\n{solution.read_text('utf-8')}", encoding="utf-8")

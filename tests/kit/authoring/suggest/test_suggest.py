@@ -14,7 +14,7 @@ from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import change
+from tests.kit.tiny import Capture, change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
@@ -58,7 +58,7 @@ def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> Non
     "slug", ["smooth", *(pytest.param(slug, marks=pytest.mark.slow) for slug in _OTHERS)]
 )
 def test_each_one_kept_is_caught_and_gets_its_name(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slug: str
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture, slug: str
 ) -> None:
     bare(course, slug)
     monkeypatch.chdir(course.root)
@@ -157,7 +157,7 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: C
 
 
 def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(
-    course: Course, capsys: pytest.CaptureFixture[str]
+    course: Course, capsys: Capture
 ) -> None:
     change(course, "solutions/roughness.py", "return max", "return min")
     assert main(["suggest", "roughness", "--course", str(course.root)]) == 0
@@ -169,23 +169,19 @@ def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(
 # --- where it cannot -----------------------------------------------------------------------------
 
 
-def refused(course: Course, capsys: pytest.CaptureFixture[str]) -> str:
+def refused(course: Course, capsys: Capture) -> str:
     assert main(["suggest", "roughness", "--course", str(course.root)]) == 2
     [line] = capsys.readouterr().err.splitlines()
     return line
 
 
-def test_a_solution_that_is_not_written_is_told(
-    course: Course, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_solution_that_is_not_written_is_told(course: Course, capsys: Capture) -> None:
     old = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
     change(course, "solutions/roughness.py", old, "    raise NotImplementedError  # TODO: this")
     assert "solutions/roughness.py: is not written yet" in refused(course, capsys)
 
 
-def test_checks_that_call_nothing_are_told(
-    course: Course, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_checks_that_call_nothing_are_told(course: Course, capsys: Capture) -> None:
     change(
         course,
         "tests/checks/test_roughness.py",

@@ -23,6 +23,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.tiny import Capture
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_the_sample_is_spread_evenly_and_always_the_same(monkeypatch: pytest.Mon
 
 
 def test_a_misconception_with_the_name_of_another_one_makes_it_fail(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {"c": Diagnosis("rough_range", "no")})
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
@@ -127,7 +128,7 @@ def test_a_misconception_with_the_name_of_another_one_makes_it_fail(
 
 
 def test_a_misconception_without_a_name_is_listed_and_no_failure(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {})
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
@@ -149,7 +150,7 @@ def grade(*words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.usefixtures("few")
 def test_the_screen_shows_the_shares_with_and_without_places(
-    course: Course, capsys: pytest.CaptureFixture[str]
+    course: Course, capsys: Capture
 ) -> None:
     assert main(["verify", "--explain", "smooth", "--jobs", "1", "--course", str(course.root)]) == 0
     output = capsys.readouterr().out
@@ -171,9 +172,7 @@ def test_the_screen_shows_the_shares_with_and_without_places(
         (["--explain", "--seeds", "2"], "--seeds does not work with --explain: remove it"),
     ],
 )
-def test_its_options_go_together(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_options_go_together(words: list[str], told: str, capsys: Capture) -> None:
     assert main(["verify", *words, "--course", str(TINY.root)]) == 2
     assert capsys.readouterr().err == f"grade: {told}\n"
 

@@ -17,7 +17,7 @@ from grader.authoring.watch.loop import Proved, newest, watch
 from grader.command.main import main
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import edit
+from tests.kit.tiny import Capture, edit
 
 Save = Callable[[], object]
 
@@ -165,7 +165,7 @@ def test_a_misconception_depends_on_its_own_lines_and_on_no_others() -> None:
 
 
 def test_learners_have_no_such_option_in_their_copy(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     from grader.command import main as module
 

@@ -8,6 +8,7 @@ import pytest
 
 from grader.command.main import main
 from tests.kit.checkout import TINY
+from tests.kit.tiny import Capture
 
 
 @pytest.mark.parametrize(
@@ -18,15 +19,13 @@ from tests.kit.checkout import TINY
         (("roughness",), "roughness has no page to explore; stages with one: smooth"),
     ],
 )
-def test_what_it_refuses(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_it_refuses(words: tuple[str, ...], said: str, capsys: Capture) -> None:
     own = str(TINY.root / "solutions")
     assert main(["explore", *words, "--course", str(TINY.root), "--submission", own]) == 2
     assert capsys.readouterr().err == f"grade: {said}\n"
 
 
-def test_the_page_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_as_a_file(tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "page.html"
     own = str(TINY.root / "solutions")
     words = ["explore", "--course", str(TINY.root), "--submission", own, "--out", str(page)]
@@ -35,9 +34,7 @@ def test_the_page_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "That was all." in page.read_text(encoding="utf-8")
 
 
-def test_no_file_is_written_of_code_that_stops(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_file_is_written_of_code_that_stops(tmp_path: Path, capsys: Capture) -> None:
     for name in ("moving_average", "smooth"):
         (tmp_path / f"{name}.py").write_text(f"def {name}(*values, **more): 1 / 0\n")
     page = tmp_path / "page.html"

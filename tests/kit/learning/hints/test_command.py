@@ -16,12 +16,13 @@ from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 from tests.kit.checkout import ROOT
+from tests.kit.tiny import Capture
 
 Ask = Callable[..., str]
 
 
 @pytest.fixture
-def ask(birds: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+def ask(birds: Path, capsys: Capture) -> Ask:
     """Type `grade hint ...`; what is shown. It must go well and say nothing on stderr."""
 
     def type_it(*words: str) -> str:
@@ -33,7 +34,7 @@ def ask(birds: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
     return type_it
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def refused(capsys: Capture, *words: str) -> str:
     assert main(["hint", *words]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -134,16 +135,14 @@ def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Ask) -> None:
 
 
 def test_a_hint_that_is_refused_leaves_the_answer_due(
-    asking: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
+    asking: Path, ask: Ask, capsys: Capture
 ) -> None:
     ask("fold")
     refused(capsys, "fold", "4")
     assert "hint 1 of 5, the answer" in ask("fold")
 
 
-def test_whole_if_the_question_cannot_be_remembered(
-    asking: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_whole_if_the_question_cannot_be_remembered(asking: Path, capsys: Capture) -> None:
     memory_folder(asking).write_text("a file stands in the way", encoding="utf-8")
     assert main(["hint"]) == 0
     assert parts(capsys.readouterr().out) == (True, True)
@@ -173,14 +172,12 @@ def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("words", [("fold", "wings"), ("1", "2")])
-def test_two_stages_or_two_numbers(
-    birds: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str]
-) -> None:
+def test_two_stages_or_two_numbers(birds: Path, capsys: Capture, words: tuple[str, str]) -> None:
     error = refused(capsys, *words)
     assert error == "grade: name one stage and one number, as in `grade hint fold 2`\n"
 
 
-def test_none_is_skipped(birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+def test_none_is_skipped(birds: Path, ask: Ask, capsys: Capture) -> None:
     ask("fold")
     error = refused(capsys, "fold", "4")
     assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
@@ -188,13 +185,11 @@ def test_none_is_skipped(birds: Path, ask: Ask, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("number", ["0", "6"])
-def test_a_hint_that_there_is_not(
-    birds: Path, capsys: pytest.CaptureFixture[str], number: str
-) -> None:
+def test_a_hint_that_there_is_not(birds: Path, capsys: Capture, number: str) -> None:
     assert f"fold has hints 1 to 5, and no hint {number}" in refused(capsys, "fold", number)
 
 
-def test_an_unknown_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_stage(birds: Path, capsys: Capture) -> None:
     assert refused(capsys, "wing") == "grade: there is no stage 'wing'; did you mean 'wings'?\n"
     assert not memory_folder(birds).exists()
 
@@ -243,7 +238,7 @@ def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
 
 
 def test_all_of_them_at_once_when_the_stage_has_passed(
-    birds: Path, ask: Ask, capsys: pytest.CaptureFixture[str]
+    birds: Path, ask: Ask, capsys: Capture
 ) -> None:
     assert "--all works after you pass" in refused(capsys, "fold", "--all")
     graded(birds, "fold", Status.PASSED)
@@ -259,9 +254,7 @@ def test_a_missing_exercise_is_not_written(birds: Path, ask: Ask) -> None:
     assert "Fold a sheet   hint 1" in ask()
 
 
-def test_shown_even_where_nothing_can_be_remembered(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shown_even_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:
     memory_folder(birds).write_text("a file stands in the way", encoding="utf-8")
     for words, number in (((), 1), ((), 1), (("fold", "3"), 3)):
         assert main(["hint", *words]) == 0
@@ -271,9 +264,7 @@ def test_shown_even_where_nothing_can_be_remembered(
         assert shown.err.count("\n") == 1
 
 
-def test_a_spoilt_memory_is_told_and_begun_anew(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_spoilt_memory_is_told_and_begun_anew(birds: Path, capsys: Capture) -> None:
     memory_folder(birds).mkdir()
     (memory_folder(birds) / "progress.json").write_text("{", encoding="utf-8")
     assert main(["hint", "fold"]) == 0
@@ -286,9 +277,7 @@ def test_a_spoilt_memory_is_told_and_begun_anew(
     assert shown.err == ""
 
 
-def test_a_fault_in_the_hints_is_the_course_s(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_in_the_hints_is_the_course_s(birds: Path, capsys: Capture) -> None:
     (birds / "hints" / "fold.md").write_text("# Fold\n", encoding="utf-8")
     assert "hints/fold.md: has 0 hints: write at least 4" in refused(capsys, "fold")
     assert not memory_folder(birds).exists()

@@ -10,8 +10,8 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
+from tests.kit.tiny import Capture
 
-Capture = pytest.CaptureFixture[str]
 CODE = "return sheet // 2"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.workspace import mark_workspace, own_course
+from tests.kit.tiny import Capture
 
 MINE = "def fold(sheet):\n    return sheet / 2  # mine\n"
 
@@ -19,9 +20,7 @@ def code(path: Path, name: str) -> str:
     return "".join(found["source"])
 
 
-def test_it_is_named_by_the_course_and_says_how_to_open_it(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_named_by_the_course_and_says_how_to_open_it(birds: Path, capsys: Capture) -> None:
     assert main(["notebook"]) == 0
     assert code(birds / "paper-birds.ipynb", "fold-code").startswith("%%grade fold\ndef fold(")
     shown = capsys.readouterr().out
@@ -29,7 +28,7 @@ def test_it_is_named_by_the_course_and_says_how_to_open_it(
     assert "jupyter lab paper-birds.ipynb" in shown and "--with-answers" not in shown
 
 
-def test_it_never_writes_over_a_file(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_never_writes_over_a_file(birds: Path, capsys: Capture) -> None:
     file = birds / "paper-birds.ipynb"
     file.write_text("my work", encoding="utf-8")
     assert main(["notebook"]) == 2
@@ -43,9 +42,7 @@ def test_a_link_to_nowhere_is_a_file_too(birds: Path) -> None:
     assert not (birds / "elsewhere").exists()
 
 
-def test_force_keeps_a_copy_of_every_notebook_it_replaces(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_force_keeps_a_copy_of_every_notebook_it_replaces(birds: Path, capsys: Capture) -> None:
     file = birds / "mine.ipynb"
     for number, text in enumerate(("first", "second"), start=1):
         file.write_text(text, encoding="utf-8")
@@ -56,7 +53,7 @@ def test_force_keeps_a_copy_of_every_notebook_it_replaces(
 
 
 def test_begun_files_are_offered_and_with_answers_brought_along(
-    birds: Path, capsys: pytest.CaptureFixture[str]
+    birds: Path, capsys: Capture
 ) -> None:
     (birds / "exercises" / "fold.py").write_text(MINE, encoding="utf-8")
     assert main(["notebook"]) == 0
@@ -67,16 +64,14 @@ def test_begun_files_are_offered_and_with_answers_brought_along(
     assert "NotImplementedError" in code(birds / "paper-birds.ipynb", "wings-code")
 
 
-def test_with_answers_where_there_are_none_says_so(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_answers_where_there_are_none_says_so(birds: Path, capsys: Capture) -> None:
     assert main(["notebook", "--with-answers"]) == 2
     assert "your files are still stubs" in capsys.readouterr().err
     assert not (birds / "paper-birds.ipynb").exists()
 
 
 def test_a_name_that_is_no_notebooks_and_a_folder_that_is_not_there_are_one_line(
-    birds: Path, capsys: pytest.CaptureFixture[str]
+    birds: Path, capsys: Capture
 ) -> None:
     assert main(["notebook", "notes.txt"]) == 2
     assert "end it with .ipynb" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from grader.learning.predict.types import Tally
 from grader.read.progress import memory_folder
 from grader.show.screen import Screen
 from tests.kit.checkout import ROOT
+from tests.kit.tiny import Capture
 
 FOLD = """\
 # Fold a sheet
@@ -173,7 +174,7 @@ def test_bytes_that_are_no_text_are_asked_again(folder: Path) -> None:
     assert "1 of 1 at the first try" in ran.stdout.decode()
 
 
-def shown_by(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def shown_by(capsys: Capture, *words: str) -> str:
     assert main(["predict", *words]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -181,7 +182,7 @@ def shown_by(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_without_a_stage_it_is_where_the_learner_is(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as when whoever starts it closes it
     assert "Fold a sheet   3 questions" in shown_by(capsys)
@@ -189,15 +190,13 @@ def test_without_a_stage_it_is_where_the_learner_is(
     assert "wings has no questions." in shown_by(capsys)
 
 
-def test_a_stage_without_questions_is_no_fault(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stage_without_questions_is_no_fault(folder: Path, capsys: Capture) -> None:
     shown = shown_by(capsys, "nest")
     assert "nest has no questions." in shown
     assert str(Path("exercises", "nest.py")) in shown
 
 
-def test_a_spoilt_memory_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spoilt_memory_is_told(folder: Path, capsys: Capture) -> None:
     memory_folder(folder).mkdir()
     (memory_folder(folder) / "progress.json").write_text("{", encoding="utf-8")
     (folder / "hints" / "predictions" / "fold.md").unlink()
@@ -205,7 +204,7 @@ def test_a_spoilt_memory_is_told(folder: Path, capsys: pytest.CaptureFixture[str
     assert "progress.json.corrupt" in capsys.readouterr().err
 
 
-def test_faults_are_told_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_are_told_in_one_line(folder: Path, capsys: Capture) -> None:
     (folder / "hints" / "predictions" / "fold.md").write_text("# Fold\n", encoding="utf-8")
     for word, error in (
         ("fold", "grade: hints/predictions/fold.md: has 0 questions, not 3 to 5\n"),

@@ -19,6 +19,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE
+from tests.kit.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
 
 SEED = 7
@@ -131,7 +132,7 @@ def test_what_was_expected_stands_below(written: Written) -> None:
     ],
 )
 def test_the_command_prints_the_lines_or_why_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, code: int, said: str
+    tmp_path: Path, capsys: Capture, what: str, code: int, said: str
 ) -> None:
     for name, data in _files("softmax", "scaled_again").items():
         (tmp_path / name).write_bytes(data)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-
-Capture = pytest.CaptureFixture[str]
+from tests.kit.tiny import Capture
 
 
 @pytest.fixture

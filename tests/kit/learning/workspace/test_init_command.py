@@ -14,8 +14,7 @@ import pytest
 from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from tests.kit.checkout import ROOT
-
-Capture = pytest.CaptureFixture[str]
+from tests.kit.tiny import Capture
 
 
 def init(capsys: Capture, *words: str) -> str:

@@ -15,10 +15,10 @@ from grader.read.progress import memory_folder, remember_results, update_progres
 from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
-from tests.kit.tiny import edit
+from tests.kit.tiny import Capture, edit
 
 
-def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_every_stage(birds: Path, capsys: Capture) -> None:
     assert main(["list"]) == 0
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in shown if line] == [
@@ -36,9 +36,7 @@ def test_lists_every_stage(birds: Path, capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-def test_a_stages_number_is_the_one_that_grade_knows_it_by(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds: Path, capsys: Capture) -> None:
     toml = birds / "course.toml"
     edit(toml, "points = 60", "points = 60\nbonus = true")
     edit(toml, "points = 5\nbonus = true", "points = 5")
@@ -50,7 +48,7 @@ def test_a_stages_number_is_the_one_that_grade_knows_it_by(
 
 
 def test_from_a_folder_below_and_by_name(
-    birds: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(birds / "exercises")
     assert main(["list"]) == 0
@@ -60,7 +58,7 @@ def test_from_a_folder_below_and_by_name(
     assert capsys.readouterr().out == from_below
 
 
-def test_a_broken_course(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_course(birds: Path, capsys: Capture) -> None:
     (birds / "course.toml").write_text("schema = 1\nnaem = 'x'\n", encoding="utf-8")
     assert main(["list"]) == 2
     shown = capsys.readouterr()
@@ -78,7 +76,7 @@ def graded(birds: Path, text: str = "") -> None:
 
 
 def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(
-    birds: Path, capsys: pytest.CaptureFixture[str]
+    birds: Path, capsys: Capture
 ) -> None:
     update_progress(birds, lambda now: now.with_hint("fold", 2))
     graded(birds)
@@ -90,9 +88,7 @@ def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(
     assert "so far" not in shown.out and "progress.json.corrupt-1" in shown.err
 
 
-def test_says_when_a_verdict_is_not_on_the_present_files(
-    birds: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_says_when_a_verdict_is_not_on_the_present_files(birds: Path, capsys: Capture) -> None:
     def shown() -> str:
         assert main(["list"]) == 0
         return " ".join(capsys.readouterr().out.split())

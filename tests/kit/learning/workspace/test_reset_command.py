@@ -10,9 +10,9 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
+from tests.kit.tiny import Capture
 
 WORK = b"def fold(sheet):\r\n    return sheet / 2 # \xff\r\n"
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(params=["checkout", "workspace"])

@@ -8,9 +8,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
-from tests.kit.tiny import edit
-
-Capture = pytest.CaptureFixture[str]
+from tests.kit.tiny import Capture, edit
 
 
 @pytest.fixture
