@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.command.main import main
+
 TOML = """
 schema = 1
 name = "paper-birds"
@@ -62,3 +64,11 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folders[2] / f"{slug}.md").write_text(f"# {slug}\n\n{rungs}{learnt}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def workspace(birds: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A learner's folder for that course, as `grade init` makes it; also the working folder."""
+    assert main(["init", "mine"]) == 0
+    monkeypatch.chdir(birds / "mine")
+    return birds / "mine"

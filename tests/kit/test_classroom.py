@@ -27,7 +27,7 @@ from grader.read.progress import make_memory_folder
 from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
@@ -345,27 +345,24 @@ def test_who_came_near_the_limit_is_told(root: Path) -> None:
     assert [note for note in found["bob"].notes if "of the 4 seconds that one" in note]
 
 
-def test_the_command_says_what_was_odd(root: Path, capsys: Capture) -> None:
+def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     hand_in(root, "ann", "bob")
     folder = root / "submitted" / "bob" / NAME
     (folder / f"{NAME}.ipynb").rename(folder / "mine.ipynb")
     words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME, "--seed", "3"]
-    assert main(words) == 0
-    said = capsys.readouterr().out
+    said = grade(*words)
     for word in ("2 submissions graded, seed 3", "bob", "mine.ipynb was graded"):
         assert word in said
-    assert main(words) == 0
-    assert "Nothing new to grade" in capsys.readouterr().out
+    assert "Nothing new to grade" in grade(*words)
 
 
 def test_nothing_is_graded_where_the_lock_is_incomplete(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    root: Path, monkeypatch: pytest.MonkeyPatch, refused: Typed
 ) -> None:
     monkeypatch.setattr("grader.run.workers.Interpreter.missing_layers", ("landlock",))
     hand_in(root, "ann")
     words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]
-    assert main(words) == 2
-    assert "missing: landlock;" in capsys.readouterr().err
+    assert "missing: landlock;" in refused(*words)
     assert scores(root) == {}
     assert main([*words, "--unlocked"]) == 0
     assert scores(root) == {"ann": POINTS}

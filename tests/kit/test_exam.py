@@ -16,7 +16,7 @@ from grader.classes.nbgrader.feedback import notebook_verdict
 from grader.command.main import main
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
-from tests.kit.tiny import Capture, copy_tiny
+from tests.kit.tiny import Capture, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -65,7 +65,7 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(
 
 
 def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
-    course: Course, tmp_path: Path, capsys: Capture
+    course: Course, tmp_path: Path, grade: Typed
 ) -> None:
     file = tmp_path / "class" / "ann" / "moving_average.py"
     file.parent.mkdir(parents=True)
@@ -75,8 +75,7 @@ def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
     assert main([*words, str(tmp_path / "class")]) == 0
     assert WHY in (out / "report.html").read_text("utf-8")
     assert WHY in (out / "findings.csv").read_text("utf-8")
-    assert main([*words, "--why", "ann"]) == 0
-    assert WHY in capsys.readouterr().out
+    assert WHY in grade(*words, "--why", "ann")
     handed = (out / "why" / "ann.html").read_text("utf-8")
     assert "expected" in handed and WHY not in handed
     line = json.loads((out / "results.jsonl").read_text("utf-8"))

@@ -10,7 +10,7 @@ import pytest
 
 from grader.command.main import main
 from tests.kit.test_folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]
@@ -39,15 +39,14 @@ def rows(out: Path) -> dict[str, dict[str, str]]:
 
 
 def test_the_late_rule_takes_points_off_and_the_verdict_stays(
-    course: Path, tmp_path: Path, capsys: Capture
+    course: Path, tmp_path: Path, grade: Typed
 ) -> None:
     submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
     for student in ("ann", "bob", "cas", "dan", "eve"):
         hand_in(submissions, student, NO_ERROR if student == "cas" else RIGHT)
     table.write_text(TIMES, encoding="utf-8")
     words = ["class", "--course", str(course), str(submissions), "--out", str(out)]
-    assert main([*words, "--times", str(table)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(grade(*words, "--times", str(table)).split())
     assert "When 1 submission came is unknown, so it does not count as late." in told
     assert "Extensions for students who are not here: zoe." in told
     assert "Late: 2 submissions. bob, 11 minutes, at no cost" in told
@@ -65,12 +64,12 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     assert "7.2 (1.8 less: late)" in page and "Late (2)" in page
     # The times stay known, and an extension counts at once, with nothing graded again.
     edit(course / "course.toml", "dan =", "cas =")
-    assert main(words) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(grade(*words).split())
     assert "nothing new to grade" in told and "dan, 1 day 59 minutes: 2 points less" in told
     assert (rows(out)["cas"]["score"], rows(out)["dan"]["score"]) == ("9", "8")
-    assert main(["class", "--course", str(course), "--out", str(out), "--why", "dan"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(
+        grade("class", "--course", str(course), "--out", str(out), "--why", "dan").split()
+    )
     assert "The submission came late by 1 day 59 minutes, which costs 20% of its points." in told
     page = (out / "why" / "dan.html").read_text("utf-8")
     assert "<strong>8</strong> of 10" in page and "late by 1 day 59 minutes" in page
@@ -78,7 +77,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
 
 
 def test_two_assignments_do_not_share_results(
-    course: Path, tmp_path: Path, capsys: Capture
+    course: Path, tmp_path: Path, capsys: Capture, refused: Typed
 ) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, "ann", RIGHT)
@@ -89,13 +88,11 @@ def test_two_assignments_do_not_share_results(
     assert main([*words, str(submissions), "--assignment", "first"]) == 0
     assert main([*words, "--regrade"]) == 0  # the results say which assignment they are of
     capsys.readouterr()
-    assert main([*words, str(submissions), "--assignment", "averages"]) == 2
-    said = capsys.readouterr().err
+    said = refused(*words, str(submissions), "--assignment", "averages")
     assert "has the results of 'first': choose another --out for 'averages'" in said
     edit(toml, '"smoothing"', '"sewing"')
     for more in ([str(submissions), "--assignment", "first"], ["--regrade"], ["--why", "ann"]):
-        assert main([*words, *more]) == 2
-        said = capsys.readouterr().err
+        said = refused(*words, *more)
         assert (
             "has the results of the course 'smoothing': choose another --out for 'sewing'" in said
         )

@@ -27,7 +27,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
-from tests.kit.checkout import ROOT
+from tests.kit.checkout import ROOT, run_python
 from tests.kit.tiny import edit
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
@@ -374,13 +374,7 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
 
 
 def test_its_options_go_together() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "verify", "--needed"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    done = run_python("-m", "grader", "verify", "--needed", cwd=ROOT)
     assert done.returncode == 2
     assert done.stderr == "grade: --needed only works with --mutants: add it\n"
 

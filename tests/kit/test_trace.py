@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +28,7 @@ from grader.show.screen import PlainConsole, Screen
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.checkout import COURSE, TINY, run_python
 
 GOLDENS = Path(__file__).parent / "goldens" / "trace"
 IMPATIENT = replace(COURSE, limits=replace(COURSE.limits, call_seconds=0.5))
@@ -381,15 +379,7 @@ def test_another_course_never_loads_torch() -> None:
         "print([t.stop for t in traces(course, [course.stage('smooth')], submission)], "
         "sorted({'torch', 'pytest', 'matplotlib'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.stdout == "[None] []\n"
+    assert run_python("-c", code).stdout == "[None] []\n"
 
 
 # --- the author's own mistakes ---------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
-from tests.kit.checkout import TINY
+from tests.kit.checkout import TINY, run_python
 from tests.kit.tiny import Capture, Say, change
 
 SEEDS = (1, 2)
@@ -888,14 +887,7 @@ def test_fixtures_that_the_grader_does_not_read_are_named(course: Course) -> Non
 
 
 def grade(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "grader", "verify", *map(str, words)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
+    return run_python("-m", "grader", "verify", *words)
 
 
 def test_the_screen_begins_its_summary_with_what_is_wrong(

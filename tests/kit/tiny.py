@@ -16,6 +16,7 @@ from tests.kit.checkout import TINY
 
 Capture = pytest.CaptureFixture[str]
 Say = Callable[..., tuple[int, str, str]]
+Typed = Callable[..., str]
 
 
 @pytest.fixture
@@ -41,6 +42,32 @@ def say(capsys: Capture) -> Say:
         code = main(words)
         shown = capsys.readouterr()
         return code, shown.out, shown.err
+
+    return type_it
+
+
+@pytest.fixture
+def grade(say: Say, capsys: Capture) -> Typed:
+    """Type `grade ...`, which goes well and says nothing on stderr; what it shows."""
+
+    def type_it(*words: str) -> str:
+        capsys.readouterr()
+        code, shown, errors = say(*words)
+        assert (code, errors) == (0, "")
+        return shown
+
+    return type_it
+
+
+@pytest.fixture
+def refused(say: Say, capsys: Capture) -> Typed:
+    """Type `grade ...`, which only says in one line why it does not work; that line."""
+
+    def type_it(*words: str) -> str:
+        capsys.readouterr()
+        code, shown, error = say(*words)
+        assert (code, shown, error.count("\n")) == (2, "", 1)
+        return error
 
     return type_it
 

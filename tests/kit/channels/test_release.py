@@ -21,7 +21,7 @@ import pytest
 from grader.channels.project import library
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 
@@ -228,18 +228,17 @@ def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_pat
         assert [line for line in ran if line == f"chmod -R go= {source}"]
 
 
-def test_a_students_copy_is_refused(course: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_students_copy_is_refused(course: Path, tmp_path: Path, refused: Typed) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(course, copy)
     toml = (copy / "course.toml").read_text(encoding="utf-8")
     (copy / "course.toml").write_text(f"partial = true\n{toml}", encoding="utf-8")
-    assert main(["release", "gradescope", "--course", str(copy), "--out", "x.zip"]) == 2
-    assert "this is a student's copy" in capsys.readouterr().err
+    assert "this is a student's copy" in refused(
+        "release", "gradescope", "--course", str(copy), "--out", "x.zip"
+    )
 
 
-def test_each_assignment_has_a_zip_of_its_own(
-    course: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_each_assignment_has_a_zip_of_its_own(course: Path, tmp_path: Path, refused: Typed) -> None:
     copy, out = tmp_path / "copy", tmp_path / "a.zip"
     shutil.copytree(course, copy)
     tables = "".join(
@@ -247,8 +246,7 @@ def test_each_assignment_has_a_zip_of_its_own(
     )
     edit(copy / "course.toml", "[[stages]]", f"{tables}[[stages]]")
     words = ["release", "gradescope", "--course", str(copy), "--out", str(out)]
-    assert main(words) == 2
-    assert "has the assignments x, y: name one with --assignment" in capsys.readouterr().err
+    assert "has the assignments x, y: name one with --assignment" in refused(*words)
     assert main([*words, "--assignment", "y", "--hidden", "due"]) == 0
     with zipfile.ZipFile(out) as file:
         assert b"--assignment y --hidden due " in file.read("run_autograder")
@@ -531,7 +529,7 @@ def test_the_workflow_runs_what_grades_the_visible_checks(repository: Path, tmp_
 
 
 def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is(
-    course: Path, repository: Path, tmp_path: Path, capsys: Capture
+    course: Path, repository: Path, tmp_path: Path, refused: Typed
 ) -> None:
     words = ["release", "github", "--course", str(course), "--out"]
     (repository / "notes.md").write_text("ours", encoding="utf-8")
@@ -540,16 +538,12 @@ def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is
     assert (repository / "notes.md").read_text(encoding="utf-8") == "ours"
     assert (repository / "README.md").read_text(encoding="utf-8") != "old"
     (tmp_path / "thesis.tex").write_text("", encoding="utf-8")
-    assert main([*words, str(tmp_path)]) == 2
-    assert "is not empty: choose a new folder with --out" in capsys.readouterr().err
+    assert "is not empty: choose a new folder with --out" in refused(*words, str(tmp_path))
 
 
-def test_a_course_without_visible_checks_has_nothing_to_run(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_course_without_visible_checks_has_nothing_to_run(tmp_path: Path, refused: Typed) -> None:
     words = ["release", "github", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
-    assert main(words) == 2
-    assert "no stage has `visible` checks, so there is nothing to run" in capsys.readouterr().err
+    assert "no stage has `visible` checks, so there is nothing to run" in refused(*words)
 
 
 # --- Canvas ------------------------------------------------------------------------------------
@@ -652,15 +646,15 @@ def test_what_is_wrong_with_the_tables_is_said_and_nothing_is_written(
 # --- JUnit -------------------------------------------------------------------------------------
 
 
-def test_grade_writes_junit_beside_what_it_prints(tmp_path: Path, capsys: Capture) -> None:
+def test_grade_writes_junit_beside_what_it_prints(
+    tmp_path: Path, grade: Typed, refused: Typed
+) -> None:
     words = ["--course", str(TINY.root), "--submission", str(TINY.root / "solutions"), "--json"]
-    assert main([*words, "--junit", str(tmp_path / "r.xml")]) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == 10
+    assert json.loads(grade(*words, "--junit", str(tmp_path / "r.xml")))["score"] == 10
     root = ElementTree.parse(tmp_path / "r.xml").getroot()
     assert [suite.get("name") for suite in root] == ["moving_average", "smooth", "roughness"]
     assert root.get("failures") == root.get("errors") == "0"
-    assert main([*words, "--junit", str(tmp_path / "no" / "r.xml")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot be written" in refused(*words, "--junit", str(tmp_path / "no" / "r.xml"))
 
 
 # --- what is released is proven ----------------------------------------------------------------

@@ -16,12 +16,11 @@ from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
 from grader.command.grade import lanes
-from grader.command.main import main
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Capture, Typed
 
 NAMES = [f"name{n:02}" for n in range(20)]
 ODD = b"""def smooth(signal):
@@ -152,14 +151,12 @@ def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path: Path) 
     assert html.count("signal = signal.roll(edges.pop(0)") == 2
 
 
-def test_what_is_alike_is_not_for_a_page_without_names(capsys: Capture) -> None:
-    assert main(["class", "x", "--out", "y", "--similar", "--anonymous"]) == 2
-    assert "remove --anonymous" in capsys.readouterr().err
+def test_what_is_alike_is_not_for_a_page_without_names(refused: Typed) -> None:
+    assert "remove --anonymous" in refused("class", "x", "--out", "y", "--similar", "--anonymous")
 
 
 def test_a_missing_library_is_named_before_anything_is_graded(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    monkeypatch: pytest.MonkeyPatch, refused: Typed
 ) -> None:
     monkeypatch.setattr(classroom, "find_spec", lambda name: None)
-    assert main(["class", "x", "--out", "y", "--similar"]) == 2
-    assert "pip install rapidfuzz" in capsys.readouterr().err
+    assert "pip install rapidfuzz" in refused("class", "x", "--out", "y", "--similar")

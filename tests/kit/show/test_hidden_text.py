@@ -25,7 +25,6 @@ from grader.classes.why.answer import Answer, Failure
 from grader.classes.why.page import answer_page
 from grader.classes.why.requests import Asked, Decision, Verdict, decision_rows
 from grader.classes.why.screen import decisions_screen, failure_screen, history
-from grader.command.main import main
 from grader.learning.notebook import screen as notebook
 from grader.read.course_file import parse_course
 from grader.show import html, junit, scoreboard, terminal
@@ -41,7 +40,7 @@ from grader.types.report import (
     to_json,
 )
 from grader.types.text import safe
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Typed
 
 LETTERS = {
     "an escape code": "\x1b[31m",
@@ -240,9 +239,8 @@ def test_a_student_is_called_by_a_name_that_can_be_seen(letter: str, tmp_path: P
 
 
 @pytest.mark.parametrize("letter", LETTERS.values(), ids=LETTERS)
-def test_an_error_on_the_terminal_hides_nothing(letter: str, capsys: Capture) -> None:
+def test_an_error_on_the_terminal_hides_nothing(letter: str, refused: Typed) -> None:
     if letter == "\0":
         pytest.skip("no word of a command line can hold it")
-    assert main(["--course", f"a{letter}b"]) == 2
-    said = capsys.readouterr().err.removesuffix("\n")
+    said = refused("--course", f"a{letter}b").removesuffix("\n")
     assert safe(said) == said

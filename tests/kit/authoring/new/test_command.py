@@ -9,7 +9,7 @@ import pytest
 from grader.command.main import main
 from grader.learning.workspace.scaffold import make_workspace
 from grader.read.course_file import read_course
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Capture, Typed
 
 
 @pytest.fixture
@@ -20,18 +20,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refused(words: list[str], capsys: Capture) -> str:
-    """The one line that `grade new` ends with."""
-    assert main(["new", *words]) == 2
-    captured = capsys.readouterr()
-    [line] = captured.err.splitlines()
-    assert captured.out == "" and len(line) <= 80
-    return line.removeprefix("grade: ")
+@pytest.fixture
+def fault(refused: Typed) -> Typed:
+    """Type `grade new ...`, which is refused; why."""
+
+    def type_it(*words: str) -> str:
+        line = refused("new", *words).removesuffix("\n")
+        assert len(line) <= 80
+        return line.removeprefix("grade: ")
+
+    return type_it
 
 
-def test_a_stage_is_told_file_by_file_and_then_what_to_type(birds: Path, capsys: Capture) -> None:
-    assert main(["new", "tail", "--title", "The tail", "--after", "fold"]) == 0
-    assert capsys.readouterr().out == (
+def test_a_stage_is_told_file_by_file_and_then_what_to_type(birds: Path, grade: Typed) -> None:
+    assert grade("new", "tail", "--title", "The tail", "--after", "fold") == (
         "added to: course.toml\n"
         "written: solutions/tail.py\n"
         "written: exercises/tail.py\n"
@@ -52,12 +54,11 @@ def test_a_stage_is_told_file_by_file_and_then_what_to_type(birds: Path, capsys:
 
 
 def test_from_elsewhere_the_next_commands_name_the_course(
-    birds: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    birds: Path, monkeypatch: pytest.MonkeyPatch, grade: Typed
 ) -> None:
     monkeypatch.chdir(birds.parent)
     words = ["new", "tail", "--title", "The tail", "--bonus", "--course", birds.name]
-    assert main(words) == 0
-    out = capsys.readouterr().out
+    out = grade(*words)
     assert f"grade verify tail --course {birds.name}\n" in out
     assert out.startswith(f"In {birds.name}:\nadded to: course.toml\nwritten: solutions/tail.py\n")
     assert read_course(birds / "course.toml").stage("tail").bonus
@@ -70,10 +71,9 @@ def test_the_untouched_stage_is_not_started(birds: Path, capsys: Capture) -> Non
     assert main(["tail", "--submission", "solutions"]) == 0
 
 
-def test_a_course_is_told_with_one_command_to_try(here: Path, capsys: Capture) -> None:
+def test_a_course_is_told_with_one_command_to_try(here: Path, grade: Typed) -> None:
     words = ["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"]
-    assert main(words) == 0
-    out = capsys.readouterr().out
+    out = grade(*words)
     assert out.startswith("In origami:\nwritten: course.toml\nwritten: README.md\n")
     assert out.splitlines()[-3:-1] == [
         "Go there:        cd origami",
@@ -82,52 +82,46 @@ def test_a_course_is_told_with_one_command_to_try(here: Path, capsys: Capture) -
     assert main(["--course", "origami", "--submission", "origami/solutions"]) == 0
 
 
-def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(here: Path, capsys: Capture) -> None:
+def test_no_check_of_a_new_stage_is_idle_and_no_mutant_lives(here: Path, grade: Typed) -> None:
     main(["new", "--course", "origami", "--title", "Fold paper", "--first", "fold"])
-    assert main(["verify", "--mutants", "--course", "origami"]) == 0
-    assert "finds no mutant" not in capsys.readouterr().out
+    assert "finds no mutant" not in grade("verify", "--mutants", "--course", "origami")
 
 
-def test_every_fault_of_the_command_has_its_own_line(birds: Path, capsys: Capture) -> None:
-    assert refused([], capsys).startswith("name the stage, or start a course: `grade new --course")
-    assert refused(["tail"], capsys) == ('a title is missing: grade new tail --title "Half a turn"')
-    assert refused(["tail", "--title", "x", "--after", "wing"], capsys) == (
+def test_every_fault_of_the_command_has_its_own_line(birds: Path, fault: Typed) -> None:
+    assert fault().startswith("name the stage, or start a course: `grade new --course")
+    assert fault("tail") == ('a title is missing: grade new tail --title "Half a turn"')
+    assert fault("tail", "--title", "x", "--after", "wing") == (
         "--after: there is no stage 'wing'; did you mean 'wings'?"
     )
-    assert refused(["random", "--title", "x"], capsys) == (
+    assert fault("random", "--title", "x") == (
         "'random' is a module of Python's standard library: choose another slug"
     )
-    assert refused(["tail", "--course", "no", "--title", "x"], capsys) == (
+    assert fault("tail", "--course", "no", "--title", "x") == (
         "no: does not exist: without STAGE, `grade new` starts a course there"
     )
-    assert refused(["tail", "--title", "x", "--library", "torch"], capsys) == (
+    assert fault("tail", "--title", "x", "--library", "torch") == (
         "--library is for a new course: leave out 'tail'"
     )
 
 
-def test_every_fault_of_a_new_course_has_its_own_line(here: Path, capsys: Capture) -> None:
-    assert refused(["--course", "no"], capsys).startswith("a title is missing: grade new --course")
-    assert refused(["--course", "no", "--title", "x", "--bonus"], capsys).startswith(
-        "--bonus needs a stage"
-    )
-    assert refused(["--course", "no", "--title", "x", "--function", "f(x)"], capsys) == (
+def test_every_fault_of_a_new_course_has_its_own_line(here: Path, fault: Typed) -> None:
+    assert fault("--course", "no").startswith("a title is missing: grade new --course")
+    assert fault("--course", "no", "--title", "x", "--bonus").startswith("--bonus needs a stage")
+    assert fault("--course", "no", "--title", "x", "--function", "f(x)") == (
         "--function and --class need a stage: name the first with --first SLUG"
     )
     assert list(here.iterdir()) == []
 
 
-def test_a_course_file_that_cannot_be_read_is_told(birds: Path, capsys: Capture) -> None:
+def test_a_course_file_that_cannot_be_read_is_told(birds: Path, fault: Typed) -> None:
     (birds / "course.toml").write_text("schema = ", encoding="utf-8")
-    assert main(["new", "tail", "--title", "x"]) == 2
-    assert "course.toml: is not TOML" in capsys.readouterr().err
+    assert "course.toml: is not TOML" in fault("tail", "--title", "x")
     assert not (birds / "solutions" / "tail.py").exists()
 
 
-def test_the_course_of_the_package_is_not_added_to_from_elsewhere(
-    here: Path, capsys: Capture
-) -> None:
+def test_the_course_of_the_package_is_not_added_to_from_elsewhere(here: Path, fault: Typed) -> None:
     told = "this is not a course's folder: go to one, or name it with --course DIR"
-    assert refused(["tail", "--title", "x"], capsys) == told
+    assert fault("tail", "--title", "x") == told
     assert list(here.iterdir()) == []
 
 
@@ -135,12 +129,13 @@ def test_a_learners_folder_is_no_courses(
     birds: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Capture,
+    fault: Typed,
+    refused: Typed,
 ) -> None:
     mine = tmp_path_factory.mktemp("mine")
     make_workspace(mine, read_course(birds / "course.toml"), None)
     monkeypatch.chdir(mine)
-    assert refused(["tail", "--title", "x"], capsys).startswith("this is not a course's folder")
+    assert fault("tail", "--title", "x").startswith("this is not a course's folder")
     monkeypatch.chdir(birds)
-    assert main(["new", "--course", str(mine / "inside"), "--title", "x"]) == 2
-    assert "is inside the course or workspace" in capsys.readouterr().err
+    error = refused("new", "--course", str(mine / "inside"), "--title", "x")
+    assert "is inside the course or workspace" in error

@@ -11,11 +11,10 @@ import pytest
 from grader.authoring.new.files import new_stage
 from grader.authoring.new.signature import Value, read_class, read_function
 from grader.authoring.verify.verify import verify
-from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.errors import KitError
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Typed
 
 TOML = """\
 schema = 1
@@ -88,15 +87,14 @@ def test_several_results_and_a_class_are_read() -> None:
 def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_written(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Capture,
+    refused: Typed,
     option: str,
     text: str,
     told: str,
 ) -> None:
     course(tmp_path, '"torch"')
     monkeypatch.chdir(tmp_path)
-    assert main(["new", "nest", "--title", "Nest", option, text]) == 2
-    [line] = capsys.readouterr().err.splitlines()
+    [line] = refused("new", "nest", "--title", "Nest", option, text).splitlines()
     assert told in line
     assert [path.name for path in tmp_path.iterdir()] == ["course.toml"]
 

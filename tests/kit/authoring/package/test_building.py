@@ -16,7 +16,7 @@ from grader.authoring.package.building import course_files
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
@@ -137,15 +137,13 @@ def test_what_no_package_can_be_built_of_is_one_line(
     assert re.search(f"grade: course.toml: {told}", said.err)
 
 
-def test_packages_that_cannot_be_written_are_told(tiny: Path, capsys: Capture) -> None:
+def test_packages_that_cannot_be_written_are_told(tiny: Path, refused: Typed) -> None:
     (tiny.parent / "dist").write_text("in the way", encoding="utf-8")
-    assert main(["package", "--course", "tiny"]) == 2
-    assert "dist: cannot be written" in capsys.readouterr().err
+    assert "dist: cannot be written" in refused("package", "--course", "tiny")
 
 
 def test_without_hatchling_it_says_how_to_get_it(
-    tiny: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, refused: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "hatchling.builders.wheel", None)
-    assert main(["package", "--course", "tiny"]) == 2
-    assert "pip install 'course-grader[author]'" in capsys.readouterr().err
+    assert "pip install 'course-grader[author]'" in refused("package", "--course", "tiny")

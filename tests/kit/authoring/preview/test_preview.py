@@ -13,7 +13,7 @@ from grader.authoring.preview.parts import preview
 from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Capture, Typed
 
 GROUPS = ["Stub", "First screen", "Failure screens", "Hints", "Notebook", "Class report"]
 
@@ -31,11 +31,10 @@ def test_every_part_is_there_in_the_order_in_which_people_meet_it(course: Course
 
 
 def test_each_misconception_has_the_screen_that_tells_its_sentence(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    course: Course, monkeypatch: pytest.MonkeyPatch, grade: Typed
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["preview", "roughness", "--course", str(course.root)]) == 0
-    shown = capsys.readouterr().out
+    shown = grade("preview", "roughness", "--course", str(course.root))
     assert max(map(len, shown.splitlines())) <= 80
     assert "Nothing is written in roughness yet." in shown
     assert "1. Look at the example" in shown and "%%grade roughness" in shown
@@ -47,12 +46,11 @@ def test_each_misconception_has_the_screen_that_tells_its_sentence(
 
 
 def test_the_page_is_whole_and_needs_no_other_file(
-    course: Course, tmp_path: Path, capsys: Capture
+    course: Course, tmp_path: Path, grade: Typed
 ) -> None:
     file = tmp_path / "deep" / "preview.html"
     command = ["preview", "moving_average", "--course", str(course.root), "--out", str(file)]
-    assert main(command) == 0
-    assert capsys.readouterr().out == f"written: {file}\n"
+    assert grade(*command) == f"written: {file}\n"
     page = file.read_text("utf-8")
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page)
     assert all(f"<h2>{group}</h2>" in page for group in GROUPS)

@@ -14,7 +14,7 @@ from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture, change
+from tests.kit.tiny import Capture, Typed, change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
@@ -58,14 +58,13 @@ def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> Non
     "slug", ["smooth", *(pytest.param(slug, marks=pytest.mark.slow) for slug in _OTHERS)]
 )
 def test_each_one_kept_is_caught_and_gets_its_name(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture, slug: str
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture, grade: Typed, slug: str
 ) -> None:
     bare(course, slug)
     monkeypatch.chdir(course.root)
-    assert main(["suggest", slug]) == 0
-    assert "that behave in a new way" in capsys.readouterr().out
-    assert main(["suggest", slug, "--write"]) == 0
-    assert capsys.readouterr().out.startswith(f"hints/misconceptions/{slug}.py: added {slug}_")
+    assert "that behave in a new way" in grade("suggest", slug)
+    added = f"hints/misconceptions/{slug}.py: added {slug}_"
+    assert grade("suggest", slug, "--write").startswith(added)
     written = read_misconceptions(course.stage(slug))
     assert len(written) >= 5
     [proof] = verify(course, [course.stage(slug)], seeds=(1,)).stages
@@ -157,11 +156,10 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: C
 
 
 def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(
-    course: Course, capsys: Capture
+    course: Course, grade: Typed
 ) -> None:
     change(course, "solutions/roughness.py", "return max", "return min")
-    assert main(["suggest", "roughness", "--course", str(course.root)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(grade("suggest", "roughness", "--course", str(course.root)).split())
     said = "Your solution does not pass roughness.values: `grade verify roughness` says why."
     assert said in shown
 

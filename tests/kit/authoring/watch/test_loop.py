@@ -14,10 +14,9 @@ import pytest
 from grader.authoring.verify.memory import Memory, sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns
 from grader.authoring.watch.loop import Proved, newest, watch
-from grader.command.main import main
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture, edit
+from tests.kit.tiny import Typed, edit
 
 Save = Callable[[], object]
 
@@ -165,7 +164,7 @@ def test_a_misconception_depends_on_its_own_lines_and_on_no_others() -> None:
 
 
 def test_learners_have_no_such_option_in_their_copy(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    monkeypatch: pytest.MonkeyPatch, refused: Typed
 ) -> None:
     from grader.command import main as module
 
@@ -173,8 +172,7 @@ def test_learners_have_no_such_option_in_their_copy(
     monkeypatch.setattr(
         module, "_is_installed", lambda name: "authoring" not in name and installed(name)
     )
-    assert main(["watch", "--author"]) == 2
-    assert "`grade watch` has no option --author" in capsys.readouterr().err
+    assert "`grade watch` has no option --author" in refused("watch", "--author")
 
 
 def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Typed
 
 
 @pytest.mark.parametrize(
@@ -19,26 +18,26 @@ from tests.kit.tiny import Capture
         (("roughness",), "roughness has no page to explore; stages with one: smooth"),
     ],
 )
-def test_what_it_refuses(words: tuple[str, ...], said: str, capsys: Capture) -> None:
+def test_what_it_refuses(words: tuple[str, ...], said: str, refused: Typed) -> None:
     own = str(TINY.root / "solutions")
-    assert main(["explore", *words, "--course", str(TINY.root), "--submission", own]) == 2
-    assert capsys.readouterr().err == f"grade: {said}\n"
+    assert (
+        refused("explore", *words, "--course", str(TINY.root), "--submission", own)
+        == f"grade: {said}\n"
+    )
 
 
-def test_the_page_as_a_file(tmp_path: Path, capsys: Capture) -> None:
+def test_the_page_as_a_file(tmp_path: Path, grade: Typed) -> None:
     page = tmp_path / "page.html"
     own = str(TINY.root / "solutions")
     words = ["explore", "--course", str(TINY.root), "--submission", own, "--out", str(page)]
-    assert main(words) == 0
-    assert capsys.readouterr().out == f"  written: {page}\n"
+    assert grade(*words) == f"  written: {page}\n"
     assert "That was all." in page.read_text(encoding="utf-8")
 
 
-def test_no_file_is_written_of_code_that_stops(tmp_path: Path, capsys: Capture) -> None:
+def test_no_file_is_written_of_code_that_stops(tmp_path: Path, refused: Typed) -> None:
     for name in ("moving_average", "smooth"):
         (tmp_path / f"{name}.py").write_text(f"def {name}(*values, **more): 1 / 0\n")
     page = tmp_path / "page.html"
     words = ["explore", "--course", str(TINY.root), "--submission", str(tmp_path)]
-    assert main([*words, "--out", str(page)]) == 2
-    assert "moving_average gave no usable result, so no file" in capsys.readouterr().err
+    assert "moving_average gave no usable result, so no file" in refused(*words, "--out", str(page))
     assert not page.exists()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,31 +12,14 @@ import pytest
 from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
-from tests.kit.checkout import ROOT
-from tests.kit.tiny import Capture
-
-Ask = Callable[..., str]
+from tests.kit.checkout import imported_by
+from tests.kit.tiny import Capture, Typed
 
 
 @pytest.fixture
-def ask(birds: Path, capsys: Capture) -> Ask:
-    """Type `grade hint ...`; what is shown. It must go well and say nothing on stderr."""
-
-    def type_it(*words: str) -> str:
-        assert main(["hint", *words]) == 0
-        shown = capsys.readouterr()
-        assert shown.err == ""
-        return shown.out
-
-    return type_it
-
-
-def refused(capsys: Capture, *words: str) -> str:
-    assert main(["hint", *words]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.count("\n") == 1
-    return shown.err
+def ask(birds: Path, grade: Typed) -> Typed:
+    """Type `grade hint ...`; what is shown."""
+    return partial(grade, "hint")
 
 
 def write(folder: Path, slug: str) -> None:
@@ -59,7 +39,7 @@ def graded(folder: Path, slug: str, status: Status, *, named: bool = False) -> N
 
 
 def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
-    ask: Ask, birds: Path
+    ask: Typed, birds: Path
 ) -> None:
     repair = "fold.py, line 3:\n    return sheet / 2"
     found = Diagnosis("place:", "", place="fold.py", repair=repair)
@@ -73,7 +53,7 @@ def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
     assert "return sheet / 2" not in ask("fold")
 
 
-def test_one_more_each_time_then_the_last_again(ask: Ask) -> None:
+def test_one_more_each_time_then_the_last_again(ask: Typed) -> None:
     for number in (1, 2, 3, 4, 5, 5, 5):
         shown = ask("fold")
         assert f"Fold a sheet   hint {number} of 5" in shown
@@ -97,7 +77,7 @@ def parts(shown: str) -> tuple[bool, bool]:
     return "Why step" in shown, "Do step" in shown
 
 
-def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Ask) -> None:
+def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Typed) -> None:
     for number in range(1, 6):
         shown = ask("fold")
         assert f"hint {number} of 5\n\n  {number}. Step {number}\n" in shown
@@ -112,7 +92,7 @@ def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Ask) -> 
     assert parts(ask("fold", "2")) == (True, True)
 
 
-def test_a_question_again_and_a_hint_by_its_number(asking: Path, ask: Ask) -> None:
+def test_a_question_again_and_a_hint_by_its_number(asking: Path, ask: Typed) -> None:
     ask("fold")
     assert parts(ask("fold", "--again")) == (True, False)
     assert parts(ask("fold")) == (False, True)
@@ -123,7 +103,7 @@ def test_a_question_again_and_a_hint_by_its_number(asking: Path, ask: Ask) -> No
     assert "hint 2 of 5, the answer" in shown and parts(shown) == (False, True)
 
 
-def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Ask) -> None:
+def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Typed) -> None:
     graded(asking, "fold", Status.FAILED, named=True)
     shown = ask()
     assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
@@ -135,10 +115,10 @@ def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Ask) -> None:
 
 
 def test_a_hint_that_is_refused_leaves_the_answer_due(
-    asking: Path, ask: Ask, capsys: Capture
+    asking: Path, ask: Typed, refused: Typed
 ) -> None:
     ask("fold")
-    refused(capsys, "fold", "4")
+    refused("hint", "fold", "4")
     assert "hint 1 of 5, the answer" in ask("fold")
 
 
@@ -148,19 +128,19 @@ def test_whole_if_the_question_cannot_be_remembered(asking: Path, capsys: Captur
     assert parts(capsys.readouterr().out) == (True, True)
 
 
-def test_all_of_them_have_their_questions_and_answers(asking: Path, ask: Ask) -> None:
+def test_all_of_them_have_their_questions_and_answers(asking: Path, ask: Typed) -> None:
     graded(asking, "fold", Status.PASSED)
     shown = ask("fold", "--all")
     assert all(f"Why step {n}?\n\n  Do step {n} of fold." in shown for n in range(1, 6))
 
 
-def test_stages_have_ladders_of_their_own(ask: Ask) -> None:
+def test_stages_have_ladders_of_their_own(ask: Typed) -> None:
     assert "hint 1 of 5" in ask("fold")
     assert "hint 1 of 5" in ask("wings")
     assert "hint 2 of 5" in ask("fold")
 
 
-def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
+def test_an_earlier_one_and_the_last_one_again(ask: Typed) -> None:
     assert "hint 1 of 5" in ask("fold", "--again")
     ask("fold")
     ask("fold")
@@ -172,39 +152,39 @@ def test_an_earlier_one_and_the_last_one_again(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("words", [("fold", "wings"), ("1", "2")])
-def test_two_stages_or_two_numbers(birds: Path, capsys: Capture, words: tuple[str, str]) -> None:
-    error = refused(capsys, *words)
+def test_two_stages_or_two_numbers(birds: Path, refused: Typed, words: tuple[str, str]) -> None:
+    error = refused("hint", *words)
     assert error == "grade: name one stage and one number, as in `grade hint fold 2`\n"
 
 
-def test_none_is_skipped(birds: Path, ask: Ask, capsys: Capture) -> None:
+def test_none_is_skipped(birds: Path, ask: Typed, refused: Typed) -> None:
     ask("fold")
-    error = refused(capsys, "fold", "4")
+    error = refused("hint", "fold", "4")
     assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
     assert read_progress(birds).progress.stage("fold").rungs == 1
 
 
 @pytest.mark.parametrize("number", ["0", "6"])
-def test_a_hint_that_there_is_not(birds: Path, capsys: Capture, number: str) -> None:
-    assert f"fold has hints 1 to 5, and no hint {number}" in refused(capsys, "fold", number)
+def test_a_hint_that_there_is_not(birds: Path, refused: Typed, number: str) -> None:
+    assert f"fold has hints 1 to 5, and no hint {number}" in refused("hint", "fold", number)
 
 
-def test_an_unknown_stage(birds: Path, capsys: Capture) -> None:
-    assert refused(capsys, "wing") == "grade: there is no stage 'wing'; did you mean 'wings'?\n"
+def test_an_unknown_stage(birds: Path, refused: Typed) -> None:
+    assert refused("hint", "wing") == "grade: there is no stage 'wing'; did you mean 'wings'?\n"
     assert not memory_folder(birds).exists()
 
 
-def test_without_a_stage_it_is_the_first_that_is_not_written(birds: Path, ask: Ask) -> None:
+def test_without_a_stage_it_is_the_first_that_is_not_written(birds: Path, ask: Typed) -> None:
     assert "Fold a sheet   hint 1" in ask()
     assert "Fold a sheet   hint 1" in ask("1")
 
 
-def test_a_written_stage_is_left_behind(birds: Path, ask: Ask) -> None:
+def test_a_written_stage_is_left_behind(birds: Path, ask: Typed) -> None:
     write(birds, "fold")
     assert "Two wings   hint 1" in ask()
 
 
-def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Ask) -> None:
+def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Typed) -> None:
     ask()
     write(birds, "fold")
     assert "Fold a sheet   hint 2" in ask()
@@ -214,20 +194,20 @@ def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask:
     assert "Two wings   hint 1" in ask()
 
 
-def test_a_written_stage_that_fails_is_where_the_learner_is(birds: Path, ask: Ask) -> None:
+def test_a_written_stage_that_fails_is_where_the_learner_is(birds: Path, ask: Typed) -> None:
     write(birds, "fold")
     graded(birds, "fold", Status.FAILED)
     assert "Fold a sheet   hint 1" in ask()
 
 
-def test_when_all_is_done_it_is_the_last_stage(birds: Path, ask: Ask) -> None:
+def test_when_all_is_done_it_is_the_last_stage(birds: Path, ask: Typed) -> None:
     for slug in ("fold", "wings", "nest"):
         graded(birds, slug, Status.PASSED)
     assert "A nest   hint 1" in ask()
 
 
 def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
-    birds: Path, ask: Ask
+    birds: Path, ask: Typed
 ) -> None:
     graded(birds, "fold", Status.FAILED, named=True)
     shown = ask()
@@ -238,9 +218,9 @@ def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
 
 
 def test_all_of_them_at_once_when_the_stage_has_passed(
-    birds: Path, ask: Ask, capsys: Capture
+    birds: Path, ask: Typed, refused: Typed
 ) -> None:
-    assert "--all works after you pass" in refused(capsys, "fold", "--all")
+    assert "--all works after you pass" in refused("hint", "fold", "--all")
     graded(birds, "fold", Status.PASSED)
     graded(birds, "fold", Status.FAILED)  # stays readable whatever comes later
     shown = ask("fold", "--all")
@@ -249,7 +229,7 @@ def test_all_of_them_at_once_when_the_stage_has_passed(
     assert "hint 3 of 5" in ask("fold", "3")
 
 
-def test_a_missing_exercise_is_not_written(birds: Path, ask: Ask) -> None:
+def test_a_missing_exercise_is_not_written(birds: Path, ask: Typed) -> None:
     (birds / "exercises" / "fold.py").unlink()
     assert "Fold a sheet   hint 1" in ask()
 
@@ -277,27 +257,14 @@ def test_a_spoilt_memory_is_told_and_begun_anew(birds: Path, capsys: Capture) ->
     assert shown.err == ""
 
 
-def test_a_fault_in_the_hints_is_the_course_s(birds: Path, capsys: Capture) -> None:
+def test_a_fault_in_the_hints_is_the_course_s(birds: Path, refused: Typed) -> None:
     (birds / "hints" / "fold.md").write_text("# Fold\n", encoding="utf-8")
-    assert "hints/fold.md: has 0 hints: write at least 4" in refused(capsys, "fold")
+    assert "hints/fold.md: has 0 hints: write at least 4" in refused("hint", "fold")
     assert not memory_folder(birds).exists()
 
 
 @pytest.mark.parametrize("words", [["hint", "fold"], ["list"], ["--help"], ["stubs", "--check"]])
 def test_imports_nothing_that_is_slow(birds: Path, words: list[str]) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "grader", *words]
-    run = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    imported = {line.rsplit("|", 1)[-1].strip() for line in run.stderr.splitlines()}
-    assert "grader.command.main" in imported
-    assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio"}
-    assert not imported & {
-        "grader.classes.command",
-        "grader.learning.workspace.init_command",
-        "zipfile",
-    }
+    slow = {"torch", "pytest", "numpy", "subprocess", "asyncio", "zipfile"}
+    others = {"grader.classes.command", "grader.learning.workspace.init_command"}
+    assert not imported_by(*words) & (slow | others)

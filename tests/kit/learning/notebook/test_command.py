@@ -9,7 +9,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.workspace import mark_workspace, own_course
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Typed
 
 MINE = "def fold(sheet):\n    return sheet / 2  # mine\n"
 
@@ -20,20 +20,18 @@ def code(path: Path, name: str) -> str:
     return "".join(found["source"])
 
 
-def test_it_is_named_by_the_course_and_says_how_to_open_it(birds: Path, capsys: Capture) -> None:
-    assert main(["notebook"]) == 0
+def test_it_is_named_by_the_course_and_says_how_to_open_it(birds: Path, grade: Typed) -> None:
+    shown = grade("notebook")
     assert code(birds / "paper-birds.ipynb", "fold-code").startswith("%%grade fold\ndef fold(")
-    shown = capsys.readouterr().out
     assert "Written: paper-birds.ipynb, 3 stages." in shown
     assert "jupyter lab paper-birds.ipynb" in shown and "--with-answers" not in shown
 
 
-def test_it_never_writes_over_a_file(birds: Path, capsys: Capture) -> None:
+def test_it_never_writes_over_a_file(birds: Path, refused: Typed) -> None:
     file = birds / "paper-birds.ipynb"
     file.write_text("my work", encoding="utf-8")
-    assert main(["notebook"]) == 2
+    assert "paper-birds.ipynb exists already" in refused("notebook")
     assert file.read_text(encoding="utf-8") == "my work"
-    assert "paper-birds.ipynb exists already" in capsys.readouterr().err
 
 
 def test_a_link_to_nowhere_is_a_file_too(birds: Path) -> None:
@@ -42,41 +40,36 @@ def test_a_link_to_nowhere_is_a_file_too(birds: Path) -> None:
     assert not (birds / "elsewhere").exists()
 
 
-def test_force_keeps_a_copy_of_every_notebook_it_replaces(birds: Path, capsys: Capture) -> None:
+def test_force_keeps_a_copy_of_every_notebook_it_replaces(birds: Path, grade: Typed) -> None:
     file = birds / "mine.ipynb"
     for number, text in enumerate(("first", "second"), start=1):
         file.write_text(text, encoding="utf-8")
-        assert main(["notebook", "mine.ipynb", "--force"]) == 0
-        assert f"A copy of the old notebook is mine.ipynb-{number}" in capsys.readouterr().out
+        assert f"A copy of the old notebook is mine.ipynb-{number}" in grade(
+            "notebook", "mine.ipynb", "--force"
+        )
     assert (birds / "mine.ipynb-1").read_text(encoding="utf-8") == "first"
     assert (birds / "mine.ipynb-2").read_text(encoding="utf-8") == "second"
 
 
-def test_begun_files_are_offered_and_with_answers_brought_along(
-    birds: Path, capsys: Capture
-) -> None:
+def test_begun_files_are_offered_and_with_answers_brought_along(birds: Path, grade: Typed) -> None:
     (birds / "exercises" / "fold.py").write_text(MINE, encoding="utf-8")
-    assert main(["notebook"]) == 0
-    assert "Your files have code for fold" in capsys.readouterr().out
+    assert "Your files have code for fold" in grade("notebook")
     assert "mine" not in code(birds / "paper-birds.ipynb", "fold-code")
     assert main(["notebook", "--force", "--with-answers"]) == 0
     assert code(birds / "paper-birds.ipynb", "fold-code") == f"%%grade fold\n{MINE.rstrip()}"
     assert "NotImplementedError" in code(birds / "paper-birds.ipynb", "wings-code")
 
 
-def test_with_answers_where_there_are_none_says_so(birds: Path, capsys: Capture) -> None:
-    assert main(["notebook", "--with-answers"]) == 2
-    assert "your files are still stubs" in capsys.readouterr().err
+def test_with_answers_where_there_are_none_says_so(birds: Path, refused: Typed) -> None:
+    assert "your files are still stubs" in refused("notebook", "--with-answers")
     assert not (birds / "paper-birds.ipynb").exists()
 
 
 def test_a_name_that_is_no_notebooks_and_a_folder_that_is_not_there_are_one_line(
-    birds: Path, capsys: Capture
+    birds: Path, refused: Typed
 ) -> None:
-    assert main(["notebook", "notes.txt"]) == 2
-    assert "end it with .ipynb" in capsys.readouterr().err
-    assert main(["notebook", "nowhere/x.ipynb"]) == 2
-    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+    assert "end it with .ipynb" in refused("notebook", "notes.txt")
+    assert "cannot be written: No such file or directory" in refused("notebook", "nowhere/x.ipynb")
 
 
 def test_in_a_workspace_it_lies_at_its_root_and_elsewhere_in_the_working_folder(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 
 from matplotlib.text import Text
 
 from grader.learning.pictures.drawing import curves_figure, figure
 from grader.learning.pictures.types import Curve, Rows, TracedCurves, TracedHeatmap
-from tests.kit.checkout import ROOT
+from tests.kit.checkout import run_python
 
 SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
 
@@ -76,12 +73,4 @@ def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame() -> 
 
 def test_pyplot_and_its_global_state_are_not_even_loaded() -> None:
     code = "import sys, grader.learning.pictures.drawing; print('matplotlib.pyplot' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.stdout == "False\n"
+    assert run_python("-c", code).stdout == "False\n"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT
+from tests.kit.checkout import imported_by
 from tests.kit.tiny import Say
 
 AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
@@ -142,14 +139,5 @@ def test_a_course_without_traces(birds: Path, say: Say) -> None:
 
 @pytest.mark.parametrize("command", ["trace", "heatmap"])
 def test_help_is_there_at_once(command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "grader", command, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert "--submission PATH" in done.stdout
-    imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
-    assert not imported & {"torch", "pytest", "numpy", "matplotlib", "subprocess"}
+    slow = {"torch", "pytest", "numpy", "matplotlib", "subprocess"}
+    assert not imported_by(command, "--help", shows="--submission PATH") & slow

@@ -19,8 +19,8 @@ from grader.learning.predict.questions import parse_predictions
 from grader.learning.predict.types import Tally
 from grader.read.progress import memory_folder
 from grader.show.screen import Screen
-from tests.kit.checkout import ROOT
-from tests.kit.tiny import Capture
+from tests.kit.checkout import ROOT, imported_by
+from tests.kit.tiny import Capture, Typed
 
 FOLD = """\
 # Fold a sheet
@@ -174,24 +174,17 @@ def test_bytes_that_are_no_text_are_asked_again(folder: Path) -> None:
     assert "1 of 1 at the first try" in ran.stdout.decode()
 
 
-def shown_by(capsys: Capture, *words: str) -> str:
-    assert main(["predict", *words]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    return shown.out
-
-
 def test_without_a_stage_it_is_where_the_learner_is(
-    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    folder: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as when whoever starts it closes it
-    assert "Fold a sheet   3 questions" in shown_by(capsys)
+    assert "Fold a sheet   3 questions" in grade("predict")
     (folder / "exercises" / "fold.py").write_text("x = 1\n", encoding="utf-8")
-    assert "wings has no questions." in shown_by(capsys)
+    assert "wings has no questions." in grade("predict")
 
 
-def test_a_stage_without_questions_is_no_fault(folder: Path, capsys: Capture) -> None:
-    shown = shown_by(capsys, "nest")
+def test_a_stage_without_questions_is_no_fault(folder: Path, grade: Typed) -> None:
+    shown = grade("predict", "nest")
     assert "nest has no questions." in shown
     assert str(Path("exercises", "nest.py")) in shown
 
@@ -204,15 +197,13 @@ def test_a_spoilt_memory_is_told(folder: Path, capsys: Capture) -> None:
     assert "progress.json.corrupt" in capsys.readouterr().err
 
 
-def test_faults_are_told_in_one_line(folder: Path, capsys: Capture) -> None:
+def test_faults_are_told_in_one_line(folder: Path, refused: Typed) -> None:
     (folder / "hints" / "predictions" / "fold.md").write_text("# Fold\n", encoding="utf-8")
     for word, error in (
         ("fold", "grade: hints/predictions/fold.md: has 0 questions, not 3 to 5\n"),
         ("wing", "grade: there is no stage 'wing'; did you mean 'wings'?\n"),
     ):
-        assert main(["predict", word]) == 2
-        shown = capsys.readouterr()
-        assert (shown.out, shown.err) == ("", error)
+        assert refused("predict", word) == error
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
@@ -272,16 +263,6 @@ def read_until(terminal: int, words: bytes | None) -> bytes:
 
 
 def test_imports_nothing_that_is_slow(folder: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "grader", "predict", "fold"]
-    ran = subprocess.run(
-        command,
-        input="4 3\n",
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
-    )
-    imported = {line.rsplit("|", 1)[-1].strip() for line in ran.stderr.splitlines()}
+    imported = imported_by("predict", "fold", input="4 3\n", cwd=folder)
     assert "grader.learning.predict.screen" in imported
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}

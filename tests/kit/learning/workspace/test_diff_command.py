@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Capture, Typed
 
 
 @pytest.fixture
@@ -19,10 +19,9 @@ def work_in(file: Path) -> None:
     file.write_bytes(file.read_bytes().replace(b"raise NotImplementedError", b"return len"))
 
 
-def test_what_has_changed(fold: Path, capsys: Capture) -> None:
+def test_what_has_changed(fold: Path, grade: Typed) -> None:
     work_in(fold)
-    assert main(["diff", "fold"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert grade("diff", "fold").splitlines() == [
         "--- exercises/fold.py (stub)",
         "+++ exercises/fold.py (now)",
         "@@ -3,4 +3,4 @@",
@@ -36,19 +35,17 @@ def test_what_has_changed(fold: Path, capsys: Capture) -> None:
     ]
 
 
-def test_line_ends_and_the_byte_order_mark_are_no_change(fold: Path, capsys: Capture) -> None:
+def test_line_ends_and_the_byte_order_mark_are_no_change(fold: Path, grade: Typed) -> None:
     fold.write_bytes(b"\xef\xbb\xbf" + fold.read_bytes().replace(b"\n", b"\r\n"))
-    assert main(["diff", "fold"]) == 0
-    assert capsys.readouterr().out == "  exercises/fold.py is unchanged: it is still the stub.\n"
+    assert grade("diff", "fold") == "  exercises/fold.py is unchanged: it is still the stub.\n"
 
 
 def test_without_a_stage_it_is_the_current_one(
-    birds: Path, fold: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    birds: Path, fold: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work_in(fold)
     monkeypatch.chdir(birds / "exercises")
-    assert main(["diff"]) == 0
-    assert capsys.readouterr().out == "  wings.py is unchanged: it is still the stub.\n"
+    assert grade("diff") == "  wings.py is unchanged: it is still the stub.\n"
 
 
 def test_without_a_stage_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:
@@ -60,30 +57,21 @@ def test_without_a_stage_where_nothing_can_be_remembered(birds: Path, capsys: Ca
 
 
 def test_a_workspace_remembers_the_stub_it_began_from(
-    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    birds: Path, workspace: Path, grade: Typed
 ) -> None:
-    main(["init", "mine"])
-    capsys.readouterr()
-    monkeypatch.chdir(birds / "mine")
     solution = birds / "solutions" / "fold.py"
     solution.write_bytes(solution.read_bytes().replace(b"Do it", b"Done anew"))
-    assert main(["diff", "fold"]) == 0
-    assert "it is still the stub" in capsys.readouterr().out
+    assert "it is still the stub" in grade("diff", "fold")
 
 
-def test_what_cannot_be_compared(fold: Path, capsys: Capture) -> None:
-    def refused() -> str:
-        assert main(["diff", "fold"]) == 2
-        shown = capsys.readouterr()
-        assert (shown.out, shown.err.count("\n")) == ("", 1)
-        return shown.err
-
+def test_what_cannot_be_compared(fold: Path, refused: Typed) -> None:
+    words = ("diff", "fold")
     fold.write_bytes(b"\xff")
-    assert "exercises/fold.py: is not UTF-8" in refused()
+    assert "exercises/fold.py: is not UTF-8" in refused(*words)
     fold.unlink()
-    assert "exercises/fold.py: is missing: `grade reset fold` restores it" in refused()
+    assert "exercises/fold.py: is missing: `grade reset fold` restores it" in refused(*words)
     fold.symlink_to(fold.with_name("wings.py"))
-    assert "is a link" in refused()
+    assert "is a link" in refused(*words)
     fold.unlink()
     fold.mkdir()
-    assert "is not a file" in refused()
+    assert "is not a file" in refused(*words)

@@ -11,29 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
-from tests.kit.checkout import ROOT
-from tests.kit.tiny import Capture
+from tests.kit.checkout import ROOT, imported_by
+from tests.kit.tiny import Typed
 
 
-def init(capsys: Capture, *words: str) -> str:
-    assert main(["init", *words]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    return " ".join(shown.out.split())
+@pytest.fixture
+def init(grade: Typed) -> Typed:
+    """Type `grade init ...`; what is shown, as one line."""
+    return lambda *words: " ".join(grade("init", *words).split())
 
 
-def refused(capsys: Capture, *words: str) -> str:
-    assert main(["init", *words]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.count("\n") == 1
-    return shown.err
-
-
-def test_a_named_folder_and_what_to_type_next(birds: Path, capsys: Capture) -> None:
-    said = init(capsys, "my birds")
+def test_a_named_folder_and_what_to_type_next(birds: Path, init: Typed) -> None:
+    said = init("my birds")
     assert said.startswith("Made my birds: exercises/ with 3 files to work in")
     assert said.endswith("Go there: cd 'my birds' Grade at each save: grade watch")
     assert (birds / "my birds" / "exercises" / "fold.py").is_file()
@@ -42,25 +32,25 @@ def test_a_named_folder_and_what_to_type_next(birds: Path, capsys: Capture) -> N
 def test_without_a_name_it_is_the_course_s(
     birds: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    capsys: Capture,
+    init: Typed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     here = tmp_path_factory.mktemp("here")
     monkeypatch.chdir(here)
-    assert "cd paper-birds" in init(capsys, "--course", str(birds))
+    assert "cd paper-birds" in init("--course", str(birds))
     assert (here / "paper-birds" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
-    again = init(capsys, "--course", str(birds))
+    again = init("--course", str(birds))
     assert again.startswith("paper-birds is already a workspace. Nothing is missing.")
 
 
 def test_the_working_folder(
     birds: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    capsys: Capture,
+    init: Typed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
-    said = init(capsys, ".", "--course", str(birds))
+    said = init(".", "--course", str(birds))
     assert said.startswith("Made a workspace here:")
     assert said.endswith("Grade at each save: grade watch Stuck? grade hint")
 
@@ -68,95 +58,81 @@ def test_the_working_folder(
 @pytest.mark.parametrize("words", [[], ["."], ["exercises/.."]])
 @pytest.mark.parametrize("below", [".", "exercises"])
 def test_the_course_s_own_folder_is_left_alone(
-    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str], below: str
+    birds: Path, refused: Typed, monkeypatch: pytest.MonkeyPatch, words: list[str], below: str
 ) -> None:
     before = sorted(birds.rglob("*"))
     if not words:
         monkeypatch.chdir(birds / below)
-    assert f"{birds} is the course's own folder" in refused(capsys, *words)
+    assert f"{birds} is the course's own folder" in refused("init", *words)
     assert sorted(birds.rglob("*")) == before
 
 
 def test_typed_again_it_brings_back_what_is_missing(
-    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    birds: Path, init: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    init(capsys, "mine")
+    init("mine")
     mine = birds / "mine"
     (mine / "exercises" / "fold.py").unlink()
     (mine / "exercises" / "wings.py").write_text("work\n", encoding="utf-8")
     update_progress(mine, lambda now: now.with_hint("fold", 2))
     monkeypatch.chdir(mine / "exercises")
-    said = init(capsys)
+    said = init()
     assert "is already a workspace. Restored the missing files: exercises/fold.py" in said
     assert (mine / "exercises" / "fold.py").is_file()
     assert (mine / "exercises" / "wings.py").read_text(encoding="utf-8") == "work\n"
     assert read_progress(mine).progress.stage("fold").rungs == 2
     monkeypatch.chdir(birds)
-    assert init(capsys, "mine").startswith("mine is already a workspace. Nothing is missing.")
+    assert init("mine").startswith("mine is already a workspace. Nothing is missing.")
 
 
 def test_a_workspace_keeps_its_course(
     birds: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    capsys: Capture,
+    init: Typed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    init(capsys, "mine")
+    init("mine")
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
     (birds / "mine" / "README.md").unlink()
-    init(capsys, str(birds / "mine"))
+    init(str(birds / "mine"))
     assert (birds / "mine" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
 
 
 def test_a_spoilt_mark_is_written_anew(
-    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    birds: Path, init: Typed, refused: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    init(capsys, "mine")
+    init("mine")
     mark = birds / "mine" / ".grade" / "workspace.json"
     monkeypatch.chdir(birds / "mine")
     mark.write_text("{", encoding="utf-8")
-    assert main(["hint"]) == 2
-    assert "`grade init` in" in capsys.readouterr().err
-    init(capsys, "--course", str(birds))
+    assert "`grade init` in" in refused("hint")
+    init("--course", str(birds))
     assert json.loads(mark.read_text(encoding="utf-8")) == {
         "schema": 1,
         "course": str(birds),
         "name": "paper-birds",
     }
     mark.write_text('{"schema": 2, "course": null}', encoding="utf-8")
-    assert "another version of the kit wrote it" in refused(capsys)
+    assert "another version of the kit wrote it" in refused("init")
 
 
-def test_a_file_in_the_way(birds: Path, capsys: Capture) -> None:
+def test_a_file_in_the_way(birds: Path, refused: Typed) -> None:
     (birds / "mine").mkdir()
     (birds / "mine" / "README.md").write_text("my diary\n", encoding="utf-8")
-    error = refused(capsys, "mine")
-    assert f"{birds / 'mine' / 'README.md'}: is in the way" in error
+    assert f"{birds / 'mine' / 'README.md'}: is in the way" in refused("init", "mine")
     assert [file.name for file in (birds / "mine").iterdir()] == ["README.md"]
 
 
-def test_in_plain_letters(birds: Path, capsys: Capture) -> None:
-    assert main(["init", "mine", "--plain"]) == 0
-    assert capsys.readouterr().out.isascii()
+def test_in_plain_letters(birds: Path, grade: Typed) -> None:
+    assert grade("init", "mine", "--plain").isascii()
 
 
 @pytest.mark.parametrize(
     "words",
     [["init", "other"], ["diff", "fold"], ["reset", "fold"], ["update"], ["solution", "fold"]],
 )
-def test_imports_nothing_that_is_slow(birds: Path, capsys: Capture, words: list[str]) -> None:
-    init(capsys, "mine")
-    run = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "grader", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=birds / "mine",
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert run.returncode == (2 if words[0] == "solution" else 0)
-    imported = {line.rsplit("|", 1)[-1].strip() for line in run.stderr.splitlines()}
-    assert "grader.command.main" in imported
+def test_imports_nothing_that_is_slow(workspace: Path, words: list[str]) -> None:
+    imported = imported_by(*words, code=2 if words[0] == "solution" else 0, cwd=workspace)
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}
 
 
@@ -180,11 +156,11 @@ for file in sys.argv[1:]:
     shutil.which("mypy", path=os.path.dirname(sys.executable)) is None, reason="no mypy"
 )
 def test_type_checkers_and_the_run_button_work(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, init: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the folder of the real course, with the solutions in place of the stubs."""
     monkeypatch.chdir(tmp_path)
-    init(capsys, "mine", "--course", str(ROOT))
+    init("mine", "--course", str(ROOT))
     mine = tmp_path / "mine"
     for file in (mine / "exercises").glob("*.py"):
         shutil.copy(ROOT / "solutions" / file.name, file)

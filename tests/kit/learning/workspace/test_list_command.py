@@ -15,12 +15,11 @@ from grader.read.progress import memory_folder, remember_results, update_progres
 from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
-from tests.kit.tiny import Capture, edit
+from tests.kit.tiny import Capture, Typed, edit
 
 
-def test_lists_every_stage(birds: Path, capsys: Capture) -> None:
-    assert main(["list"]) == 0
-    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+def test_lists_every_stage(birds: Path, grade: Typed) -> None:
+    shown = [" ".join(line.split()) for line in grade("list").splitlines()]
     assert [line for line in shown if line] == [
         "Paper birds 2 stages, 100 points",
         "1 fold Fold a sheet 40 points",
@@ -36,34 +35,28 @@ def test_lists_every_stage(birds: Path, capsys: Capture) -> None:
     ]
 
 
-def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds: Path, capsys: Capture) -> None:
+def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds: Path, grade: Typed) -> None:
     toml = birds / "course.toml"
     edit(toml, "points = 60", "points = 60\nbonus = true")
     edit(toml, "points = 5\nbonus = true", "points = 5")
     course = read_course(toml)
-    assert main(["list"]) == 0
-    shown = re.findall(r"^ +(\d+)  (\w+)", capsys.readouterr().out, re.MULTILINE)
+    shown = re.findall(r"^ +(\d+)  (\w+)", grade("list"), re.MULTILINE)
     assert [slug for _, slug in shown] == ["fold", "nest", "wings"]
     assert all(find_stage(course, number).slug == slug for number, slug in shown)
 
 
 def test_from_a_folder_below_and_by_name(
-    birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    birds: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(birds / "exercises")
-    assert main(["list"]) == 0
-    from_below = capsys.readouterr().out
+    from_below = grade("list")
     monkeypatch.chdir("/")
-    assert main(["list", "--course", str(birds)]) == 0
-    assert capsys.readouterr().out == from_below
+    assert grade("list", "--course", str(birds)) == from_below
 
 
-def test_a_broken_course(birds: Path, capsys: Capture) -> None:
+def test_a_broken_course(birds: Path, refused: Typed) -> None:
     (birds / "course.toml").write_text("schema = 1\nnaem = 'x'\n", encoding="utf-8")
-    assert main(["list"]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err == "grade: course.toml: unknown key 'naem' (did you mean 'name'?)\n"
+    assert refused("list") == "grade: course.toml: unknown key 'naem' (did you mean 'name'?)\n"
 
 
 def graded(birds: Path, text: str = "") -> None:

@@ -4,54 +4,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
-from tests.kit.tiny import Capture, edit
+from tests.kit.tiny import Say, Typed, edit
 
 
-@pytest.fixture
-def mine(birds: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A learner's folder, which is also the working folder."""
-    assert main(["init", "mine"]) == 0
-    capsys.readouterr()
-    monkeypatch.chdir(birds / "mine")
-    monkeypatch.setenv("COLUMNS", "80")
-    return birds / "mine"
-
-
-def update(capsys: Capture, code: int = 0) -> str:
-    assert main(["update"]) == code
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    assert max(len(line) for line in shown.out.splitlines()) <= 80
-    return " ".join(shown.out.split())
+def update(say: Say, code: int = 0) -> str:
+    """Type `grade update`; what is shown, as one line."""
+    ended, shown, errors = say("update")
+    assert (ended, errors) == (code, "")
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    return " ".join(shown.split())
 
 
 def change(birds: Path, slug: str, old: str, new: str) -> None:
     edit(birds / "solutions" / f"{slug}.py", old, new)
 
 
-def test_up_to_date(mine: Path, capsys: Capture) -> None:
-    assert update(capsys) == "All 3 files are up to date."
+def test_up_to_date(workspace: Path, say: Say) -> None:
+    assert update(say) == "All 3 files are up to date."
 
 
-def test_a_checkout_has_git(birds: Path, capsys: Capture) -> None:
-    assert update(capsys) == "This is the course's own folder: `git pull` updates it."
+def test_a_checkout_has_git(birds: Path, say: Say) -> None:
+    assert update(say) == "This is the course's own folder: `git pull` updates it."
     assert not (birds / ".grade").exists()
 
 
-def test_every_file_has_its_line(birds: Path, mine: Path, capsys: Capture) -> None:
-    fold, nest = (mine / "exercises" / f"{slug}.py" for slug in ("fold", "nest"))
+def test_every_file_has_its_line(birds: Path, workspace: Path, say: Say, grade: Typed) -> None:
+    fold, nest = (workspace / "exercises" / f"{slug}.py" for slug in ("fold", "nest"))
     for file in (fold, nest):
         edit(file, "raise NotImplementedError", "return len")
     edit(nest, "Do it.", "I do it.")
-    update_progress(mine, lambda now: now.with_hint("fold", 2))
+    update_progress(workspace, lambda now: now.with_hint("fold", 2))
     change(birds, "fold", "Stage: fold", "The stage: fold")
     change(birds, "wings", "Do it", "Done anew")
     change(birds, "nest", "Do it", "Done anew")
-    said = update(capsys, code=1)
+    said = update(say, code=1)
     assert said == (
         "exercises/fold.py: the course's changes are merged into your work. "
         "The old one is in .grade/replaced/fold.py-1. "
@@ -62,39 +49,37 @@ def test_every_file_has_its_line(birds: Path, mine: Path, capsys: Capture) -> No
     )
     assert "return len" in fold.read_text(encoding="utf-8")
     assert "The stage" in fold.read_text(encoding="utf-8")
-    assert read_progress(mine).progress.stage("fold").rungs == 2
-    assert main(["diff", "nest"]) == 0
-    changed = capsys.readouterr().out
+    assert read_progress(workspace).progress.stage("fold").rungs == 2
+    changed = grade("diff", "nest")
     assert '-    """Done anew."""' in changed
     assert '+    """I do it."""' in changed
-    assert update(capsys) == "All 3 files are up to date."
+    assert update(say) == "All 3 files are up to date."
 
 
-def test_stages_come_and_go(birds: Path, mine: Path, capsys: Capture) -> None:
+def test_stages_come_and_go(birds: Path, workspace: Path, say: Say) -> None:
     edit(birds / "course.toml", '"nest"', '"egg"')
     solution = (birds / "solutions" / "nest.py").read_text(encoding="utf-8")
     (birds / "solutions" / "egg.py").write_text(solution, encoding="utf-8")
     gone = "exercises/nest.py: the course no longer has this stage. Your file stays."
-    assert update(capsys) == f"exercises/egg.py: new. {gone}"
-    assert (mine / "exercises" / "nest.py").is_file()
-    assert update(capsys) == f"All 3 files are up to date. {gone}"
+    assert update(say) == f"exercises/egg.py: new. {gone}"
+    assert (workspace / "exercises" / "nest.py").is_file()
+    assert update(say) == f"All 3 files are up to date. {gone}"
 
 
-def test_what_is_in_the_way_is_named(birds: Path, mine: Path, capsys: Capture) -> None:
+def test_what_is_in_the_way_is_named(birds: Path, workspace: Path, say: Say) -> None:
     for slug in ("fold", "wings"):
         change(birds, slug, "Do it", "Done anew")
-    fold = mine / "exercises" / "fold.py"
+    fold = workspace / "exercises" / "fold.py"
     fold.unlink()
-    fold.symlink_to(mine / "nowhere.py")
-    (mine / "exercises" / "wings.py").write_bytes(b"\xff")
-    said = update(capsys, code=1)
+    fold.symlink_to(workspace / "nowhere.py")
+    (workspace / "exercises" / "wings.py").write_bytes(b"\xff")
+    said = update(say, code=1)
     assert "exercises/fold.py: unchanged (is a link: put the file itself in its place)" in said
     assert "exercises/wings.py: unchanged (is not UTF-8)" in said
-    assert not (mine / "nowhere.py").exists()
+    assert not (workspace / "nowhere.py").exists()
 
 
-def test_a_folder_that_cannot_be_written(birds: Path, mine: Path, capsys: Capture) -> None:
+def test_a_folder_that_cannot_be_written(birds: Path, workspace: Path, refused: Typed) -> None:
     change(birds, "fold", "Do it", "Done anew")
-    (mine / ".grade" / "replaced").write_text("in the way", encoding="utf-8")
-    assert main(["update"]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    (workspace / ".grade" / "replaced").write_text("in the way", encoding="utf-8")
+    assert "cannot be written" in refused("update")
