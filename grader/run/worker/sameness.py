@@ -45,20 +45,24 @@ _PLAIN_BUILTINS = frozenset(
         *("Ellipsis", "NotImplemented", "__name__", "display", "grade_here"),
     }
 )
-# Attributes of libraries that change something for all code, that run text as code,
-# or that give access to other modules.
-_WIDE_PREFIXES = ("set_", "seterr", "setbufsize", "use_", "register_module_")
+# Attributes that change something for all code, that run text as code, that read a file, or that
+# give access to other modules, to frames or to a block that was entered by hand.
+_WIDE_PREFIXES = (
+    *("set_", "seterr", "setbufsize", "use_", "register_module_"),
+    *("ag_", "cr_", "gi_", "tb_"),
+)
 _WIDE = frozenset(
     {
         *("as_strided", "attrgetter", "backends", "benchmark", "builtins", "compile", "copyreg"),
         *("cpp_extension", "ctypes", "ctypeslib", "delitem", "distributed"),
-        *("evaluate_forward_ref", "setitem"),
-        *("export", "f2py", "ForwardRef", "fx", "gc"),
-        *("get_type_hints", "hub", "importlib", "inspect", "jit", "library", "load"),
-        *("make_dataclass", "methodcaller", "multiprocessing", "ops", "os"),
-        *("overrides", "package", "register", "save", "serialization", "singledispatch"),
+        *("DataSource", "evaluate_forward_ref", "setitem"),
+        *("export", "f2py", "ForwardRef", "from_file", "fromfile", "fromregex", "func", "fx", "gc"),
+        *("gen", "genfromtxt", "get_type_hints", "hub", "importlib", "inspect", "jit", "library"),
+        *("load", "loadtxt", "make_dataclass", "memmap", "methodcaller", "multiprocessing"),
+        *("open_memmap", "ops", "os", "overrides", "package", "read_array", "register", "save"),
+        *("sctypeDict", "serialization", "singledispatch"),
         *("singledispatchmethod", "subprocess", "sys", "testing", "threading", "total_ordering"),
-        *("types", "update_wrapper", "warnings", "wraps"),
+        *("Type", "types", "update_wrapper", "warnings", "wraps"),
     }
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -68,7 +72,9 @@ _OWN_DUNDERS = frozenset({"__all__", "__slots__"})  # special names that code ma
 _OF_CLASSES = frozenset(
     {"__class_getitem__", "__init_subclass__", "__new__"}
 )  # their first argument is a class
-_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # only with `self` as the first argument
+# Methods by which `copy` gives a state to any object.
+_OF_COPIES = frozenset({"__getattribute__", "__reduce__", "__reduce_ex__"})
+_ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # only with `self` and a plain name
 _DECORATORS = frozenset({"classmethod", "dataclass", "property", "staticmethod"})
 _HARMLESS_CALLS = frozenset(
     {*("complex", "display", "float", "grade_here", "int", "namedtuple", "partial", "print")}
@@ -352,7 +358,7 @@ class _Finder:
         on_self = {
             id(node.func)
             for node in every
-            if isinstance(node, ast.Call) and node.args and _is_self(node.args[0])
+            if isinstance(node, ast.Call) and _is_plain_on_self(node.args)
         }
         harmless = {id(each) for node in every for each in _called(node)}
         supers = {id(each.func) for each in _usual_supers(every)}
@@ -422,8 +428,10 @@ class _Finder:
     def _class(self, node: ast.ClassDef) -> None:
         self.is_plain &= not node.keywords  # a metaclass sees a class as its `self`
         for method in node.body:
-            if isinstance(method, ast.FunctionDef) and any(map(_stores, ast.walk(method))):
-                self.stores.add(method.name)
+            if isinstance(method, ast.FunctionDef):
+                self.is_plain &= method.name not in _OF_COPIES
+                if any(map(_stores, ast.walk(method))):
+                    self.stores.add(method.name)
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:
@@ -493,6 +501,14 @@ def _is_plain_builtin(name: str) -> bool:
 
 def _is_self(node: ast.AST) -> bool:
     return _is_name(node, "self")
+
+
+def _is_plain_on_self(args: Sequence[ast.expr]) -> bool:
+    """Whether it is `self` and a name that Python itself cannot look up: "a", or f"a{...}"."""
+    if len(args) < 2 or not _is_self(args[0]):
+        return False
+    name = args[1].values[0] if isinstance(args[1], ast.JoinedStr) else args[1]
+    return isinstance(name, ast.Constant) and str(name.value)[:1] not in ("", "_")
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

@@ -226,6 +226,32 @@ TWINS: Mapping[str, Twins] = {
             "typing.get_type_hints(f)\n",
         ),
     ),
+    "the names of all code, by a generator": Twins(
+        notebook(RIGHT),
+        notebook(RIGHT, "names = (x for x in '').gi_frame.f_globals\nnames.update(np=None)\n"),
+    ),
+    "a state that a copy gives": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT,
+            "import copy\nclass A:\n    def __reduce_ex__(self, protocol):\n"
+            "        return (lambda: np), (), {'ones': np.zeros}\ncopy.copy(A())\n",
+        ),
+    ),
+    "bytes that are code to a library": Twins(
+        notebook(RIGHT),
+        notebook(
+            RIGHT,
+            "import numpy.lib.format as form\nclass A:\n    def __init__(self):\n"
+            "        self.left = form.magic(1, 0) + b'v\\x00' + head.ljust(117) + b'\\n' + code\n"
+            "    def read(self, n):\n        now = self.left[:n]\n"
+            "        self.left = self.left[n:]\n        return now\n    def readline(self):\n"
+            "        return self.read(self.left.index(b'\\n') + 1)\n"
+            "head = b\"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\"\n"
+            "code = b\"cbuiltins\\nexec\\n(S'import numpy; numpy.ones = numpy.zeros'\\ntR.\"\n"
+            "form.read_array(A(), allow_pickle=True)\n",
+        ),
+    ),
     "an annotation that is evaluated": Twins(notebook(LAZY, ANNOTATED), notebook(ANNOTATED, LAZY)),
     "the same after an import that fails": Twins(
         notebook(f"{LAZY}print(3)\n", ANNOTATED), notebook(f"def f(x, x): pass\n{LAZY}", ANNOTATED)

@@ -151,6 +151,27 @@ REACHING = {
     "what is left open": "import paper\ndef tail(x):\n    with paper.mode():\n        yield x\n",
     "an asynchronous comprehension": "def tail(x):\n    return [y async for y in x]\n",
     "another meaning of a decorator": "def property(x):\n    return x\n",
+    "the names of all code, by a generator": "def tail(x):\n    yield x\n"
+    "tail(3).gi_frame.f_globals.update(wings=tail)\n",
+    "the same in a pattern": "def tail(x):\n    match x:\n"
+    "        case object(gi_frame=frame): frame.f_globals.clear()\n",
+    "a state that a copy gives": "import copy, paper\nclass Tail:\n"
+    "    def __reduce_ex__(self, protocol):\n"
+    "        return (lambda: paper), (), {'fold': None}\ncopy.copy(Tail())\n",
+    "the same for any attribute": "import copy, paper\nclass Tail:\n"
+    "    def __getattribute__(self, name):\n"
+    "        return lambda *_: ((lambda: paper), (), {'fold': None})\ncopy.copy(Tail())\n",
+    "the same by setattr": "class Tail:\n    def __init__(self, copied):\n"
+    "        setattr(self, '__reduce_ex__', copied)\n",
+    "setattr by a name that is put together": "class Tail:\n    def __init__(self, x, y):\n"
+    "        setattr(self, f'{x}ex__', y)\n",
+    "a class's own names": "class Tail:\n    def __init__(self, x):\n"
+    "        getattr(self, '__dict__').update(x)\n",
+    "a class of any methods": "import typing\nclass Tail(typing.Type):\n    pass\n",
+    "a block, entered by hand": "import paper\nnext(paper.mode().gen)\n",
+    "the same by its function": "import paper\nnext(paper.mode().func())\n",
+    "bytes that are code": "import numpy.lib.format as f\nf.read_array(3, allow_pickle=True)\n",
+    "a file that another cell may write": "def tail(x):\n    return np.loadtxt(x)\n",
 }
 AMBIGUOUS = {
     "defined again": WINGS.replace("count", "number"),
