@@ -225,6 +225,82 @@ def test_a_copy_that_hides_from_the_comparison_is_named(added: str, is_unread: b
     assert compared({"ann": ODD, "bob": copied}).unread == ("bob",) * is_unread
 
 
+STEPS = (
+    "edges = sorted(sheet.edges, key=lambda edge: (-edge.length, edge.place % 5))",
+    "sheet.bend(edges[0], angle=math.pi * 0.75, softly=times < 2)",
+    "return sheet.pressed(edges[::-1])",
+)
+BODY = "def fold(sheet, times):\n" + "".join(f"    {step}\n" for step in STEPS)
+INDENTED = "".join(f"    {line}\n" for line in BODY.splitlines())
+DEEP = f"(x{chr(10)}{'+x' * 1900}{chr(10)}{'+x' * 1900})\n"  # Python's parser gives up
+WIDE = str.maketrans({"e": "\uff45", "s": "\U0001d42c"})  # Python reads them as e and s
+
+
+def cells(*texts: str) -> Submission:
+    return Submission("", {}, cells=texts)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        pytest.param(Submission("", {"fold.py": text.encode()}), id=name)
+        for name, text in {
+            "the line of its definition": f"def fold(sheet, times): {'; '.join(STEPS)}",
+            "the line of an import": BODY.replace("    edges", "    import math; edges"),
+            "other letters": re.sub(
+                r"edges?|sheet|times|place|softly", lambda m: m[0].translate(WIDE), BODY
+            ),
+        }.items()
+    ]
+    + [
+        pytest.param(cells(text), id=name)
+        for name, text in {
+            "line ends of old": BODY.replace("\n", "\r"),
+            "prompts": "".join(f">>> {line}\n" for line in BODY.splitlines()),
+            "an indentation": INDENTED,
+            "a question for help": f"fold?\n{BODY}",
+            "a command": f"here = !ls\n{BODY}",
+            "a block": f"if True:\n{INDENTED}",
+            "a block that catches": f"try:\n{INDENTED}finally:\n    pass\n",
+            "two names at once": f"{BODY.replace('fold', 'f')}\nfold, g = f, 1\n",
+            "an expression": f"{BODY.replace('fold', 'f')}\n(fold := f)\n",
+        }.items()
+    ]
+    + [
+        pytest.param(
+            Submission(
+                "",
+                {
+                    "fold.py": b"from mine import fold\n",
+                    "mine.py": b"from more.parts import fold\n",
+                    "more/parts.py": BODY.encode(),
+                },
+            ),
+            id="another file",
+        )
+    ],
+)
+def test_a_copy_is_found_wherever_python_finds_it(hidden: Submission) -> None:
+    assert found(crowd(ann=BODY, bob=hidden)) == [("ann", "bob")]
+    assert compared({"ann": BODY, "bob": hidden}).unread == ()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "is_unread"),
+    [
+        (cells(f"!ls \\\n  )(\n{BODY}"), True),
+        (cells(BODY, "def fly(x:"), False),
+        (cells(BODY, DEEP), True),
+        (Submission("", {"mine.py": f"{BODY}{DEEP}".encode()}, script="mine.py"), True),
+        (folder(f"{BODY}{DEEP}"), True),
+        (Submission("", {"fold.py": b"import mine", "mine.py": b"# coding: utf-7\n"}), True),
+        (Submission("", {"fold.py": BODY.encode(), "mine.py": b"# coding: utf-7\n"}), False),
+    ],
+)
+def test_who_has_code_that_is_not_compared_is_named(hidden: Submission, is_unread: bool) -> None:
+    assert compared({"ann": BODY, "bob": hidden}).unread == ("bob",) * is_unread
+
+
 def test_nobody_is_alike_to_nobody() -> None:
     assert compared({}) == Similar((), 3) and compared({"ann": ODD}).alike == ()
 

@@ -48,7 +48,7 @@ def similar_section(
         left = len(similar.unread) - _LISTED
         names += f" and {left} more" if left > 0 else ""
         yield (
-            f"<p>Not compared: {names}. Some of their code is very long, slow to parse or not in "
+            f"<p>Not compared: {names}. Some of their code is very long, hard to parse or not in "
             "UTF-8. Such code can hide a copy: look at it yourself.</p>\n"
         )
     more = similar.left_out + sum(len(stages) for _, stages in ordered[_LISTED:])

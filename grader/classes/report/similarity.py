@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import ast
 import keyword
+import re
 import tokenize
+import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from textwrap import dedent
@@ -25,6 +27,7 @@ from textwrap import dedent
 import numpy as np
 
 from grader.classes.report.types import Alike, Similar
+from grader.run.worker.loader import MAGIC, TIMED, without_prompts
 from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import is_quick_to_parse
@@ -50,7 +53,10 @@ _LAYOUT = frozenset(
     )
 )
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_OPENINGS = frozenset(("import", "from", "def", "class", "async"))  # lines that all answers share
+_INNER = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_HEADS = frozenset(("def", "class", "async"))
+_OPENINGS = _HEADS | {"import", "from"}  # lines that all answers share
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint16]]
 
@@ -75,13 +81,14 @@ def similar(
     if rapidfuzz is not installed.
     """
     entries = {entry.name for each in given for entry in each.stage.entry_points}
-    stages = [_Answers(each, entries) for each in given]
+    files = {each.stage.file_name for each in given}
+    stages = [_Answers(each, entries, files) for each in given]
     students, unread = [], []
     for student, submission in submissions:
         students.append(student)
         for answers in stages:
             answers.add(submission)
-        if any(_is_unread(submission, each.stage) for each in given):
+        if any(answers.hides(submission) for answers in stages):
             unread.append(student)
     rare = min(max(_FEW, len(students) // 30), _NOT_FEW)
     found: list[Alike] = []
@@ -106,6 +113,7 @@ class _Answers:
 
     given: Given
     entries: set[str]
+    files: set[str]  # those of all stages
     codes: list[str] = field(default_factory=list)
     letters: dict[str, int] = field(default_factory=dict)
 
@@ -129,7 +137,7 @@ class _Answers:
         """The lines of an answer with rare code."""
         if submission is None:
             return ""
-        source = source_of(submission, self.given.stage, self.entries)
+        source = self._source(submission)
         tokens = self._own(source)
         covered = _covered(self._letters(tokens), self._usual(rare))
         wanted = sorted({t.line for t, usual in zip(tokens, covered, strict=True) if not usual})
@@ -150,8 +158,25 @@ class _Answers:
         usual[self._solution] = True
         return usual
 
+    def hides(self, submission: Submission) -> bool:
+        """Whether Python may run code for this stage that is not compared."""
+        stage = self.given.stage
+        if submission.is_folder:
+            texts = _texts_of(submission, stage, self.files)
+            return None in texts or not _is_read("\n".join(filter(None, texts)))
+        if submission.script is not None:
+            text = _text_of_file(submission.files.get(submission.script, b""))
+            return text is None or not _is_read(text)
+        return _hides_in(map(_without_magic, submission.cells or ()), stage)
+
     def _tokens(self, submission: Submission) -> list[_Token]:
-        return self._own(source_of(submission, self.given.stage, self.entries))
+        return self._own(self._source(submission))
+
+    def _source(self, submission: Submission) -> str:
+        if not submission.is_folder:
+            return source_of(submission, self.given.stage, self.entries)
+        texts = _texts_of(submission, self.given.stage, self.files)
+        return "\n".join(text for text in texts if text is not None and _is_short(text))
 
     def _own(self, source: str) -> list[_Token]:
         """The tokens that the stub does not have; empty if the source cannot be parsed."""
@@ -296,23 +321,32 @@ def _lines(source: str) -> tuple[_Line, ...]:
     names, attributes = set(_given_names(tree)), set(_given_attributes(tree))
     lines: list[_Line] = []
     tokens: list[_Token] = []
-    is_text = True
+    is_text, depth = True, 0
     rows = iter([f"{row}\n" for row in source.split("\n")])
     for token in tokenize.generate_tokens(lambda: next(rows, "")):
-        if token.type == tokenize.NEWLINE:
-            if tokens:
-                lines.append(_Line(tuple(tokens), is_text))
-            tokens, is_text = [], True
-        elif token.type not in _LAYOUT and token.string != ";":
+        is_end = token.type == tokenize.NEWLINE or token.string == ";"
+        if token.type not in _LAYOUT and not is_end:
             word = token.string
             if token.type == tokenize.NAME and not keyword.iskeyword(word):
+                word = unicodedata.normalize("NFKC", word)  # as Python reads names
                 after_dot = bool(tokens) and tokens[-1].word == "."
                 word = _NAME if word in (attributes if after_dot else names) else word
             elif token.type == tokenize.STRING:
+                is_text = is_text and "f" not in word.partition(word[-1])[0].lower()
                 word = '"' + word.lstrip("rbfuRBFU").strip("\"'")
             tokens.append(_Token(word, token.start[0]))
             is_text = is_text and token.type == tokenize.STRING
+            depth += (word in _OPEN) - (word in _CLOSED)
+            # What follows on the line of a definition is its body.
+            is_end = word == ":" and depth == 0 and tokens[0].word in _HEADS
+        if is_end:
+            if tokens:
+                lines.append(_Line(tuple(tokens), is_text))
+            tokens, is_text, depth = [], True, 0
     return tuple(lines)
+
+
+_OPEN, _CLOSED = frozenset("([{"), frozenset(")]}")
 
 
 def _parsed(source: str) -> ast.Module:
@@ -351,35 +385,98 @@ def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
     """
     if submission.cells is not None:
         return _definitions(map(_without_magic, submission.cells), stage, entries)
-    data = submission.files.get(submission.script or stage.file_name, b"")
-    source = data[: _LARGEST + 1].decode("utf-8-sig", "replace")
-    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    source = _text_of_file(submission.files.get(submission.script or stage.file_name, b"")) or ""
     if submission.script is not None:
         return _definitions([source], stage, entries)
     return source if len(source) <= _LARGEST else ""
 
 
-def _is_unread(submission: Submission, stage: Stage) -> bool:
-    """Whether Python may run code that is not compared: too long, slow to parse or not in UTF-8."""
-    if submission.cells is not None:
-        sources = [*submission.cells]
-    else:
-        data = submission.files.get(submission.script or stage.file_name, b"")
-        lines = iter(data.split(b"\n", 2))
+def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str | None]:
+    """The texts of a stage's file and of those it imports that are no stage's own `files`.
+
+    None stands for a file that is not in UTF-8.
+    """
+    found = [stage.file_name]
+    texts: list[str | None] = []
+    for name in found:
+        text = _text_of_file(submission.files.get(name, b""))
+        texts.append(text)
+        for module in _IMPORTED.findall(text or ""):
+            inside = (f"{module}.py", f"{module}/")
+            more = (each for each in submission.files if each.startswith(inside))
+            found += (each for each in more if each not in files and each not in found)
+    return texts
+
+
+def _text_of_file(data: bytes) -> str | None:
+    """The text of a file with plain line ends; "" if Python does not run it, None if not UTF-8."""
+    lines = iter(data.split(b"\n", 2))
+    try:
+        encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
+    except SyntaxError:
+        return ""
+    if not encoding.startswith("utf-8"):
+        return None
+    return _plain_ends(data.decode("utf-8-sig", "replace"))
+
+
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _LARGEST and is_quick_to_parse(text)
+
+
+def _is_read(text: str) -> bool:
+    """Whether the text is compared, or Python does not run it either."""
+    try:
+        if _is_short(text):
+            _lines(text)
+    except SyntaxError:
+        return True
+    except _UNREADABLE:
+        return False
+    return _is_short(text)
+
+
+def _hides_in(sources: Iterable[str], stage: Stage) -> bool:
+    """Whether a cell may define what the stage asks for although Python's parser cannot read it."""
+    names = "|".join(re.escape(entry.name) for entry in stage.entry_points)
+    for source in sources:
         try:
-            encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
+            if _is_short(source):
+                _parsed(source)
+                continue
         except SyntaxError:
-            return False  # Python does not run it
-        if not encoding.startswith("utf-8"):
-            return True
-        sources = [data.decode("utf-8", "replace")]
-    return any(len(each) > _LARGEST or not is_quick_to_parse(each) for each in sources)
+            if re.search(rf"\b({names})\b", source) is None:
+                continue
+        except _UNREADABLE:
+            pass
+        return True
+    return False
 
 
 def _without_magic(cell: str) -> str:
-    """A notebook cell without the lines that only IPython understands."""
-    lines = cell.replace("\r\n", "\n").split("\n")
-    return "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+    """A notebook cell without what only IPython understands, such as prompts and magic lines."""
+    cell = without_prompts(_plain_ends(cell))
+    lines = cell.split("\n")
+    if len(cell) > _LARGEST or not any(map(MAGIC.match, lines)):
+        return cell
+    try:
+        _parsed(cell)
+    except _UNREADABLE:
+        return "\n".join(map(_without, lines))
+    return cell
+
+
+def _without(line: str) -> str:
+    """A line, "pass" for a magic; of a statement that is timed, the statement."""
+    if MAGIC.match(line) is None:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    timed = TIMED.match(line)
+    return indent + (timed[1] if timed else "pass" if indent else "")
 
 
 def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str:
@@ -411,10 +508,29 @@ def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str
 
 
 def _defined_by(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, _NAMED):
-        yield node.name
-    elif isinstance(node, ast.Assign):
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    """The names that a statement of a module defines, also within a block."""
+    pending: list[ast.AST] = [node]
+    for each in pending:
+        if isinstance(each, _NAMED):
+            yield each.name
+            continue
+        for part in ast.iter_child_nodes(each):
+            if isinstance(part, _INNER):
+                pending.append(part)
+            else:
+                yield from _stored_in(part)
+
+
+def _stored_in(node: ast.AST) -> Iterator[str]:
+    """The names that are assigned to in a part of a statement; a comprehension keeps its own."""
+    pending = [node]
+    for each in pending:
+        if isinstance(each, ast.comprehension):
+            pending += [each.iter, *each.ifs]
+        else:
+            pending += ast.iter_child_nodes(each)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
 
 
 def _text_of(node: ast.stmt, source: str) -> str:

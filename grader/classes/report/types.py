@@ -24,7 +24,7 @@ class Alike:
 class Similar:
     """The similar answers, most similar first in each stage; `left_out` counts the unlisted pairs.
 
-    Only code that at most `rare` students wrote was compared, and none that is too long, slow to
+    Only code that at most `rare` students wrote was compared, and none that is too long, hard to
     parse or not in UTF-8: the students who have such code are `unread`.
     """
 

@@ -196,13 +196,13 @@ def without_magics(cell: str) -> str:
     expression from the line before stays. The body of a cell magic stays if it is Python. As in
     Jupyter, common indentation and the prompts of Python are removed.
     """
-    cell = _without_prompts(cell)
+    cell = without_prompts(cell)
     first = cell.lstrip().split("\n", 1)
     if first[0].startswith("%%"):
         keeps_python = re.match(r"%%(time|timeit|capture|prun|grade)\b", first[0])
         cell = "\n" + first[1] if keeps_python and len(first) > 1 else ""
     lines = cell.split("\n")
-    if not any(map(_MAGIC.match, lines)):
+    if not any(map(MAGIC.match, lines)):
         return cell
     for _ in range(len(lines)):
         try:
@@ -210,14 +210,14 @@ def without_magics(cell: str) -> str:
             break
         except SyntaxError as error:
             number = (error.lineno or 0) - 1
-            if not 0 <= number < len(lines) or not _MAGIC.match(lines[number]):
+            if not 0 <= number < len(lines) or not MAGIC.match(lines[number]):
                 break
             following = number
             while lines[following].endswith("\\") and following + 1 < len(lines):
                 following += 1
             indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
             assigned = _ASSIGNED_MAGIC.match(lines[number])
-            timed = _TIMED.match(lines[number])
+            timed = TIMED.match(lines[number])
             lines[number + 1 : following + 1] = [""] * (following - number)
             if timed:
                 lines[number] = indent + timed[1]
@@ -230,7 +230,7 @@ def without_magics(cell: str) -> str:
     return "\n".join(lines)
 
 
-def _without_prompts(cell: str) -> str:
+def without_prompts(cell: str) -> str:
     """The cell without the prompt of its first line and, if other lines have one too, of those."""
     first = next((line for line in cell.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip(" \t"))]
@@ -243,8 +243,8 @@ def _without_prompts(cell: str) -> str:
 
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 # No two parts of a pattern match the same characters, because a line may be long.
-_MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
-_TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as in Jupyter
+MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
+TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as in Jupyter
 _ASSIGNED_MAGIC = re.compile(r"(\s*\w[\w, ]*)=\s*[%!]")
 
 
