@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.checkout import ROOT
+from tests.kit.folder_class import results_of
 
 SECTION = re.search(
     r"^## Add a stage\n.*?(?=^## |\Z)",
@@ -104,8 +105,8 @@ def test_a_stage_goes_from_nothing_to_a_graded_class(copy: Path, tmp_path: Path)
     notebook = (tmp_path / "nb" / "source" / "mean" / "mean.ipynb").read_text(encoding="utf-8")
     assert "def head_mean" in notebook and r"grade_here(\"head_mean\")" in notebook
     assert SLUG in (tmp_path / "heads.ipynb").read_text(encoding="utf-8")
-    lines = (tmp_path / "results" / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    stages = {one["student"]: one["report"]["stages"] for one in map(json.loads, lines)}
+    found = results_of(tmp_path / "results").items()
+    stages = {student: one["report"]["stages"] for student, one in found}
     assert {name: [s["score"] for s in each] for name, each in stages.items()} == {
         "ada": [10],
         "bob": [2],

@@ -5,7 +5,6 @@ The tiny course's moving_average becomes rolling_mean, in every file of the cour
 
 from __future__ import annotations
 
-import csv
 import json
 import sqlite3
 from pathlib import Path
@@ -16,8 +15,8 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
-from tests.kit.test_folder_class import NO_ERROR, RIGHT, hand_in
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.folder_class import NO_ERROR, RIGHT, class_of, gradebook, hand_in
+from tests.kit.tiny import Capture, Say, Typed, copy_tiny, edit
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -63,10 +62,6 @@ def remove(course: Path, slug: str) -> None:
 # --- a learner's folder ------------------------------------------------------------------------
 
 
-def grade(*words: str) -> int:
-    return main(["grade", *words])
-
-
 @pytest.fixture
 def mine(course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A learner's folder, in which the first stage has passed after a hint."""
@@ -80,21 +75,19 @@ def mine(course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert main(["hint", OLD]) == 0
     assert "NotImplementedError" in stub
     work.write_text(solution, encoding="utf-8")
-    assert grade(OLD) == 0
+    assert main(["grade", OLD]) == 0
     return tmp_path / "mine"
 
 
 def test_a_renamed_stage_keeps_the_learners_work_and_progress(
-    course: Path, mine: Path, capsys: Capture
+    course: Path, mine: Path, grade: Typed
 ) -> None:
     rename(course)
     own = mine / "exercises" / "plot.py"
     own.write_text(f"from {OLD} import moving_average\n", encoding="utf-8")
     before = read_progress(mine).progress.stage(OLD)
     assert before.best == 6 and before.rungs == 1
-    capsys.readouterr()
-    assert main(["update"]) == 0
-    said = capsys.readouterr().out
+    said = grade("update")
     words = " ".join(said.split())
     assert "rolling_mean.py: was called moving_average.py. Your work and your progress" in words
     assert "plot.py: imports moving_average: change that to rolling_mean." in words
@@ -108,10 +101,8 @@ def test_a_renamed_stage_keeps_the_learners_work_and_progress(
     assert OLD not in after.stages and after.last_hint == NEW
     assert after.stage(NEW).best == 6 and after.stage(NEW).rungs == 1
     assert after.stage(NEW).passed == before.passed
-    assert grade(NEW) == 0 and grade(OLD) == 0  # the old name still finds it
-    capsys.readouterr()
-    assert main(["update"]) == 0
-    assert "All 3 files are up to date." in capsys.readouterr().out  # and no news
+    assert main(["grade", NEW]) == 0 and main(["grade", OLD]) == 0  # the old name still finds it
+    assert "All 3 files are up to date." in grade("update")  # and no news
 
 
 def test_without_an_update_the_old_files_are_still_graded(course: Path, mine: Path) -> None:
@@ -119,10 +110,10 @@ def test_without_an_update_the_old_files_are_still_graded(course: Path, mine: Pa
         (course / "solutions" / "smooth.py").read_text("utf-8"), encoding="utf-8"
     )
     rename(course)
-    assert grade(NEW, "smooth") == 0
+    assert main(["grade", NEW, "smooth"]) == 0
 
 
-def test_who_has_begun_both_files_loses_neither(course: Path, mine: Path, capsys: Capture) -> None:
+def test_who_has_begun_both_files_loses_neither(course: Path, mine: Path, grade: Typed) -> None:
     rename(course)
     change(course, f'formerly = "{OLD}"\n', "")  # the author thinks of it a version later
     assert main(["update"]) == 0
@@ -133,9 +124,7 @@ def test_who_has_begun_both_files_loses_neither(course: Path, mine: Path, capsys
     change(course, f'slug = "{NEW}"', f'slug = "{NEW}"\nformerly = "{OLD}"')
     stub = new.read_text("utf-8")
     new.write_text(begun, encoding="utf-8")
-    capsys.readouterr()
-    assert main(["update"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(grade("update").split())
     assert "was called moving_average.py, and you have begun both. Join them by hand." in said
     assert new.read_text("utf-8") == begun
     assert (mine / "exercises" / f"{OLD}.py").read_text("utf-8") == old
@@ -146,78 +135,65 @@ def test_who_has_begun_both_files_loses_neither(course: Path, mine: Path, capsys
 
 
 def test_a_removed_stage_leaves_the_file_and_says_what_was_earned(
-    course: Path, mine: Path, capsys: Capture
+    course: Path, mine: Path, grade: Typed
 ) -> None:
     change(course, f'requires = ["{OLD}"]', "requires = []")
     remove(course, OLD)
-    capsys.readouterr()
-    assert main(["update"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(grade("update").split())
     assert f"{OLD}.py: the course no longer has this stage. Your file stays." in said
     assert "You earned 6 points there." in said
     assert (mine / "exercises" / f"{OLD}.py").exists()
-    assert main(["list"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(grade("list").split())
     assert f"No longer in the course: {OLD}, best 6, first passed on" in said
 
 
 # --- a class -----------------------------------------------------------------------------------
 
 
-def rows(out: Path) -> dict[str, dict[str, str]]:
-    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
-        return {row["student_id"]: row for row in csv.DictReader(file)}
-
-
 @pytest.fixture
 def graded(course: Path, tmp_path: Path) -> tuple[list[str], Path, Path]:
     """The words of `grade class` for a class that is graded, its folder and its results."""
     submissions, out = tmp_path / "class", tmp_path / "out"
-    hand_in(submissions, "ann", RIGHT)
-    hand_in(submissions, "bob", NO_ERROR)
-    words = ["class", "--course", str(course), "--out", str(out)]
+    hand_in(submissions, ann=RIGHT, bob=NO_ERROR)
+    words = class_of(course, out)
     assert main([*words, str(submissions)]) == 0
     return words, submissions, out
 
 
 def test_a_renamed_stage_keeps_the_points_of_a_class(
-    course: Path, graded: tuple[list[str], Path, Path], capsys: Capture
+    course: Path, graded: tuple[list[str], Path, Path], say: Say, grade: Typed
 ) -> None:
     words, submissions, out = graded
-    before = rows(out)
+    before = gradebook(out)
     assert before["bob"][OLD] == "5"
     rename(course)
-    hand_in(submissions, "cas", NO_ERROR)  # with a file of the old name
-    capsys.readouterr()
-    assert main([*words, str(submissions)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    hand_in(submissions, cas=NO_ERROR)  # with a file of the old name
+    said = " ".join(grade(*words, str(submissions)).split())
     assert "1 submission graded, 3 in total" in said
     assert "2 verdicts may be different now" in said
-    after = rows(out)
+    after = gradebook(out)
     assert OLD not in after["ann"]
     assert [after[name][NEW] for name in ("ann", "bob", "cas")] == ["6", "5", "5"]
     assert [after[name]["score"] for name in ("ann", "bob")] == [
         before[n]["score"] for n in ("ann", "bob")
     ]
-    assert main([*words, "--regrade"]) == 0
-    assert "Regraded 2: no points change." in capsys.readouterr().out
-    assert [rows(out)[name]["score"] for name in ("ann", "bob", "cas")] == ["10", "9", "9"]
-    assert main([*words, "--why", "bob", OLD]) == 0
-    said = capsys.readouterr().out
+    code, said, _ = say(*words, "--regrade")
+    assert code == 0 and "Regraded 2: no points change." in said
+    assert [gradebook(out)[name]["score"] for name in ("ann", "bob", "cas")] == ["10", "9", "9"]
+    said = grade(*words, "--why", "bob", OLD)
     assert "rolling_mean.refusal" in said and "version 1.9" in said and "version 1.10" in said
     assert "every check gave the same result" in said
-    assert main([*words, str(submissions)]) == 0
-    assert "nothing new to grade" in capsys.readouterr().out
+    assert "nothing new to grade" in grade(*words, str(submissions))
 
 
 def test_a_removed_stage_keeps_what_was_earned_and_says_so(
-    course: Path, graded: tuple[list[str], Path, Path], capsys: Capture
+    course: Path, graded: tuple[list[str], Path, Path], capsys: Capture, say: Say, grade: Typed
 ) -> None:
     words, submissions, out = graded
     remove(course, "smooth")
-    hand_in(submissions, "cas", RIGHT)
+    hand_in(submissions, cas=RIGHT)
     assert main([*words, str(submissions)]) == 0
-    found = rows(out)
+    found = gradebook(out)
     assert (found["ann"]["score"], found["ann"]["smooth"], found["ann"]["max_score"]) == (
         "10",
         "4",
@@ -232,15 +208,13 @@ def test_a_removed_stage_keeps_what_was_earned_and_says_so(
     assert "Average again (no longer in the course)" in page
     capsys.readouterr()
     change(course, "points = 6", "points = 6\nforbidden = ['numpy.fft.fft']")  # so all may change
-    assert main([*words, "--regrade"]) == 0
-    assert "no points change" in capsys.readouterr().out
-    hand_in(submissions, "ann", NO_ERROR)  # who submits again keeps it too
+    code, said, _ = say(*words, "--regrade")
+    assert code == 0 and "no points change" in said
+    hand_in(submissions, ann=NO_ERROR)  # who submits again keeps it too
     assert main([*words, str(submissions)]) == 0
-    found = rows(out)
+    found = gradebook(out)
     assert (found["ann"]["score"], found["ann"]["smooth"]) == ("9", "4")
-    capsys.readouterr()
-    assert main([*words, str(submissions)]) == 0
-    assert "may be different" not in capsys.readouterr().out
+    assert "may be different" not in grade(*words, str(submissions))
 
 
 # --- nbgrader ----------------------------------------------------------------------------------
@@ -248,7 +222,7 @@ def test_a_removed_stage_keeps_what_was_earned_and_says_so(
 
 @pytest.mark.slow
 def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(
-    course: Path, tmp_path: Path, capsys: Capture
+    course: Path, tmp_path: Path, grade: Typed
 ) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     from tests.kit.test_classroom import nbgrader
@@ -284,9 +258,7 @@ def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(
     assert manual == (1,)
     remove(course, "smooth")
     submit("cas")
-    capsys.readouterr()
-    assert main(["class", *words, "--nbgrader", str(root), name]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(grade("class", *words, "--nbgrader", str(root), name).split())
     assert "No stage of the course grades smooth: points stay as they are in the gradebook" in said
     nbgrader(root, "autograde", name, "--force")
     found = scores_of(root)

@@ -15,18 +15,14 @@ import pytest
 
 from tests.kit.checkout import ROOT
 from tests.kit.dask_cluster import Cluster
+from tests.kit.folder_class import RIGHT
 from tests.kit.ledgers import verdicts
 from tests.kit.tiny import copy_tiny
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 COUNT = 120
-AVERAGE = (
-    "import numpy as np\n\ndef moving_average(values, width):\n"
-    "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
-    "    return np.convolve(values, np.ones(width), 'valid') / width\n"
-)
-SLOW = AVERAGE.replace("    return", "    __import__('time').sleep(1.9)\n    return")
+SLOW = RIGHT.replace("    return", "    __import__('time').sleep(1.9)\n    return")
 SMOOTH = "from moving_average import moving_average as smooth\n"
 
 
@@ -49,9 +45,7 @@ def hand_in(folder: Path, count: int) -> None:
     for number in range(count):
         own = folder / f"s{number:03}"
         own.mkdir(parents=True)
-        answer = (AVERAGE, AVERAGE.replace("1 <= ", ""), AVERAGE.replace(" / width", ""))[
-            number % 3
-        ]
+        answer = (RIGHT, RIGHT.replace("1 <= ", ""), RIGHT.replace(" / width", ""))[number % 3]
         (own / "moving_average.py").write_text(f"{answer}\nN = {number}\n", encoding="utf-8")
         (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
 

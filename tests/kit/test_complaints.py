@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from grader.command.main import main
 from grader.engine import Engine, Request
 from grader.types.report import Report
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
+from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
 HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"
@@ -31,22 +29,16 @@ def attention_weights(scores):
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a class of the tiny course, which no test here changes."""
     folder = tmp_path_factory.mktemp("complaints")
-    for student, answer in {"ann": RIGHT, "bob": ONE_TOO_FEW, "eve": HOSTILE}.items():
-        hand_in(folder / "submissions", student, answer)
-    words = [str(folder / "submissions"), "--out", str(folder / "out"), "--seed", "5"]
-    assert main(["class", "--course", str(TINY.root), *words]) == 0
-    return folder / "out"
-
-
-def tell(out: Path, *words: str, course: Path = TINY.root) -> int:
-    return main(["class", "--course", str(course), "--out", str(out), *words])
+    hand_in(folder / "submissions", ann=RIGHT, bob=ONE_TOO_FEW, eve=HOSTILE)
+    submissions, out = folder / "submissions", folder / "out"
+    assert grade_class(TINY.root, out, submissions, "--seed", "5") == 0
+    return out
 
 
 def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
-    out: Path, capsys: Capture
+    out: Path, grade: Typed
 ) -> None:
-    assert tell(out, "--why", "eve", "moving_average") == 0
-    shown = capsys.readouterr().out
+    shown = grade(*class_of(TINY.root, out), "--why", "eve", "moving_average")
     assert "seed 5" in shown and "every check gave the same result" in shown
     assert "1  def moving_average" in shown or "raise RuntimeError" in shown
     assert "smooth" not in shown and "\x1b" not in shown
@@ -56,13 +48,12 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
     assert page.count('<th scope="row">') == 1  # one stage
 
 
-def test_why_of_something_that_is_no_stage_says_so(out: Path, capsys: Capture) -> None:
+def test_why_of_something_that_is_no_stage_says_so(out: Path, refused: Typed) -> None:
     for word, said in (
         ("smoth", "did you mean 'smooth'?"),
         ("3", "'roughness' was not graded; choose"),
     ):
-        assert tell(out, "--why", "ann", word) == 2
-        assert said in capsys.readouterr().err
+        assert said in refused(*class_of(TINY.root, out), "--why", "ann", word)
 
 
 REQUESTS = """Student,stage,words
@@ -79,28 +70,27 @@ def test_each_request_gets_a_verdict_and_a_reason(
 ) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(REQUESTS, encoding="utf-8")
-    assert tell(out, "--requests", str(file)) == 1
+    assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
     assert "5 requests: 3 stand, 0 would change, 2 to check by hand." in shown
-    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table))
-    assert [row["verdict"] for row in rows] == ["stands", "stands", "stands", "check", "check"]
-    assert rows[0]["words"] == '\'=HYPERLINK("x")'
-    assert rows[0]["seed"] == "5" and rows[0]["points"] == rows[0]["points_now"] == "1"
-    assert "moving_average.length: The shape" in rows[0]["reason"]
-    assert rows[1]["points"] == "10" and "All checks pass" in rows[1]["reason"]
-    assert "RuntimeError" in rows[2]["reason"] and "\x1b" not in rows[2]["reason"]
-    assert "no such student" in rows[3]["reason"] and "'smooth'?" in rows[4]["reason"]
+    decisions = rows(out / "decisions.csv")
+    assert [row["verdict"] for row in decisions] == ["stands", "stands", "stands", "check", "check"]
+    assert decisions[0]["words"] == '\'=HYPERLINK("x")'
+    assert decisions[0]["seed"] == "5"
+    assert decisions[0]["points"] == decisions[0]["points_now"] == "1"
+    assert "moving_average.length: The shape" in decisions[0]["reason"]
+    assert decisions[1]["points"] == "10" and "All checks pass" in decisions[1]["reason"]
+    assert "RuntimeError" in decisions[2]["reason"] and "\x1b" not in decisions[2]["reason"]
+    assert "no such student" in decisions[3]["reason"] and "'smooth'?" in decisions[4]["reason"]
 
 
 def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(f"student,stage\nann,{'x' * 70_000}\n{'y' * 70_000},\nzoe,\n")
-    assert tell(out, "--requests", str(file)) == 1
+    assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
     assert "3 to check by hand." in shown and shown.count("\n") < 40
-    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
-        assert [len(row["student"]) for row in csv.DictReader(table)] == [3, 70_000, 3]
+    assert [len(row["student"]) for row in rows(out / "decisions.csv")] == [3, 70_000, 3]
 
 
 def test_a_student_who_asks_a_hundred_times_is_graded_once(
@@ -117,12 +107,11 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(
         return grade(engine, request)
 
     monkeypatch.setattr(Engine, "grade", counted)
-    assert tell(out, "--requests", str(file), "--jobs", "1") == 0
+    assert grade_class(TINY.root, out, "--requests", str(file), "--jobs", "1") == 0
     assert graded.count("bob") == 1
-    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table))
-    assert [row["words"] for row in rows] == [*map(str, range(100)), ""]
-    assert {row["verdict"] for row in rows} == {"stands"}
+    decisions = rows(out / "decisions.csv")
+    assert [row["words"] for row in decisions] == [*map(str, range(100)), ""]
+    assert {row["verdict"] for row in decisions} == {"stands"}
 
 
 @pytest.mark.parametrize(
@@ -134,42 +123,35 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(
     ],
 )
 def test_a_table_without_requests_is_refused(
-    out: Path, tmp_path: Path, capsys: Capture, text: str, said: str
+    out: Path, tmp_path: Path, refused: Typed, text: str, said: str
 ) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(text, encoding="utf-8")
-    assert tell(out, "--requests", str(file)) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused(*class_of(TINY.root, out), "--requests", str(file))
 
 
 @pytest.mark.slow
-def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, capsys: Capture) -> None:
+def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, grade: Typed) -> None:
     course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
     copy_tiny(course)
     file = tmp_path / "requests.csv"
     file.write_text("student,stage\nbob,moving_average\nian,moving_average\n", "utf-8")
-    hand_in(submissions, "bob", RIGHT.replace("raise ValueError('width')", "pass"))
-    hand_in(submissions, "ian", RIGHT)
-    tell(out, str(submissions), course=course)
+    hand_in(submissions, bob=RIGHT.replace("raise ValueError('width')", "pass"), ian=RIGHT)
+    grade_class(course, out, str(submissions))
     check = course / "tests" / "checks" / "test_moving_average.py"
     edit(check, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
-    assert tell(out, "--requests", str(file), course=course) == 1
-    with open(out / "decisions.csv", encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table))
-    assert [row["verdict"] for row in rows] == ["changes", "stands"]
-    assert float(rows[0]["points_now"]) > float(rows[0]["points"])
-    assert "--regrade makes these points count" in rows[0]["reason"]
-    capsys.readouterr()
-    assert tell(out, "--why", "bob", "moving_average", course=course) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    assert grade_class(course, out, "--requests", str(file)) == 1
+    decisions = rows(out / "decisions.csv")
+    assert [row["verdict"] for row in decisions] == ["changes", "stands"]
+    assert float(decisions[0]["points_now"]) > float(decisions[0]["points"])
+    assert "--regrade makes these points count" in decisions[0]["reason"]
+    shown = " ".join(grade(*class_of(course, out), "--why", "bob", "moving_average").split())
     assert "the stored verdict" in shown and "come from the present version" in shown
     assert "moving_average does not fail in the present version" in shown
 
-    tell(out, "--regrade", "--yes", course=course)
-    capsys.readouterr()
-    tell(out, "--why", "bob", "moving_average", course=course)
-    shown = " ".join(capsys.readouterr().out.split())
+    grade_class(course, out, "--regrade", "--yes")
+    shown = " ".join(grade(*class_of(course, out), "--why", "bob", "moving_average").split())
     assert "Changed: the course has changed moving_average and smooth, or what it needs." in shown
     assert "gained refusal" in shown and "refusal passes now; before: " in shown
 
@@ -183,10 +165,10 @@ def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
     for file in (ROOT / "solutions").glob("*.py"):
         (submissions / "ann" / file.name).write_bytes(file.read_bytes())
     (submissions / "ann" / "softmax.py").write_text(WRONG, encoding="utf-8")
-    assert tell(out, str(submissions), "--seed", "5", course=ROOT) == 0
+    assert grade_class(ROOT, out, str(submissions), "--seed", "5") == 0
     for check in ("values", "sums"):
         capfd.readouterr()
-        assert tell(out, "--why", "ann", f"softmax.{check}", course=ROOT) == 0
+        assert grade_class(ROOT, out, "--why", "ann", f"softmax.{check}") == 0
         shown = capfd.readouterr().out
         assert "return torch.softmax(scores, dim=-1) + 1e-3" in shown and "seed 5" in shown
         lines = shown[shown.index(f"# softmax.{check}: ") :].partition("\n  Regraded just now")[0]

@@ -19,6 +19,7 @@ from grader.types.course import Course, Stage
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, TINY
+from tests.kit.folder_class import AVERAGE, SMOOTH
 from tests.kit.wrong_answers import wrong_answers
 
 SOLUTIONS = solution_files(COURSE)
@@ -66,17 +67,11 @@ def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() ->
 
 
 STUB = (TINY.exercises / "moving_average.py").read_text("utf-8")
-HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (
-    f"{HEAD}    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
+    f"{AVERAGE}    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
     "    means = np.convolve(values, np.ones(width), 'valid')\n    return means / width\n"
 )
 RAW = RIGHT.replace("means / width", "means")  # sums, not means
-SMOOTH = (
-    "from moving_average import moving_average\n\ndef smooth(values, width, times=1):\n"
-    "    for _ in range(times):\n        values = moving_average(values, width)\n"
-    "    return values\n"
-)
 # With these in its process the wrong answer would be right, and the right one wrong.
 HELPS = (
     "import numpy as np\nold = np.convolve\n"

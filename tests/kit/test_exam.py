@@ -16,6 +16,7 @@ from grader.classes.nbgrader.feedback import notebook_verdict
 from grader.command.main import main
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
+from tests.kit.folder_class import class_of, results_of
 from tests.kit.tiny import Capture, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
@@ -71,15 +72,14 @@ def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
     file.parent.mkdir(parents=True)
     file.write_text(ADDS_UP, encoding="utf-8")
     out = tmp_path / "out"
-    words = ["class", "--course", str(course.root), "--out", str(out)]
+    words = class_of(course.root, out)
     assert main([*words, str(tmp_path / "class")]) == 0
     assert WHY in (out / "report.html").read_text("utf-8")
     assert WHY in (out / "findings.csv").read_text("utf-8")
     assert WHY in grade(*words, "--why", "ann")
     handed = (out / "why" / "ann.html").read_text("utf-8")
     assert "expected" in handed and WHY not in handed
-    line = json.loads((out / "results.jsonl").read_text("utf-8"))
-    report = from_json(line["report"])
+    report = from_json(results_of(out)["ann"]["report"])
     assert WHY in json.dumps(to_json(report)) and report.stages[0].is_exam
     assert _told(report, course).isdisjoint({WHY, HINT})
     stages = tuple(replace(stage, is_exam=False) for stage in report.stages)

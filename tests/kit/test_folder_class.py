@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import random
@@ -25,21 +24,20 @@ from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.folder_class import (
+    NO_ERROR,
+    ONE_TOO_FEW,
+    RIGHT,
+    SMOOTH,
+    class_of,
+    grade_class,
+    hand_in,
+    results_of,
+    scores,
+)
 from tests.kit.ledgers import verdicts
-from tests.kit.tiny import Capture, copy_tiny, edit
+from tests.kit.tiny import Capture, Say, Typed, copy_tiny, edit
 
-AVERAGE = "import numpy as np\n\ndef moving_average(values, width):\n"
-RIGHT = (
-    AVERAGE + "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
-    "    return np.convolve(values, np.ones(width), 'valid') / width\n"
-)
-ONE_TOO_FEW = RIGHT.replace("'valid') / width", "'valid')[:-1] / width")
-NO_ERROR = AVERAGE + "    return np.convolve(values, np.ones(width), 'valid') / width\n"
-SMOOTH = (
-    "from moving_average import moving_average\n\ndef smooth(values, width, times=1):\n"
-    "    for _ in range(times):\n        values = moving_average(values, width)\n"
-    "    return values\n"
-)
 ENDS = "import os\nos._exit(0)\n"
 
 
@@ -53,17 +51,10 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy_tiny(root / "course")
     folder = root / "submissions"
     stub = (TINY.root / "exercises" / "moving_average.py").read_text("utf-8")
-    for student, answer in {
-        "ann": RIGHT,
-        "bob": ONE_TOO_FEW,
-        "cas": NO_ERROR,
-        "dan": NO_ERROR,
-        "eve": stub,
-        "fay": ENDS,
-    }.items():
-        hand_in(folder, student, answer)
+    known = {"ann": RIGHT, "bob": ONE_TOO_FEW, "cas": NO_ERROR, "dan": NO_ERROR}
+    hand_in(folder, **known, eve=stub, fay=ENDS)
     (folder / "gus.ipynb").write_text("no notebook", encoding="utf-8")
-    grade_class(root / "course", root / "results", str(folder), "--seed", "5")
+    grade_class(root / "course", root / "results", folder, "--seed", "5")
     return root
 
 
@@ -85,31 +76,14 @@ def results(seven: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(seven / "results", tmp_path / "results"))
 
 
-def hand_in(folder: Path, student: str, answer: str) -> None:
-    own = folder / student
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "moving_average.py").write_text(answer, encoding="utf-8")
-    (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
-
-
-def grade_class(course: Path, out: Path, *words: str) -> int:
-    return main(["class", "--course", str(course), "--out", str(out), *words])
-
-
-def scores(out: Path) -> dict[str, str]:
-    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
-        return {row["student_id"]: row["score"] for row in csv.DictReader(file)}
-
-
 SCORES = {"ann": "10", "bob": "1", "cas": "9", "dan": "9", "eve": "0", "fay": "0", "gus": "0"}
 
 
 def test_everybody_gets_the_points_that_grade_gives(
-    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
+    course: Path, submissions: Path, tmp_path: Path, capsys: Capture, grade: Typed
 ) -> None:
     out = tmp_path / "results"
-    assert grade_class(course, out, str(submissions), "--seed", "5") == 0
-    assert "gus" in capsys.readouterr().out
+    assert "gus" in grade(*class_of(course, out), str(submissions), "--seed", "5")
     found = scores(out)
     for student in sorted(SCORES.keys() - {"gus"}):
         words = ["--course", str(course), "--submission", str(submissions / student)]
@@ -135,10 +109,9 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
-    for student, answer in {"ann": RIGHT, "sly": SLEEPS}.items():
-        hand_in(submissions, student, answer)
+    hand_in(submissions, ann=RIGHT, sly=SLEEPS)
     start = time.monotonic()
-    assert grade_class(course, out, str(submissions), "--seconds-per-submission", "4") == 0
+    assert grade_class(course, out, submissions, "--seconds-per-submission", "4") == 0
     assert time.monotonic() - start < 25  # with the start of the command
     told = capsys.readouterr().out
     assert "Used more than half of the 4 seconds for one submission:" in told
@@ -149,9 +122,7 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
 
 
 def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
-    text = (results / "results.jsonl").read_text("utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    by_student = {line["student"]: line for line in lines}
+    by_student = results_of(results)
     assert by_student.keys() == SCORES.keys()
     assert by_student["bob"]["report"]["score"] == 1
     assert by_student["bob"]["seed"] == 5
@@ -162,9 +133,8 @@ def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
 
 def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    for name in ("å b", "å" * 100, "å" * 101):
-        hand_in(submissions, name, RIGHT)
-    grade_class(course, out, str(submissions), "--junit")
+    hand_in(submissions, **dict.fromkeys(("å b", "å" * 100, "å" * 101), RIGHT))
+    grade_class(course, out, submissions, "--junit")
     files = sorted((out / "junit").iterdir())
     assert len(files) == len(SCORES) + 3
     totals = {file.stem: ElementTree.parse(file).getroot().get("failures") for file in files}
@@ -178,14 +148,11 @@ def numbers(out: Path) -> dict[str, int]:
 
 
 def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
-    course: Path, results: Path, submissions: Path, capsys: Capture
+    course: Path, results: Path, submissions: Path, grade: Typed
 ) -> None:
     before = numbers(results)
-    hand_in(submissions, "bob", RIGHT)
-    hand_in(submissions, "hal", ONE_TOO_FEW)
-    capsys.readouterr()
-    grade_class(course, results, str(submissions), "--junit")
-    assert "8 in total, seed 5." in capsys.readouterr().out
+    hand_in(submissions, bob=RIGHT, hal=ONE_TOO_FEW)
+    assert "8 in total, seed 5." in grade(*class_of(course, results), str(submissions), "--junit")
     assert "graded, seed 5. Of 10 points" in (results / "report.html").read_text("utf-8")
     assert 'name="seed" value="5"' in (results / "junit" / "hal.xml").read_text("utf-8")
     after = numbers(results)
@@ -198,7 +165,7 @@ def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
 
 def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--jobs", "1")
+    grade_class(course, out, submissions, "--jobs", "1")
     with open_ledger(out, create=False) as ledger:
         seconds = {entry.student: entry.seconds for entry in ledger.latest()}
     assert seconds["cas"] > 0 and seconds["dan"] == 0
@@ -218,45 +185,39 @@ def make_old(out: Path, honest: str, junk: str) -> None:
 
 
 def test_what_an_older_version_kept_under_a_short_digest_is_graded_again(
-    course: Path, results: Path, submissions: Path, capsys: Capture
+    course: Path, results: Path, submissions: Path, say: Say
 ) -> None:
     make_old(results, honest="ann", junk="bob")
     change_check(course, 'what="the average"', 'what="the mean"')
     for words in (["--regrade", "--yes"], ["--why", "bob"]):
-        capsys.readouterr()
-        assert grade_class(course, results, *words) == 2
-        assert "rerun `grade class SUBMISSIONS --out DIR`" in capsys.readouterr().err
-    assert grade_class(course, results, str(submissions)) == 0
+        code, _, error = say(*class_of(course, results), *words)
+        assert code == 2 and "rerun `grade class SUBMISSIONS --out DIR`" in error
+    assert grade_class(course, results, submissions) == 0
     assert scores(results) == SCORES
     assert grade_class(course, results, "--regrade") == 0
 
 
 def change_check(course: Path, old: str, new: str) -> None:
-    file = course / "tests" / "checks" / "test_moving_average.py"
-    text = file.read_text("utf-8")
-    assert text.count(old) == 1
-    file.write_text(text.replace(old, new), encoding="utf-8")
+    edit(course / "tests" / "checks" / "test_moving_average.py", old, new)
 
 
 def test_a_change_that_changes_no_points_needs_no_asking(
-    course: Path, results: Path, submissions: Path, capsys: Capture
+    course: Path, results: Path, submissions: Path, say: Say, grade: Typed
 ) -> None:
     before = numbers(results)
     change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
     change_check(course, 'what="the average"', 'what="the mean", atol=99.0')
-    capsys.readouterr()
 
-    grade_class(course, results, str(submissions))
-    assert "may be different now" in capsys.readouterr().out
+    assert "may be different now" in grade(*class_of(course, results), str(submissions))
     assert numbers(results) == before
 
-    assert grade_class(course, results, "--regrade") == 0
-    assert "no points change" in capsys.readouterr().out
+    code, shown, _ = say(*class_of(course, results), "--regrade")
+    assert code == 0 and "no points change" in shown
     assert scores(results) == SCORES and numbers(results) != before
 
 
 def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
-    course: Path, results: Path, capsys: Capture
+    course: Path, results: Path, capsys: Capture, grade: Typed
 ) -> None:
     change_check(course, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
@@ -274,30 +235,27 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
     assert scores(results)["cas"] == scores(results)["dan"] == "10"
     with open_ledger(results, create=False) as ledger:
         assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
-    assert grade_class(course, results, "--regrade", "--yes") == 0
-    assert "nothing to regrade" in capsys.readouterr().out
+    assert "nothing to regrade" in grade(*class_of(course, results), "--regrade", "--yes")
 
 
 def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
-    course: Path, results: Path, capsys: Capture
+    course: Path, results: Path, capsys: Capture, refused: Typed
 ) -> None:
     edit(course / "course.toml", "points = 6", "points = 5")
     capsys.readouterr()
-    assert grade_class(course, results, "--regrade") == 2
+    assert grade_class(course, results, "--regrade") == 2  # in two lines
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert "to accept them, add --yes" in first and "has 5 points" in second
-    assert grade_class(course, results, "--regrade", "--yes") == 2
-    assert "--yes" not in capsys.readouterr().err
+    assert "--yes" not in refused(*class_of(course, results), "--regrade", "--yes")
 
 
 def test_who_is_at_work_keeps_another_out(
-    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
+    course: Path, submissions: Path, tmp_path: Path, refused: Typed
 ) -> None:
     out = tmp_path / "results"
     with alone(out):
         for words in ([str(submissions)], ["--regrade"]):
-            assert grade_class(course, out, *words) == 2
-            assert f"process {os.getpid()} on" in capsys.readouterr().err
+            assert f"process {os.getpid()} on" in refused(*class_of(course, out), *words)
 
 
 def test_an_untouched_stub_is_not_graded_again(course: Path, results: Path) -> None:
@@ -310,25 +268,21 @@ def test_an_untouched_stub_is_not_graded_again(course: Path, results: Path) -> N
 
 
 def test_why_replays_a_verdict_exactly(
-    course: Path, results: Path, submissions: Path, capsys: Capture
+    course: Path, results: Path, submissions: Path, grade: Typed
 ) -> None:
     shutil.rmtree(submissions)  # the ledger has what was handed in
-    capsys.readouterr()
-    assert grade_class(course, results, "--why", "bob") == 0
-    shown = capsys.readouterr().out
+    shown = grade(*class_of(course, results), "--why", "bob")
     assert "every check gave the same result" in shown and "seed 5" in shown
     assert "The average is wrong" in shown or "shape" in shown
 
 
 def test_why_points_at_a_mistake_that_has_no_name(
-    course: Path, tmp_path: Path, capsys: Capture
+    course: Path, tmp_path: Path, grade: Typed
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
-    hand_in(submissions, "ian", RIGHT.replace("/ width", "/ width * 1.5"))
-    grade_class(course, out, str(submissions))
-    capsys.readouterr()
-    grade_class(course, out, "--why", "ian")
-    shown = capsys.readouterr().out
+    hand_in(submissions, ian=RIGHT.replace("/ width", "/ width * 1.5"))
+    grade_class(course, out, submissions)
+    shown = grade(*class_of(course, out), "--why", "ian")
     assert "this operation, which is not needed" in shown and "^^^" in shown
     assert "every check gave the same result" in shown
 
@@ -338,89 +292,71 @@ def test_the_report_points_into_one_of_the_answers_that_share_a_mistake_without_
 ) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     wrong = RIGHT.replace("/ width", "/ width * 1.5")
-    for student, answer in {"ann": RIGHT, "ian": wrong, "joe": f"# mine\n{wrong}"}.items():
-        hand_in(submissions, student, answer)
-    grade_class(course, out, str(submissions))
+    hand_in(submissions, ann=RIGHT, ian=wrong, joe=f"# mine\n{wrong}")
+    grade_class(course, out, submissions)
     page = (out / "report.html").read_text(encoding="utf-8")
     shown = page.partition('<h2 id="unexplained">')[2].partition("</section>")[0]
     assert "ian</bdi>" in shown and "joe</bdi>" in shown and "ann" not in shown
     assert "line 6: this operation, which is not needed" in shown and "^^^" in shown
-    grade_class(course, out, str(submissions))  # nothing is new: the ledger has kept the place
+    grade_class(course, out, submissions)  # nothing is new: the ledger has kept the place
     assert (out / "report.html").read_text(encoding="utf-8") == page
 
 
 def test_a_failure_in_a_stage_that_is_gone_needs_no_example(course: Path, tmp_path: Path) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
+    hand_in(submissions, ian=RIGHT, joe=RIGHT)
     for student in ("ian", "joe"):
-        hand_in(submissions, student, RIGHT)
         wrong = SMOOTH.replace("return values", "return values * 1.5")
         (submissions / student / "smooth.py").write_text(wrong, encoding="utf-8")
-    grade_class(course, out, str(submissions))
+    grade_class(course, out, submissions)
     with sqlite3.connect(out / FILE) as database:  # as an older version of the kit left it
         found = database.execute("DELETE FROM facts WHERE name LIKE 'example smooth %'")
         assert found.rowcount == 1
     toml = course / "course.toml"
     text = toml.read_text("utf-8")
     toml.write_text(text.partition('[[stages]]\nslug = "smooth"')[0], encoding="utf-8")
-    assert grade_class(course, out, str(submissions)) == 0
+    assert grade_class(course, out, submissions) == 0
 
 
-def test_why_after_a_change_shows_what_was_kept(
-    course: Path, results: Path, capsys: Capture
-) -> None:
+def test_why_after_a_change_shows_what_was_kept(course: Path, results: Path, grade: Typed) -> None:
     change_check(course, 'what="the average"', 'what="the average", atol=99.0')
-    capsys.readouterr()
-    grade_class(course, results, "--why", "bob")
-    shown = capsys.readouterr().out
+    shown = grade(*class_of(course, results), "--why", "bob")
     assert "cannot be replayed" in shown and "2" in shown
 
 
-def test_why_of_nobody_names_who_is_meant(course: Path, results: Path, capsys: Capture) -> None:
+def test_why_of_nobody_names_who_is_meant(course: Path, results: Path, refused: Typed) -> None:
     for name in ("bobb", "BOB", "bo"):
-        assert grade_class(course, results, "--why", name) == 2
-        assert "did you mean 'bob'?" in capsys.readouterr().err
+        assert "did you mean 'bob'?" in refused(*class_of(course, results), "--why", name)
 
 
-def test_why_of_what_could_not_be_read_says_so(
-    course: Path, results: Path, capsys: Capture
-) -> None:
-    capsys.readouterr()
-    assert grade_class(course, results, "--why", "gus") == 0
-    shown = " ".join(capsys.readouterr().out.split())
+def test_why_of_what_could_not_be_read_says_so(course: Path, results: Path, grade: Typed) -> None:
+    shown = " ".join(grade(*class_of(course, results), "--why", "gus").split())
     assert ": 0 points, seed" in shown and "is not a notebook" in shown
 
 
 def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
-    course: Path, submissions: Path, tmp_path: Path, capsys: Capture
+    course: Path, submissions: Path, tmp_path: Path, refused: Typed
 ) -> None:
-    toml = course / "course.toml"
-    text = toml.read_text("utf-8")
-    toml.write_text(text.replace("points = 6", "points = 5", 1), encoding="utf-8")
-    assert grade_class(course, tmp_path / "results", str(submissions)) == 2
-    said = capsys.readouterr().err
+    edit(course / "course.toml", "points = 6", "points = 5")
+    said = refused(*class_of(course, tmp_path / "results"), str(submissions))
     assert "has 5 points, but the checks in" in said and "are worth 6" in said
 
 
 def test_a_check_that_is_worth_less_is_not_called_lost(
-    course: Path, results: Path, capsys: Capture
+    course: Path, results: Path, grade: Typed
 ) -> None:
-    toml = course / "course.toml"
-    edit(toml, "points = 6", "points = 5")
+    edit(course / "course.toml", "points = 6", "points = 5")
     change_check(course, "points(3)", "points(2)")
-    capsys.readouterr()
-    grade_class(course, results, "--regrade", "--yes")
-    shown = capsys.readouterr().out
+    shown = grade(*class_of(course, results), "--regrade", "--yes")
     assert "other points for" in shown and "lost" not in shown
 
 
 def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils(
     course: Path, submissions: Path, tmp_path: Path
 ) -> None:
-    toml = course / "course.toml"
-    text = toml.read_text("utf-8")
-    toml.write_text(text.replace("preload =", "follow_through = true\npreload ="), encoding="utf-8")
+    edit(course / "course.toml", "preload =", "follow_through = true\npreload =")
     out = tmp_path / "results"
-    grade_class(course, out, str(submissions), "--seed", "5")
+    grade_class(course, out, submissions, "--seed", "5")
     assert scores(out) == {**SCORES, "bob": "5", "eve": "4"}
 
 
@@ -444,14 +380,13 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
 def test_a_mistake_of_the_instructors_is_told_in_a_line(
     course: Path,
     tmp_path: Path,
-    capsys: Capture,
+    refused: Typed,
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
     said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert grade_class(course, tmp_path / "results", *words) == 2
-    error = capsys.readouterr().err
+    error = refused(*class_of(course, tmp_path / "results"), *words)
     assert said in error and "Traceback" not in error
 
 
@@ -478,7 +413,8 @@ def variations(folder: Path, count: int) -> None:
     """So many submissions, no two the same."""
     answers = (RIGHT, ONE_TOO_FEW, NO_ERROR, ENDS)
     for number in range(count):
-        hand_in(folder, f"s{number:04}", f"{answers[number % 4]}\nNUMBER = {number}\n")
+        answer = f"{answers[number % 4]}\nNUMBER = {number}\n"
+        hand_in(folder, **{f"s{number:04}": answer})
 
 
 def lanes_and_workers(command: int) -> tuple[list[int], list[int]]:
@@ -535,11 +471,11 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     process.wait()
     there = numbers(out)
     assert 3 <= len(there) < 30
-    assert grade_class(course, out, str(folder), "--seed", "5") == 0
+    assert grade_class(course, out, folder, "--seed", "5") == 0
     after = numbers(out)
     assert len(after) == 30
     assert all(after[student] == number for student, number in there.items())
-    assert grade_class(course, tmp_path / "other", str(folder), "--seed", "5") == 0
+    assert grade_class(course, tmp_path / "other", folder, "--seed", "5") == 0
     assert verdicts(out) == verdicts(tmp_path / "other")
 
 

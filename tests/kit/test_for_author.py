@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from grader.command.main import main
-from tests.kit.test_folder_class import ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.tiny import Capture, copy_tiny
+from tests.kit.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in
+from tests.kit.tiny import Typed, copy_tiny
 
 MEDIAN = '''"""ann's notes."""
 import numpy as np
@@ -40,8 +39,7 @@ def course(tmp_path: Path) -> Path:
 
 
 def lessons(course: Path, submissions: Path, out: Path, *more: str) -> dict[str, Any]:
-    words = ["class", "--course", str(course), str(submissions), "--out", str(out)]
-    assert main([*words, "--for-author", *more]) == 0
+    assert grade_class(course, out, submissions, "--for-author", *more) == 0
     found: dict[str, Any] = json.loads((out / "for-author.json").read_text("utf-8"))
     return found
 
@@ -50,14 +48,8 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
     course: Path, tmp_path: Path
 ) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
-    for student, answer in {
-        "ann": MEDIAN,
-        "bob": SHORT,
-        "cas": RAISES,
-        "dan": ONE_TOO_FEW,  # a known mistake
-        "eve": RIGHT,
-    }.items():
-        hand_in(submissions, student, answer)
+    known = ONE_TOO_FEW  # the mistake
+    hand_in(submissions, ann=MEDIAN, bob=SHORT, cas=RAISES, dan=known, eve=RIGHT)
     found = lessons(course, submissions, out, "--seed", "5")
     median, error = found["failures"]
     assert (median["stage"], median["students"], median["has_symptom"]) == (
@@ -76,20 +68,18 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
 
 
 @pytest.mark.slow
-def test_a_failure_becomes_a_misconception(course: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_failure_becomes_a_misconception(course: Path, tmp_path: Path, grade: Typed) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
-    hand_in(submissions, "ann", MEDIAN)
+    hand_in(submissions, ann=MEDIAN)
     lessons(course, submissions, out, "--seed", "5")
     text = (out / "for-author.md").read_text("utf-8")
     block = next(part for part in text.split("```python\n") if "moving_average_1" in part)
     block = block.partition("\n```")[0].replace("TODO: what this code does", "You take medians")
     file = course / "hints" / "misconceptions" / "moving_average.py"
     file.write_text(file.read_text("utf-8") + f"\n\n{block}\n", encoding="utf-8")
-    capsys.readouterr()
-    words = ["class", "--course", str(course), "--out", str(out)]
-    assert main([*words, "--regrade"]) == 0
-    assert main([*words, "--why", "ann", "moving_average"]) == 0
-    assert "Likely: You take medians" in " ".join(capsys.readouterr().out.split())
+    assert grade_class(course, out, "--regrade") == 0
+    shown = grade(*class_of(course, out), "--why", "ann", "moving_average")
+    assert "Likely: You take medians" in " ".join(shown.split())
     assert lessons(course, submissions, out)["failures"] == []
 
 
@@ -103,8 +93,7 @@ def progress(folder: Path, **rungs: int) -> None:
 
 def test_hints_after_which_the_stage_still_fails(course: Path, tmp_path: Path) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
-    for student, answer in {"ann": ONE_TOO_FEW, "bob": RIGHT, "cas": ONE_TOO_FEW}.items():
-        hand_in(submissions, student, answer)
+    hand_in(submissions, ann=ONE_TOO_FEW, bob=RIGHT, cas=ONE_TOO_FEW)
     progress(submissions / "ann", moving_average=2, smooth=1)
     progress(submissions / "bob", moving_average=2)
     progress(submissions / "cas", moving_average=3)
@@ -113,8 +102,7 @@ def test_hints_after_which_the_stage_still_fails(course: Path, tmp_path: Path) -
     shutil.copy(submissions / "bob" / "smooth.py", submissions / "eve")
     (submissions / "eve" / ".grade" / "progress.json").write_text("[" * 100_000)
     file = submissions / "ann" / ".grade"
-    for student in ("fay", "gus"):  # whose progress is a link to a neighbour's
-        hand_in(submissions, student, ONE_TOO_FEW)
+    hand_in(submissions, fay=ONE_TOO_FEW, gus=ONE_TOO_FEW)  # their progress is a neighbour's
     (submissions / "fay" / ".grade").symlink_to(file)
     (submissions / "gus" / ".grade").mkdir()
     (submissions / "gus" / ".grade" / "progress.json").symlink_to(file / "progress.json")

@@ -31,6 +31,7 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
 from tests.kit.checkout import TINY
 from tests.kit.dask_cluster import Cluster
+from tests.kit.folder_class import grade_class, results_of
 from tests.kit.test_classroom import nbgrader
 from tests.kit.test_notebook_kernel import Kernel, kernel, points
 from tests.kit.tiny import copy_tiny
@@ -270,9 +271,8 @@ def test_a_class_gets_the_same_points(final: Mapping[str, Report], tmp_path: Pat
     place.mkdir()
     for number, (cells, _) in enumerate(SHAPES.values()):
         (place / f"{number}.ipynb").write_bytes(saved(cells))
-    words = ["class", str(place), "--course", str(TINY.root), "--out", str(out), "--jobs", "1"]
-    assert main([*words, "--seed", "3"]) == 0
-    lines = map(json.loads, (out / "results.jsonl").read_text("utf-8").splitlines())
+    assert grade_class(TINY.root, out, place, "--jobs", "1", "--seed", "3") == 0
+    lines = results_of(out).values()
     found = {int(line["student"]): points(line["report"])[:2] for line in lines}
     wanted = [points(to_json(report))[:2] for report in final.values()]
     assert [found[number] for number in range(len(wanted))] == wanted

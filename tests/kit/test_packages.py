@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata as metadata
-import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from grader.read.course_file import read_course
 from grader.types.course import Course
 from tests.kit.checkout import COURSE, ROOT, TINY
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, python, wheel_of
+from tests.kit.folder_class import results_of
 from tests.kit.tiny import edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
@@ -101,9 +101,9 @@ def test_an_installed_course_is_released_and_a_class_graded_with_it(
     edit(wrong, "left] + ", "right] + ")
     said = words(grade(plain, tmp_path, "class", "class", "--out", "results"))
     assert "2 submissions graded" in said
-    lines = (tmp_path / "results" / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    scores = {one["student"]: one["report"]["score"] for one in map(json.loads, lines)}
-    assert scores["ada"] == 100 and 80 <= scores["bob"] < 100
+    found = results_of(tmp_path / "results")
+    assert found["ada"]["report"]["score"] == 100
+    assert 80 <= found["bob"]["report"]["score"] < 100
 
 
 @pytest.mark.slow

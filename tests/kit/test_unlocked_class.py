@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import platform
 import re
@@ -17,9 +15,9 @@ from grader.command.main import main
 from grader.run.workers import Interpreter
 from grader.types.report import UNLOCKED
 from tests.kit.checkout import TINY
+from tests.kit.folder_class import RIGHT, class_of, gradebook, hand_in, results_of
 from tests.kit.ordinary import container
-from tests.kit.test_folder_class import RIGHT, hand_in
-from tests.kit.tiny import Capture, copy_tiny
+from tests.kit.tiny import Say, Typed, copy_tiny
 
 KIT = Path(__file__).parent
 has_both = pytest.mark.skipif(
@@ -58,7 +56,7 @@ def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_class_is_refused_where_a_layer_is_missing(
     tmp_path: Path, layer: str, way_out: str
 ) -> None:
-    hand_in(tmp_path / "class", "ann", RIGHT)
+    hand_in(tmp_path / "class", ann=RIGHT)
     done = grade(layer, str(tmp_path / "class"), "--out", str(tmp_path / "out"))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
@@ -71,18 +69,15 @@ def test_a_class_is_refused_where_a_layer_is_missing(
 @has_both
 @pytest.mark.parametrize("layer", ["landlock", "seccomp"])
 def test_every_report_of_an_unlocked_class_says_so(tmp_path: Path, layer: str) -> None:
-    hand_in(tmp_path / "class", "ann", RIGHT)
+    hand_in(tmp_path / "class", ann=RIGHT)
     out = tmp_path / "out"
     words = [str(tmp_path / "class"), "--out", str(out), "--unlocked", "--junit"]
     done = grade(layer, *words)
     assert done.returncode == 0, done.stderr
     said = f"{UNLOCKED}{layer}"
     assert " ".join(done.stdout.split()).count(said) == 1
-    lines = (out / "results.jsonl").read_text("utf-8").splitlines()
-    notes = [json.loads(line)["notes"] for line in lines]
-    assert [said in each for each in notes] == [True]
-    with open(out / "scores.csv", encoding="utf-8", newline="") as file:
-        assert [row["notes"] for row in csv.DictReader(file)] == [said]
+    assert said in results_of(out)["ann"]["notes"]
+    assert gradebook(out)["ann"]["notes"] == said
     assert said in (out / "report.html").read_text(encoding="utf-8")
     assert said in (out / "junit" / "ann.xml").read_text(encoding="utf-8")
 
@@ -95,15 +90,14 @@ def incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("incomplete")
 def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
-    tmp_path: Path, capsys: Capture
+    tmp_path: Path, say: Say, grade: Typed
 ) -> None:
-    hand_in(tmp_path / "class", "ann", RIGHT)
-    results = ["class", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
+    hand_in(tmp_path / "class", ann=RIGHT)
+    results = class_of(TINY.root, tmp_path / "out")
     assert main([*results, str(tmp_path / "class"), "--unlocked"]) == 0
-    assert main([*results, "--why", "ann"]) == 2
-    assert "missing: landlock;" in capsys.readouterr().err
-    assert main([*results, "--why", "ann", "--unlocked"]) == 0
-    assert UNLOCKED in " ".join(capsys.readouterr().out.split())
+    code, _, error = say(*results, "--why", "ann")
+    assert code == 2 and "missing: landlock;" in error
+    assert UNLOCKED in " ".join(grade(*results, "--why", "ann", "--unlocked").split())
 
 
 @pytest.mark.slow
@@ -111,7 +105,7 @@ def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
     """It is typed in the folder of a course, as in docs/instructors.md; the lock is complete."""
     container()
     course = copy_tiny(tmp_path / "course").root
-    hand_in(course / "SUBMISSIONS", "ann", RIGHT)
+    hand_in(course / "SUBMISSIONS", ann=RIGHT)
     guide = (KIT.parents[1] / "docs" / "instructors.md").read_text(encoding="utf-8")
     (recipe,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.S) if "bwrap" in block]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -119,6 +113,6 @@ def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(KIT.parents[1])}
     done = subprocess.run(typed, cwd=course, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    (line,) = (course / "RESULTS" / "results.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(line)["report"]["score"] > 0
-    assert not any(note.startswith(UNLOCKED) for note in json.loads(line)["notes"])
+    found = results_of(course / "RESULTS")["ann"]
+    assert found["report"]["score"] > 0
+    assert not any(note.startswith(UNLOCKED) for note in found["notes"])

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.folder_class import results_of
 from tests.kit.tiny import copy_tiny, edit
 
 WRONG = TINY.root / "exercises"
@@ -118,8 +119,7 @@ def test_a_class_is_graded(tmp_path: Path) -> None:
     without_torch(
         "class", handed_in, "--out", out, "--jobs", "2", "--similar", course=TINY.root, code=0
     )
-    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    scores = {one["student"]: one["report"]["score"] for one in map(json.loads, lines)}
+    scores = {student: one["report"]["score"] for student, one in results_of(out).items()}
     assert scores == {"ada": 10, "bob": 0}
 
 
@@ -303,8 +303,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
         (course / "class" / student / "carried.py").write_text(source, encoding="utf-8")
     out = course / "out"
     without_torch("class", course / "class", "--out", out, course=course, code=0)
-    lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    reports = {one["student"]: one["report"]["stages"][0] for one in map(json.loads, lines)}
+    reports = {who: one["report"]["stages"][0] for who, one in results_of(out).items()}
     return {
         name: {check["id"].partition(".")[2]: check["message"] for check in reports[who]["checks"]}
         for who, name, _ in submissions

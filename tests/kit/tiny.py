@@ -53,7 +53,7 @@ def grade(say: Say, capsys: Capture) -> Typed:
     def type_it(*words: str) -> str:
         capsys.readouterr()
         code, shown, errors = say(*words)
-        assert (code, errors) == (0, "")
+        assert (code, errors) == (0, ""), (code, errors)
         return shown
 
     return type_it
@@ -66,7 +66,7 @@ def refused(say: Say, capsys: Capture) -> Typed:
     def type_it(*words: str) -> str:
         capsys.readouterr()
         code, shown, error = say(*words)
-        assert (code, shown, error.count("\n")) == (2, "", 1)
+        assert (code, shown, error.count("\n")) == (2, "", 1), (code, shown, error)
         return error
 
     return type_it
