@@ -206,13 +206,16 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
 def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | None:
     """The tally of each case, if most failing cases support it and no right answer contradicts it.
 
-    With another mistake beside it the learner's ordinary answers may be wrong in a third way.
+    With another mistake beside it the learner's ordinary answers may be wrong in a third way. Tests
+    that miss much contain many a mistake, so theirs has to show in every failing case.
     """
     found = {}
     for_it = against_it = 0
     for case in record.cases:
         tally = _tally(record, case, suspect)
         if tally is None:
+            return None
+        if not tally.explained and any(s.is_trial and s.deviates for s in record.steps(case)):
             return None
         found[case] = tally
         for_it += tally.explained > 0 and not tally.ordinarily
@@ -232,7 +235,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     """How many of the learner's wrong answers of a case the misconception gives too.
 
     None if the misconception is wrong in an ordinary answer where the learner is right, or raises
-    another exception.
+    another exception, or if its tests judge anything as neither the learner's nor right tests do.
     """
 
     def find(name: str) -> Any:
@@ -255,6 +258,8 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
             returned += step.deviates and step.is_ordinary and step.learner.error is None
         elif step.is_hidden and suspected.error is None:
             hidden = True
+        elif step.is_trial:
+            return None
         elif not step.is_ordinary:
             differs = True
         elif not step.deviates or step.is_hidden:

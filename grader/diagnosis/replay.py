@@ -113,6 +113,11 @@ class Step:
         return _kind(learner.value) == _kind(other.value) or accepts_wider(self.entry)
 
     @property
+    def is_trial(self) -> bool:
+        """Whether the learner's tests were asked to judge something."""
+        return self.exchange.request.header.get("op") == "try"
+
+    @property
     def is_wider(self) -> bool:
         """Whether the learner's answer is float64 where the solution's is float32."""
         learner, solution = _kind(self.learner.value), _kind(self.solution.value)
