@@ -14,19 +14,12 @@ from grader import engine
 from grader.run.workers import Interpreter
 from tests.kit.birds import birds, workspace
 from tests.kit.checkout import COURSE
+from tests.kit.learner import two_pytests_at_once
 from tests.kit.tiny import checks_apart, course, grade, refused, say, tiny
 from tests.kit.warm import warm_interpreters
 
-__all__ = [
-    "birds",
-    "checks_apart",
-    "course",
-    "grade",
-    "refused",
-    "say",
-    "tiny",
-    "workspace",
-]  # fixtures for the tests of every wing
+__all__ = ["birds", "checks_apart", "course", "grade", "refused", "say", "tiny"]
+__all__ += ["two_pytests_at_once", "workspace"]  # fixtures for the tests of every wing
 # jsonschema, which nbformat imports, knows addresses without it, and it takes seconds to import.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 

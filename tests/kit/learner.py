@@ -67,3 +67,10 @@ class Learner:
 
     def presses(self, key: str) -> None:
         self.watch.press(key)
+
+
+@pytest.fixture
+def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks run in a pytest of their own, here in a thread of this one, and both would set
+    and remove the same variable of the environment."""
+    monkeypatch.setattr("_pytest.runner._update_current_test_var", lambda item, when: None)

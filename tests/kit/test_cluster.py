@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT
+from tests.kit.checkout import ROOT, run_python
 from tests.kit.dask_cluster import Cluster
 from tests.kit.folder_class import RIGHT
 from tests.kit.ledgers import verdicts
@@ -120,12 +120,6 @@ def test_without_a_scheduler_it_says_so(course: Path, tmp_path: Path) -> None:
     hand_in(tmp_path / "submissions", 1)
     words = ["class", str(tmp_path / "submissions"), "--course", str(course)]
     words += ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]
-    done = subprocess.run(
-        [sys.executable, "-c", IMPATIENT, *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_python("-c", IMPATIENT, *words)
     assert done.returncode == 2
     assert "no scheduler answers" in done.stderr

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from grader.engine import Engine, Request
 from grader.types.report import Report
-from tests.kit.checkout import ROOT, TINY
+from tests.kit.checkout import ROOT, TINY, run_python
 from tests.kit.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
 from tests.kit.tiny import Capture, Typed, copy_tiny, edit
 
@@ -172,13 +170,7 @@ def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
         shown = capfd.readouterr().out
         assert "return torch.softmax(scores, dim=-1) + 1e-3" in shown and "seed 5" in shown
         lines = shown[shown.index(f"# softmax.{check}: ") :].partition("\n  Regraded just now")[0]
-        done = subprocess.run(
-            [sys.executable, "-c", lines],
-            cwd=submissions / "ann",
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = run_python("-c", lines, cwd=submissions / "ann")
         assert "tensor([[[[" in done.stdout and not done.stderr
     page = (out / "why" / "softmax" / "ann.html").read_text("utf-8")
     assert "&lt;b&gt;mine" in page or "from softmax import" in page

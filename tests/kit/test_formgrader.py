@@ -33,6 +33,7 @@ from tests.kit.browser import (
     webdriver,
 )
 from tests.kit.checkout import ROOT
+from tests.kit.test_nbgrader_cycle import cell
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
@@ -46,15 +47,6 @@ GONE = "![a picture](attachment:gone.png)"
 NOT_SCALED = """print("<b>", "x" * 500)
     return q @ k.transpose(-2, -1)"""
 TRANSPOSED = "return x.reshape(x.shape[0], x.shape[2], -1)"
-
-
-def cell(notebook: Notebook, grade_id: str) -> Notebook:
-    (found,) = (
-        c
-        for c in notebook["cells"]
-        if c["metadata"].get("nbgrader", {}).get("grade_id") == grade_id
-    )
-    return found  # type: ignore[no-any-return]
 
 
 def written(notebook: Notebook, slug: str, code: str) -> None:

@@ -5,14 +5,12 @@ REWRITE_GOLDENS=1 python -m pytest tests/kit/test_trace.py    draws all goldens 
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from grader.learning.pictures.compare import compare as compare_traces
 from grader.learning.pictures.examples import traced_stages
@@ -24,13 +22,14 @@ from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
-from grader.show.screen import PlainConsole, Screen
+from grader.show.screen import PlainConsole
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, TINY, run_python
+from tests.kit.drawn import compare_with, draw
 
-GOLDENS = Path(__file__).parent / "goldens" / "trace"
+compare = partial(compare_with, Path(__file__).parent / "goldens" / "trace")
 IMPATIENT = replace(COURSE, limits=replace(COURSE.limits, call_seconds=0.5))
 
 VIEW_ONLY = b"""
@@ -124,19 +123,6 @@ def axes(step: TracedStep) -> str:
     return " ".join(f"{axis.name}={axis.size}" for axis in step.axes)
 
 
-def draw(screen: Screen, kind: type[Console] = Console, width: int = 80) -> str:
-    file = io.StringIO()
-    kind(file=file, width=width, force_terminal=False, _environ={}).print(screen, end="")
-    return file.getvalue()
-
-
-def compare(name: str, drawn: str) -> None:
-    path = GOLDENS / f"{name}.txt"
-    if os.environ.get("REWRITE_GOLDENS") == "1":
-        path.write_text(drawn, encoding="utf-8", newline="\n")
-    assert drawn == path.read_text(encoding="utf-8")
-
-
 # --- the solutions ---------------------------------------------------------------------------
 
 
@@ -194,7 +180,7 @@ def test_screens(solved: Mapping[str, Trace], stage: object) -> None:
 
 
 def test_plain_screen(solved: Mapping[str, Trace]) -> None:
-    drawn = draw(trace_screen(solved["softmax"]), PlainConsole)
+    drawn = draw(trace_screen(solved["softmax"]), kind=PlainConsole)
     lines = [line.strip() for line in drawn.splitlines()]
     assert "weights   B is 1, H is 2, Tq is 4, Tk is 4" in lines
     assert "weights, head 0, sing to birds: 0.73" in lines

@@ -160,14 +160,7 @@ def test_a_sound_course_is_proven_whole(course: Course) -> None:
 
 
 def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:
-    more = '''
-
-@pytest.mark.points(1)
-def test_more(submission):
-    """There may be one step alone"""
-    assert submission.roughness([1.0, 2.5]) == 1.5, "It is not 1.5"
-'''
-    append(course, CHECKS, more)
+    append(course, CHECKS, IDLE.format("more"))
     change(course, CHECKS, "points(2)", "points(1)")
     proof = proven(course)
     assert proof.is_sound

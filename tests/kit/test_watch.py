@@ -28,27 +28,20 @@ from grader.learning.watch.state import (
     TraceShown,
     Watching,
 )
-from grader.read.course_file import read_course
 from grader.read.progress import memory_folder, read_progress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
-from tests.kit.checkout import TINY
+from tests.kit.checkout import COURSE, TINY
 from tests.kit.learner import LONGEST, Learner
 
 FIRST, SECOND, BONUS = TINY.stages
+pytestmark = pytest.mark.usefixtures("two_pytests_at_once")
 
 LOOP = "def moving_average(values, width):\n    while True:\n        pass\n"
 ONE_LINE = "import numpy as np\ndef moving_average(values, width):\n    "
 WRONG = ONE_LINE + "return np.asarray(values) * 0.0\n"
 SMOOTH = "def smooth(values, width, times=1):\n    return values[2:] * 0.0\n"
 BROKEN = ONE_LINE + "return (\n"
-
-
-@pytest.fixture(autouse=True)
-def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks run in a pytest of their own, here in a thread of this one, and both would set
-    and remove the same variable of the environment."""
-    monkeypatch.setattr("_pytest.runner._update_current_test_var", lambda item, when: None)
 
 
 @pytest.fixture
@@ -144,10 +137,9 @@ def _largest(trace: Trace) -> float:
 
 @pytest.mark.slow
 def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: Path) -> None:
-    course = read_course(Path(__file__).parents[2] / "course.toml")
-    stage = course.stage("write_the_tests")
-    shutil.copytree(course.root / "solutions", tmp_path / "exercises")
-    workspace = Workspace(tmp_path, course)
+    stage = COURSE.stage("write_the_tests")
+    shutil.copytree(COURSE.root / "solutions", tmp_path / "exercises")
+    workspace = Workspace(tmp_path, COURSE)
     someone = Learner(tmp_path, lambda who: Watch(workspace, stage, "cpu", 7, who.show, who.edit))
     someone.thread.start()
     someone.judged(stage.slug, Status.PASSED)

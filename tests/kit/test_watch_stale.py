@@ -33,6 +33,7 @@ from tests.kit.tiny import copy_tiny
 
 SEED = 7
 FIRST, SECOND, BONUS = TINY.stages
+pytestmark = pytest.mark.usefixtures("two_pytests_at_once")
 Board = dict[str, tuple[Status | None, float]]
 
 
@@ -61,13 +62,6 @@ TEXTS = {
     "tools/part.py": ["", "1 / 0\n"],
     "itertools.py": ["raise ImportError\n"],
 }
-
-
-@pytest.fixture(autouse=True)
-def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks run in a pytest of their own, here in a thread of this one, and both would set
-    and remove the same variable of the environment."""
-    monkeypatch.setattr("_pytest.runner._update_current_test_var", lambda item, when: None)
 
 
 @pytest.fixture

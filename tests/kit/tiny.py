@@ -111,3 +111,11 @@ def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert old in text
     file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file below `root`, and every folder as no bytes."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else b""
+        for path in root.rglob("*")
+    }

@@ -27,6 +27,14 @@ def thrown_away(ahead: Ahead, name: str) -> int:
     return sum(1 for _ in ahead.begin(name))
 
 
+def begun(*cases: Expected) -> Ahead:
+    """The first of these cases runs, and has asked for "a"."""
+    ahead = Ahead(Script(cases))
+    thrown_away(ahead, "one")
+    ahead.has_sent(asked("a"))
+    return ahead
+
+
 def test_all_is_sent_once_and_in_order() -> None:
     ahead = Ahead(Script([case("one", "a", "b"), case("two", "c"), case("three", "d")]))
     assert thrown_away(ahead, "one") == 0
@@ -48,27 +56,21 @@ def test_what_depends_on_an_answer_waits_and_so_does_all_behind_it() -> None:
 
 
 def test_a_case_that_ends_early_costs_its_last_replies_and_no_others() -> None:
-    ahead = Ahead(Script([case("one", "a", "b", "c"), case("two", "d", "e")]))
-    thrown_away(ahead, "one")
-    ahead.has_sent(asked("a"))
+    ahead = begun(case("one", "a", "b", "c"), case("two", "d", "e"))
     assert sent(ahead) == ["b", "c", "d!", "e"]
     assert thrown_away(ahead, "two") == 2
     assert ahead.has_sent(asked("d")) and ahead.has_sent(asked("e"))
 
 
 def test_a_case_that_is_skipped_is_thrown_away_whole() -> None:
-    ahead = Ahead(Script([case("one", "a"), case("two", "b"), case("three", "c"), case("four")]))
-    thrown_away(ahead, "one")
-    ahead.has_sent(asked("a"))
+    ahead = begun(case("one", "a"), case("two", "b"), case("three", "c"), case("four"))
     assert sent(ahead) == ["b!", "c!"]
     assert thrown_away(ahead, "three") == 1
     assert ahead.has_sent(asked("c"))
 
 
 def test_another_request_than_those_on_their_way_starts_the_case_again() -> None:
-    ahead = Ahead(Script([case("one", "a", "b"), case("two", "c"), case("three", "d")]))
-    thrown_away(ahead, "one")
-    ahead.has_sent(asked("a"))
+    ahead = begun(case("one", "a", "b"), case("two", "c"), case("three", "d"))
     assert sent(ahead) == ["b", "c!", "d!"]
     with pytest.raises(Diverged):
         ahead.has_sent(asked("another"))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.run import workers
 from grader.run.lanes import can_fork
 from grader.run.solutions import solution_files
@@ -21,8 +20,16 @@ from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
-LOADING = {"op": "load", "aliases": [], "answered": {}, "only_definitions": False}
+
+def run_cells(worker: Worker, *cells: str, names: tuple[str, ...] = ()) -> bool:
+    """Whether a worker runs these cells, and finds these names in them."""
+    load = {"files": {}, "script": None, "cells": cells, "module": "m", "forbidden": []}
+    more = {"aliases": [], "answered": {}, "only_definitions": False, "names": names}
+    worker.channel.send(Frame({"op": "load", **load, **more}), time.monotonic() + 60)
+    header = worker.channel.receive(time.monotonic() + 60).header
+    return "error" not in header and header["cells"] == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="wait statuses are POSIX's")
@@ -45,10 +52,7 @@ def test_how_a_process_ended_is_said_in_words(status: End, words: str) -> None:
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
     def answers(worker: Worker) -> bool:
-        load = {"files": {}, "script": None, "cells": ["x = 1"], "module": "m", "forbidden": []}
-        header = {**LOADING, "names": ["x"], **load}
-        worker.channel.send(Frame(header), time.monotonic() + 10)
-        return "error" not in worker.channel.receive(time.monotonic() + 10).header
+        return run_cells(worker, "x = 1", names=("x",))
 
     with Interpreter((), Limits(), gpu=False) as interpreter:
         copies = [interpreter.copy(), interpreter.copy()]
@@ -92,17 +96,8 @@ assert not {"torch._dynamo", "torch._inductor", "sympy"} & {*sys.modules}
 
 
 def test_watching_and_comparing_do_not_import_torchs_compiler(interpreter: Interpreter) -> None:
-    load = {
-        "files": {},
-        "script": None,
-        "cells": [WATCHING],
-        "module": "m",
-        "names": [],
-        "forbidden": [],
-    }
     worker = interpreter.start()
-    worker.channel.send(Frame({**LOADING, **load}), time.monotonic() + 30)
-    assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
+    assert run_cells(worker, WATCHING)
     worker.end()
 
 
@@ -177,13 +172,10 @@ def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
     (tmp_path / "a_gpu.py").write_text(A_GPU if device else "", encoding="utf-8")
     path = [*workers._environment_path(), str(tmp_path)]
     monkeypatch.setattr(workers, "_environment_path", lambda: path)
-    load = {"files": {}, "script": None, "cells": OF_TORCH.split("---\n"), "module": "m"}
-    header = {**LOADING, "names": [], "forbidden": [], **load}
     with Interpreter(("torch", "a_gpu"), Limits(), gpu=False) as interpreter:
         for tests in (False, True):  # with pytest loaded there is more
             worker = interpreter.start(tests=tests)
-            worker.channel.send(Frame(header), time.monotonic() + 60)
-            assert worker.channel.receive(time.monotonic() + 60).header["cells"] == []
+            assert run_cells(worker, *OF_TORCH.split("---\n"))
             worker.end()
 
 
@@ -241,10 +233,9 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
 ) -> None:
     """As on a system without fork, where the interpreter becomes the worker."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
-    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
-    stages = course.stages[:1]
-    request = Request(Submission("solutions", solution_files(course)), stages, 5)
-    report = with_engine(course, stages, "cpu", lambda engine: engine.grade(request))
+    stages = TINY.stages[:1]
+    request = Request(Submission("solutions", solution_files(TINY)), stages, 5)
+    report = with_engine(TINY, stages, "cpu", lambda engine: engine.grade(request))
     assert report.score == stages[0].points
     (note,) = [note for note in report.notes if "complete lock" in note]
     assert "disk space, threads" in note
@@ -253,15 +244,14 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
 def test_without_fork_no_process_runs_two_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
     """One process runs the stages of a submission one after the other; the next one is fresh."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
-    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
-    stages, right = course.stages[:1], solution_files(course)
+    stages, right = TINY.stages[:1], solution_files(TINY)
     hostile = {stages[0].file_name: b"import numpy\nnumpy.array = None\n"}
 
     def body(engine: Engine) -> list[float]:
         requests = [Request(Submission("one", files), stages, 5) for files in (hostile, right)]
         return [engine.grade(request).score for request in requests]
 
-    assert with_engine(course, stages, "cpu", body) == [0, stages[0].points]
+    assert with_engine(TINY, stages, "cpu", body) == [0, stages[0].points]
 
 
 def test_without_fork_an_earlier_stage_is_found_to_be_the_cause(
@@ -269,16 +259,15 @@ def test_without_fork_an_earlier_stage_is_found_to_be_the_cause(
 ) -> None:
     """The course's own stage answers in a process of its own, beside the learner's one."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
-    course = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
-    first, second = course.stages[:2]
+    first, second = TINY.stages[:2]
     wrong = b"def moving_average(values, width): pass\n"
-    files = {**solution_files(course), first.file_name: wrong}
+    files = {**solution_files(TINY), first.file_name: wrong}
 
     def body(engine: Engine) -> list[Report]:
         # Twice: the second process is kept.
         return [engine.grade(Request(Submission("x", files), (second,), 5)) for _ in range(2)]
 
-    for report in with_engine(course, (first, second), "cpu", body):
+    for report in with_engine(TINY, (first, second), "cpu", body):
         assert (report.stages[0].status, report.stages[0].caused_by) == (Status.FAILED, first.slug)
 
 
@@ -313,16 +302,6 @@ def test_a_worker_that_is_less_locked_than_was_said_runs_nothing(
 def test_pytest_is_loaded_for_those_alone_who_run_tests() -> None:
     with Interpreter((), Limits(), gpu=False) as interpreter:
         for tests in (False, True):
-            load = {
-                **LOADING,
-                "files": {},
-                "script": None,
-                "cells": [f"import sys\nassert ('pytest' in sys.modules) is {tests}"],
-                "module": "m",
-                "names": [],
-                "forbidden": [],
-            }
             worker = interpreter.start(tests=tests)
-            worker.channel.send(Frame(load), time.monotonic() + 30)
-            assert worker.channel.receive(time.monotonic() + 30).header["cells"] == []
+            assert run_cells(worker, f"import sys\nassert ('pytest' in sys.modules) is {tests}")
             worker.end()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 from rich.text import Text
 
 from grader.show.screen import Page, Screen
+from tests.kit.drawn import draw
 
 ADDRESS = "https://example.org/abs/1706.03762"
 
@@ -19,10 +17,6 @@ def drawn(page: Page) -> list[Text]:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_an_address_is_a_link_only_in_a_terminal(terminal: bool) -> None:
-    file = io.StringIO()
-    Console(file=file, width=80, force_terminal=terminal, legacy_windows=False, _environ={}).print(
-        Screen(drawn), end=""
-    )
-    text = file.getvalue()
+    text = draw(Screen(drawn), force_terminal=terminal, legacy_windows=False)
     assert (f";{ADDRESS}\x1b\\" in text) is terminal
     assert terminal or text == f"See {ADDRESS}.\n"

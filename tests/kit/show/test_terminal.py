@@ -5,18 +5,17 @@ REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    draws all 
 
 from __future__ import annotations
 
-import io
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 
 from grader.learning.hints.screen import hint, ladder
 from grader.learning.hints.turn import Turn
@@ -28,8 +27,10 @@ from grader.show.screen import screen as screen_of
 from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from tests.kit.drawn import compare_with, draw
 
 GOLDENS = Path(__file__).parent / "goldens"
+compare = partial(compare_with, GOLDENS)
 NEXT = "exercises/fold_paper.py"
 
 # A course of its own: paper birds. Nothing that draws may know what is taught.
@@ -308,33 +309,6 @@ def screen(situation: Situation) -> RenderableType:
     )
 
 
-def draw(
-    renderable: RenderableType, width: int = 80, *, plain: bool = False, **options: Any
-) -> str:
-    file = io.StringIO()
-    kind = PlainConsole if plain else Console
-    kind(file=file, width=width, **{"force_terminal": False, "_environ": {}, **options}).print(
-        renderable, end=""
-    )
-    return file.getvalue()
-
-
-def draw_encoded(renderable: RenderableType, encoding: str, width: int = 80) -> str:
-    """Drawn on a console that knows only `encoding`; raises where a letter does not exist in it."""
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    Console(file=file, width=width, force_terminal=False, _environ={}).print(renderable, end="")
-    file.flush()
-    return raw.getvalue().decode(encoding)
-
-
-def compare(name: str, drawn: str) -> None:
-    path = GOLDENS / f"{name}.txt"
-    if os.environ.get("REWRITE_GOLDENS") == "1":
-        path.write_text(drawn, encoding="utf-8", newline="\n")
-    assert drawn == path.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_screen(name: str) -> None:
     compare(name, draw(screen(SITUATIONS[name])))
@@ -365,15 +339,15 @@ def test_no_color_is_respected() -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
 @pytest.mark.parametrize("name", ["failing_every", "hostile", "long"])
 def test_other_alphabets(name: str, encoding: str) -> None:
-    drawn = draw_encoded(screen(SITUATIONS[name]), encoding)
+    drawn = draw(screen(SITUATIONS[name]), encoding=encoding)
     if encoding == "ascii":
         compare(f"{name}_ascii", drawn)
-    assert drawn == draw_encoded(screen(SITUATIONS[name]), "ascii")
+    assert drawn == draw(screen(SITUATIONS[name]), encoding="ascii")
 
 
 def test_letters_that_a_console_lacks() -> None:
     broken = check("values", Outcome.FAILED, message="q kᵀ / √d_k → größer ≥ 1 × 2, 注")
-    drawn = draw_encoded(screen(Situation(report(stage(0, F, broken)))), "cp1252")
+    drawn = draw(screen(Situation(report(stage(0, F, broken)))), encoding="cp1252")
     assert "q k^T / sqrt d_k -> größer >= 1 x 2, \\u6ce8" in drawn
 
 
@@ -515,13 +489,13 @@ PLAIN = ("failing_every", "bonus", "untouched", "error", "timeout")
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_is_for_screen_readers_one_fact_a_line(name: str) -> None:
-    drawn = draw(screen(SITUATIONS[name]), plain=True)
+    drawn = draw(screen(SITUATIONS[name]), kind=PlainConsole)
     compare(f"{name}_plain", drawn)
     assert not set("━│·✓✗↑•") & set(drawn)
 
 
 def test_plain_list() -> None:
-    compare("list_plain", draw(listing(COURSE, KNOWN), plain=True))
+    compare("list_plain", draw(listing(COURSE, KNOWN), kind=PlainConsole))
 
 
 def test_no_golden_is_left_over() -> None:

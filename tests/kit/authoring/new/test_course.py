@@ -13,7 +13,7 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-from tests.kit.tiny import Capture
+from tests.kit.tiny import Capture, tree
 
 
 @pytest.fixture(autouse=True)
@@ -22,14 +22,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRADE_COURSE", raising=False)
     return tmp_path
-
-
-def tree(root: Path) -> dict[str, bytes]:
-    """Every file below `root`, and every folder as no bytes."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else b""
-        for path in root.rglob("*")
-    }
 
 
 def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:

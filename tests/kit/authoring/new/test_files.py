@@ -18,6 +18,7 @@ from grader.read.submission import read_submission
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.report import Status
+from tests.kit.tiny import tree
 
 BIRDS = """\
 # Paper birds: fold once, then fly.
@@ -61,14 +62,6 @@ STYLES = {"torch": '"torch"', "numpy": '"numpy"', "neither": ""}
 def birds(tmp_path: Path) -> Course:
     (tmp_path / "course.toml").write_text(BIRDS.format(preload='"numpy"'), encoding="utf-8")
     return read_course(tmp_path / "course.toml")
-
-
-def tree(root: Path) -> dict[str, bytes]:
-    """Every file below `root`, and every folder as no bytes."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else b""
-        for path in root.rglob("*")
-    }
 
 
 # --- the table -------------------------------------------------------------------------------

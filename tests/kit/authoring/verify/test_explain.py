@@ -23,7 +23,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import Capture, Typed
+from tests.kit.tiny import Capture, Say, Typed
 
 
 @pytest.fixture
@@ -114,27 +114,28 @@ def test_the_sample_is_spread_evenly_and_always_the_same(monkeypatch: pytest.Mon
 # --- the command -------------------------------------------------------------------------------
 
 
+ROUGHNESS = ("verify", "--explain", "roughness", "--plain", "--jobs", "1", "--course")
+
+
 def test_a_misconception_with_the_name_of_another_one_makes_it_fail(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    course: Course, monkeypatch: pytest.MonkeyPatch, say: Say
 ) -> None:
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {"c": Diagnosis("rough_range", "no")})
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
-    words = ["verify", "--explain", "roughness", "--plain", "--course", str(course.root)]
-    assert main([*words, "--jobs", "1"]) == 1
-    output = capsys.readouterr().out
+    code, output, _ = say(*ROUGHNESS, str(course.root))
+    assert code == 1
     assert "WRONG NAME: the misconception rough_upwards gets rough_range" in output
     assert "You look at steps upwards only." in output
     assert "1 of 3 misconceptions get their own name" in output
 
 
 def test_a_misconception_without_a_name_is_listed_and_no_failure(
-    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    course: Course, monkeypatch: pytest.MonkeyPatch, say: Say
 ) -> None:
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {})
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
-    words = ["verify", "--explain", "roughness", "--plain", "--course", str(course.root)]
-    assert main([*words, "--jobs", "1"]) == 0
-    output = capsys.readouterr().out
+    code, output, _ = say(*ROUGHNESS, str(course.root))
+    assert code == 0
     assert "the misconception rough_upwards has no name: nothing is told" in output
 
 

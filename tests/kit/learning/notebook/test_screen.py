@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-
-from rich.console import Console
 
 from grader.learning.hints.types import Hints
 from grader.learning.notebook.aids import StageAids
 from grader.learning.notebook.screen import verdict, written
 from grader.show.screen import Screen
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+from tests.kit.drawn import draw
 
 
 def drawn(screen: Screen, width: int = 80) -> str:
-    file = io.StringIO()
-    Console(file=file, width=width, color_system=None).print(screen, end="")
-    assert max(len(line) for line in file.getvalue().split("\n")) <= width
-    return " ".join(file.getvalue().split())
+    text = draw(screen, width, color_system=None)
+    assert max(len(line) for line in text.split("\n")) <= width
+    return " ".join(text.split())
 
 
 def report(status: Status) -> Report:

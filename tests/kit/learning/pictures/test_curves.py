@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
+from typing import Any
 
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.types import Curve, Trace, TracedCurves
 from grader.show.screen import PlainConsole
+from tests.kit.drawn import draw
 
 CURVES = TracedCurves(
     "Growth",
@@ -20,19 +19,13 @@ CURVES = TracedCurves(
 )
 
 
-def draw(
-    shown: TracedCurves, width: int = 80, kind: type[Console] = Console, encoding: str = "utf-8"
-) -> list[str]:
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    trace = Trace("growth", "Growth", (shown,))
-    kind(file=file, width=width, _environ={}).print(trace_screen(trace), end="")
-    file.flush()
-    return raw.getvalue().decode(encoding).splitlines()
+def lines_of(shown: TracedCurves, **how: Any) -> list[str]:
+    """The lines that a console draws of them."""
+    return draw(trace_screen(Trace("growth", "Growth", (shown,))), **how).splitlines()
 
 
 def test_every_point_lies_where_its_logarithm_is() -> None:
-    lines = draw(CURVES)
+    lines = lines_of(CURVES)
     plot = [line.partition("│")[2] for line in lines if "│" in line]
     assert len(plot) == 16
     points = {
@@ -55,24 +48,24 @@ def test_every_point_lies_where_its_logarithm_is() -> None:
 
 
 def test_in_ascii_and_where_it_is_narrow() -> None:
-    lines = draw(CURVES, width=30, encoding="ascii")
+    lines = lines_of(CURVES, width=30, encoding="ascii")
     assert max(map(len, lines)) <= 30
     assert "  o square   x flat   @ both" in lines
 
 
 def test_names_of_guides_never_lie_on_each_other() -> None:
     same = tuple(Curve(name, (1.0, 10.0, 100.0)) for name in ("one", "two", "three"))
-    lines = draw(TracedCurves("G", CURVES.x, CURVES.curves, same, "n", "b"))
+    lines = lines_of(TracedCurves("G", CURVES.x, CURVES.curves, same, "n", "b"))
     assert sum(line.endswith((" one", " two", " three")) for line in lines) == 3
 
 
 def test_one_place_and_one_number_are_drawn_too() -> None:
     one = TracedCurves("G", (5.0,), (Curve("one", (3.0,)),), (Curve("guide", (3.0,)),), "n", "b")
-    assert any("●" in line for line in draw(one))
+    assert any("●" in line for line in lines_of(one))
 
 
 def test_plain_it_is_read_out() -> None:
-    lines = draw(CURVES, kind=PlainConsole)
+    lines = lines_of(CURVES, kind=PlainConsole)
     assert "  square, days 100: 10k bytes" in lines
     assert "  n, days 10: 10 bytes" in lines
     assert "  flat, days 10: 1 bytes" in lines
@@ -81,12 +74,12 @@ def test_plain_it_is_read_out() -> None:
 
 def test_plain_a_level_guide_is_said_once() -> None:
     level = TracedCurves("G", CURVES.x, CURVES.curves, (Curve("least", (2.0,) * 3),), "n", "b")
-    lines = draw(level, kind=PlainConsole)
+    lines = lines_of(level, kind=PlainConsole)
     assert [line for line in lines if "least" in line] == ["  least: 2 b throughout"]
 
 
 def test_the_last_place_is_always_named() -> None:
     places = tuple(map(float, range(100, 130)))
     many = TracedCurves("G", places, (Curve("one", places),), (), "n", "b")
-    shown = draw(many)[-3].split()
+    shown = lines_of(many)[-3].split()
     assert shown[0] == "100" and shown[-1] == "129" and len(shown) > 5

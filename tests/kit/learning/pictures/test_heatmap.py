@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,6 +16,7 @@ from grader.learning.pictures.heatmap import (
 )
 from grader.learning.pictures.types import Rows, TracedHeatmap
 from grader.show.screen import PlainConsole
+from tests.kit.drawn import draw
 
 SHARES: Rows = ((1.0, 0.0), (0.254, 0.746))
 
@@ -25,18 +26,13 @@ def heatmap(*panels: Rows) -> TracedHeatmap:
     return TracedHeatmap("Shares", named, ("the", "cat"), ("sat", "down"), "row", "column")
 
 
-def draw(
-    shown: TracedHeatmap, width: int = 80, kind: type[Console] = Console, encoding: str = "utf-8"
-) -> list[str]:
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    kind(file=file, width=width, _environ={}).print(heatmap_screen(shown), end="")
-    file.flush()
-    return raw.getvalue().decode(encoding).splitlines()
+def lines_of(shown: TracedHeatmap, **how: Any) -> list[str]:
+    """The lines that a console draws of it."""
+    return draw(heatmap_screen(shown), **how).splitlines()
 
 
 def test_shares_in_percent_side_by_side() -> None:
-    assert draw(heatmap(SHARES, SHARES)) == [
+    assert lines_of(heatmap(SHARES, SHARES)) == [
         "",
         "  Shares",
         "",
@@ -54,13 +50,13 @@ def test_shares_in_percent_side_by_side() -> None:
 
 
 def test_in_ascii() -> None:
-    lines = draw(heatmap(SHARES), encoding="ascii")
+    lines = lines_of(heatmap(SHARES), encoding="ascii")
     assert lines[6] == "      @@@@"
     assert lines[8] == "      .... ####"
 
 
 def test_below_each_other_where_it_is_narrow() -> None:
-    lines = draw(heatmap(*[SHARES] * 5), width=40)
+    lines = lines_of(heatmap(*[SHARES] * 5), width=40)
     assert max(map(len, lines)) <= 40
     assert [line for line in lines if "wing 4" in line] == ["  wing 4"]
 
@@ -68,10 +64,11 @@ def test_below_each_other_where_it_is_narrow() -> None:
 def test_rows_that_do_not_sum_to_100_are_named() -> None:
     odd: Rows = ((0.5, 0.2), (0.25, 0.75))
     for kind in (Console, PlainConsole):
-        lines = draw(heatmap(SHARES, odd), kind=kind)
+        lines = lines_of(heatmap(SHARES, odd), kind=kind)
         assert lines[-2] == "  1 row does not sum to 100; the first is wing 1, the: 70."
     columns: Rows = ((0.9, 0.5), (0.1, 0.5))
-    assert "  2 rows do not sum to 100; the first is wing 0, the: 140." in draw(heatmap(columns))
+    lines = lines_of(heatmap(columns))
+    assert "  2 rows do not sum to 100; the first is wing 0, the: 140." in lines
 
 
 @pytest.mark.parametrize(
@@ -84,14 +81,14 @@ def test_rows_that_do_not_sum_to_100_are_named() -> None:
     ],
 )
 def test_of_other_rows_nothing_is_said(rows: Rows) -> None:
-    assert not any("sum to 100" in line for line in draw(heatmap(rows)))
+    assert not any("sum to 100" in line for line in lines_of(heatmap(rows)))
 
 
 def test_other_numbers_have_a_scale_of_their_own() -> None:
     shown = heatmap(((-2.0, 6.0), (float("nan"), float("-inf"))))
     assert not are_shares(shown)
     assert limits(shown) == (-2, 6)
-    lines = draw(shown)
+    lines = lines_of(shown)
     assert lines[5:9] == [
         "  the   -2    6",
         "           ████",
@@ -101,18 +98,18 @@ def test_other_numbers_have_a_scale_of_their_own() -> None:
     assert lines[10].startswith("  Shades from blank (-2) to █ (6).")
     same = heatmap(((7.0, 7.0), (7.0, 7.0)))
     assert limits(same) == (7, 8)
-    assert draw(same)
+    assert lines_of(same)
 
 
 def test_a_grid_that_is_too_wide_is_cut() -> None:
     wide = TracedHeatmap("Wide", (("one", ((0.5,) * 30,)),), ("a",), ("word",) * 30, "r", "c")
-    lines = draw(wide)
+    lines = lines_of(wide)
     assert max(map(len, lines)) <= 80
     assert "  … 15 more columns" in lines
 
 
 def test_plain() -> None:
-    lines = draw(heatmap(SHARES, SHARES), kind=PlainConsole)
+    lines = lines_of(heatmap(SHARES, SHARES), kind=PlainConsole)
     assert "  wing 1, cat to down: 75 percent" in lines
     assert not any("█" in line for line in lines)
     assert description(heatmap(SHARES)).startswith("wing 0, the to sat: 100 percent. wing 0, ")

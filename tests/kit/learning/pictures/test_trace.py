@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.types import Axis, Block, Rows, Stop, Trace, TracedHeatmap, TracedStep
 from grader.show.screen import PlainConsole
+from tests.kit.drawn import draw
 
 NUMBERS: Rows = ((0.25, -1.5), (float("-inf"), 2.0))
 WEIGHTS = TracedStep(
@@ -22,15 +23,13 @@ WEIGHTS = TracedStep(
 SIGNS = TracedStep("seen", (Axis("T", 2), Axis("T", 2)), (Block((), ((True, False),) * 2),))
 
 
-def draw(*parts: TracedStep | TracedHeatmap | str, width: int = 80, **more: object) -> list[str]:
-    trace = Trace("fold", "Fold a sheet", parts, **more)  # type: ignore[arg-type]
-    file = io.StringIO()
-    Console(file=file, width=width, _environ={}).print(trace_screen(trace), end="")
-    return file.getvalue().splitlines()
+def lines_of(*parts: TracedStep | TracedHeatmap | str, width: int = 80, **more: Any) -> list[str]:
+    """The lines that a console draws of a trace."""
+    return draw(trace_screen(Trace("fold", "Fold a sheet", parts, **more)), width).splitlines()
 
 
 def test_tables_side_by_side() -> None:
-    assert draw(WEIGHTS)[3:9] == [
+    assert lines_of(WEIGHTS)[3:9] == [
         "  weights   H=2  Tq=2  Tk=2",
         "    Each row of `weights` sums to 1.",
         "    H=0                  H=1",
@@ -41,26 +40,21 @@ def test_tables_side_by_side() -> None:
 
 
 def test_one_below_the_other_where_it_is_narrow() -> None:
-    lines = draw(WEIGHTS, width=40)
+    lines = lines_of(WEIGHTS, width=40)
     assert lines.index("    H=0") < lines.index("    H=1")
     assert max(map(len, lines)) <= 40
 
 
 def test_signs_for_booleans() -> None:
-    assert draw(SIGNS)[4:6] == ["    ✓  ·", "    ✓  ·"]
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding="ascii", newline="\n")
+    assert lines_of(SIGNS)[4:6] == ["    ✓  ·", "    ✓  ·"]
     trace = Trace("fold", "Fold", (SIGNS, WEIGHTS))
-    Console(file=file, width=80, _environ={}).print(trace_screen(trace), end="")
-    file.flush()
-    assert raw.getvalue().decode("ascii").splitlines()[4:6] == ["    +  .", "    +  ."]
+    shown = draw(trace_screen(trace), encoding="ascii")
+    assert shown.splitlines()[4:6] == ["    +  .", "    +  ."]
 
 
 def test_plain_lines_say_one_fact_each() -> None:
-    file = io.StringIO()
-    console = PlainConsole(file=file, width=80, _environ={})
-    console.print(trace_screen(Trace("fold", "Fold", (WEIGHTS, SIGNS))), end="")
-    lines = [line.strip() for line in file.getvalue().splitlines()]
+    shown = draw(trace_screen(Trace("fold", "Fold", (WEIGHTS, SIGNS))), kind=PlainConsole)
+    lines = [line.strip() for line in shown.splitlines()]
     assert "weights   H is 2, Tq is 2, Tk is 2" in lines
     assert "weights, H 1, the to down: -1.50" in lines
     assert "seen, T 1, T 0: yes" in lines
@@ -77,10 +71,8 @@ def compared(
 ) -> list[str]:
     mine, theirs = (Trace("fold", "Fold a sheet", (step,)) for step in (WEIGHTS, right))
     older = None if before is None else Trace("fold", "Fold a sheet", (before,))
-    file = io.StringIO()
-    screen = trace_screen(mine, theirs, older)
-    kind(file=file, width=80, _environ={}).print(screen, end="")
-    return [line.rstrip() for line in file.getvalue().splitlines()]
+    shown = draw(trace_screen(mine, theirs, older), kind=kind)
+    return [line.rstrip() for line in shown.splitlines()]
 
 
 def test_the_right_table_stands_beside_the_wrong_one() -> None:
@@ -128,24 +120,24 @@ def test_numbers_on_other_axes_are_shown_beside_the_right_ones() -> None:
 
 def test_many_columns_are_cut_to_the_width() -> None:
     wide = TracedStep("wide", (Axis("D", 16),), (Block((), ((1234.5,) * 16,)),))
-    lines = draw(wide, width=60)
+    lines = lines_of(wide, width=60)
     assert max(map(len, lines)) <= 60
     assert "    … 10 more columns" in lines
 
 
 def test_a_misfit_is_said_in_a_sentence_and_has_no_names() -> None:
     step = TracedStep("halves", (Axis("", 2), Axis("", 2)), (Block((), NUMBERS),), misfit="Oh.")
-    assert draw(step)[3:5] == ["  halves   2  2", "    Oh."]
+    assert lines_of(step)[3:5] == ["  halves   2  2", "    Oh."]
 
 
 def test_the_same_numbers_elsewhere() -> None:
     step = TracedStep("b", (Axis("T", 1),), (Block((), ((1.0,),)),), same_as="a")
-    assert "    The numbers of a, rearranged." in draw(step)
+    assert "    The numbers of a, rearranged." in lines_of(step)
 
 
 def test_a_sentence_and_a_pointer_to_the_picture() -> None:
     picture = TracedHeatmap("Map", (("one", ((1.0,),)),), ("a",), ("b",), "row", "column")
-    lines = draw("The end, with `code`.", picture)
+    lines = lines_of("The end, with `code`.", picture)
     assert "  The end, with `code`." in lines
     assert "  As a picture:  grade heatmap fold" in lines
 
@@ -153,7 +145,7 @@ def test_a_sentence_and_a_pointer_to_the_picture() -> None:
 @pytest.mark.parametrize("not_written", [True, False])
 def test_where_it_stopped(not_written: bool) -> None:
     stop = Stop("wing", "wings", not_written, "ValueError: no\n  wings.py, line 3, in wing")
-    text = "\n".join(draw(WEIGHTS, stop=stop))
+    text = "\n".join(lines_of(WEIGHTS, stop=stop))
     assert ("wing is not written yet." in text) is not_written
     assert ("      wings.py, line 3, in wing" in text) is not not_written
     assert "To check it:  grade wings" in text
@@ -162,7 +154,7 @@ def test_where_it_stopped(not_written: bool) -> None:
 
 def test_nothing_of_the_learners_is_markup_or_an_escape() -> None:
     stop = Stop("f", "fold", False, "[red]x[/red] \x1b[2J")
-    text = "\n".join(draw(stop=stop, printed="[bold]\x1b]0;gone\x07" + "\nline" * 20))
+    text = "\n".join(lines_of(stop=stop, printed="[bold]\x1b]0;gone\x07" + "\nline" * 20))
     assert "[red]x[/red] \\x1b[2J" in text
     assert "[bold]\\x1b]0;gone\\x07" in text
     assert "\x1b" not in text

@@ -19,7 +19,8 @@ from grader.learning.predict.screen import (
     typed_in,
 )
 from grader.learning.predict.types import Choice, Number, Question, Shape, Tally
-from grader.show.screen import PlainConsole, Screen
+from grader.show.screen import PlainConsole
+from tests.kit.drawn import draw
 
 WHICH = Question(
     "Which `side`?",
@@ -31,12 +32,6 @@ WHICH = Question(
 SIZE = Question("How large?", "So?", {}, Shape((4, 3)), "It is √2 × as wide.")
 PART = Question("What part?", "So?", {}, Number(0.5, "1/2"), "Half.")
 FILE = "exercises/fold.py"
-
-
-def draw(screen: Screen, width: int = 80, kind: type[Console] = Console) -> str:
-    file = io.StringIO()
-    kind(file=file, width=width, force_terminal=False, _environ={}).print(screen, end="")
-    return file.getvalue()
 
 
 def test_the_opening_says_how_to_skip_and_stop() -> None:

@@ -5,15 +5,12 @@ REWRITE_GOLDENS=1 python -m pytest tests/kit/learning/watch/test_screen.py    re
 
 from __future__ import annotations
 
-import io
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints, Part, Rung
@@ -35,6 +32,7 @@ from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.workspace import Workspace
+from tests.kit import drawn
 
 GOLDENS = Path(__file__).parents[2] / "goldens" / "watch"
 
@@ -83,10 +81,10 @@ def test_how_far_the_trials_are_stands_where_the_seconds_would(before: Status) -
     state = replace(
         START, phase=Phase.JUDGING, seconds=9.0, trials=(15, 33), report=report(before, F)
     )
-    drawn = draw(state, 72, 24)
-    assert "module 15 of 33" in drawn
-    assert "Nothing is written" not in drawn
-    assert "endless loop" not in drawn
+    shown = draw(state, 72, 24)
+    assert "module 15 of 33" in shown
+    assert "Nothing is written" not in shown
+    assert "endless loop" not in shown
     assert "module" not in draw(state.at(WINGS), 80, 24)
 
 
@@ -152,21 +150,14 @@ SITUATIONS = {
 
 
 def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> str:
-    file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=False, _environ={}, **options)
-    console.print(watch_screen(state, height), end="")
-    return file.getvalue()
+    return drawn.draw(watch_screen(state, height), width, **options)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_screen(name: str) -> None:
-    drawn = draw(SITUATIONS[name])
-    path = GOLDENS / f"{name}.txt"
-    if os.environ.get("REWRITE_GOLDENS") == "1":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(drawn, encoding="utf-8", newline="\n")
-    assert drawn == path.read_text(encoding="utf-8")
-    assert len(drawn.rstrip("\n").split("\n")) == 24
+    shown = draw(SITUATIONS[name])
+    drawn.compare_with(GOLDENS, name, shown)
+    assert len(shown.rstrip("\n").split("\n")) == 24
 
 
 def test_no_golden_is_left_over() -> None:
@@ -208,27 +199,27 @@ def test_in_40_columns_no_word_is_cut() -> None:
     state = replace(
         SITUATIONS["passed_and_next"], workspace=Workspace(Path("birds"), course), stage=long
     )
-    drawn = draw(replace(state, progress=Progress(known)).showing(Standing()), 40, 40)
-    words = " ".join(drawn.split())
+    shown = draw(replace(state, progress=Progress(known)).showing(Standing()), 40, 40)
+    words = " ".join(shown.split())
     assert "1 of 2 stages, 40 of 80 points, +5 bonus" in words
     assert "fold_a_very_large_sheet 0 / 40" in words
-    assert re.search(r"✓  fold +40 / 40", drawn)
+    assert re.search(r"✓  fold +40 / 40", shown)
     stage = " ".join(draw(replace(state, progress=Progress(known)), 40, 40).split())
     assert "Fold a sheet, then once more fold_a_very_large_sheet" in stage
     assert "A fold halves. Twice is a quarter." in stage
     failing = replace(state, report=report(Status.FAILED, *(P, F) * 9))
-    drawn = draw(failing, 40, 40)
-    assert "…" not in drawn
-    assert "9 of 18 checks pass" in drawn
+    shown = draw(failing, 40, 40)
+    assert "…" not in shown
+    assert "9 of 18 checks pass" in shown
 
 
 def test_the_title_gives_way_to_what_is_reached() -> None:
     course = replace(COURSE, title="Paper birds, from the fold to the wing")
     state = replace(SITUATIONS["all_done"], workspace=Workspace(Path("birds"), course))
     assert "Paper birds, from" in draw(state, 100)
-    drawn = draw(state, 80)
-    assert "Paper birds" not in drawn
-    assert "2 of 2 stages, 100 of 100 points, +5 bonus" in drawn
+    shown = draw(state, 80)
+    assert "Paper birds" not in shown
+    assert "2 of 2 stages, 100 of 100 points, +5 bonus" in shown
 
 
 def test_when_the_core_is_done_the_last_stage_says_what_comes_next() -> None:
@@ -243,8 +234,8 @@ def test_when_the_core_is_done_the_last_stage_says_what_comes_next() -> None:
 
 def test_bonus_stages_that_are_left_are_counted() -> None:
     core = {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in (FOLD, WINGS)}
-    drawn = draw(replace(SITUATIONS["all_done"], progress=Progress(core)))
-    assert "All 2 stages pass. Well done!\n" in drawn
+    shown = draw(replace(SITUATIONS["all_done"], progress=Progress(core)))
+    assert "All 2 stages pass. Well done!\n" in shown
     assert "bonus points" not in draw(SITUATIONS["all_done"])
 
 
@@ -254,18 +245,14 @@ def test_what_is_likely_is_not_cut_for_a_long_message(height: int) -> None:
     assert failing is not None
     long = replace(failing.stages[0].checks[1], message=MESSAGE + "\n  and so on" * 30)
     stage = replace(failing.stages[0], checks=(long,))
-    drawn = draw(replace(FAILING, report=replace(failing, stages=(stage,))), height=height)
-    assert "Likely:" in drawn and "where is" in drawn
+    shown = draw(replace(FAILING, report=replace(failing, stages=(stage,))), height=height)
+    assert "Likely:" in shown and "where is" in shown
 
 
 def test_line_by_line_only_what_is_new_is_told() -> None:
     def told(before: Watching | None, state: Watching) -> str:
         screen = news(before, state)
-        if screen is None:
-            return ""
-        file = io.StringIO()
-        Console(file=file, width=80, _environ={}).print(screen, end="")
-        return file.getvalue()
+        return "" if screen is None else drawn.draw(screen)
 
     assert "Watching birds" in told(None, START) or "Watching exercises" in told(None, START)
     assert told(START, replace(START, phase=Phase.JUDGING)) == ""
@@ -284,9 +271,7 @@ def partial(state: Watching, **changes: Any) -> str:
     """What the screen says of a student's copy."""
     course = replace(COURSE, is_partial=True)
     shown = replace(state, workspace=Workspace(Path("birds"), course), **changes)
-    file = io.StringIO()
-    Console(file=file, width=80, color_system=None).print(watch_screen(shown, 24), end="")
-    return " ".join(file.getvalue().split())
+    return " ".join(draw(shown, color_system=None).split())
 
 
 def test_of_a_students_copy_it_says_what_is_left() -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from grader.learning.workspace.diff import diff
 from grader.show.screen import PlainConsole
+from tests.kit.drawn import draw
 
 STUB = "one\ntwo\nthree\nfour\nfive\n"
 LONG = "letters = " + " + ".join(f"'{n}'" for n in range(30))
@@ -16,11 +17,7 @@ NOW = STUB.replace("two", f"    {LONG}").replace("five", "fünf\x1b[2J → [red]
 
 
 def drawn(console: type[Console] = Console, encoding: str = "utf-8", **options: object) -> str:
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding=encoding, newline="\n", write_through=True)
-    screen = console(file=file, width=60, **options)  # type: ignore[arg-type]
-    screen.print(diff("exercises/x.py", STUB, NOW), end="")
-    return raw.getvalue().decode(encoding)
+    return draw(diff("exercises/x.py", STUB, NOW), 60, console, encoding, **options)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])

@@ -18,17 +18,10 @@ from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
 from tests.kit.checkout import TINY
+from tests.kit.tiny import tree
 
 KIT = Path(__file__).parents[2]
 SLUGS = [stage.slug for stage in TINY.stages]
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {
-        file.relative_to(root).as_posix(): file.read_bytes()
-        for file in root.rglob("*")
-        if file.is_file()
-    }
 
 
 def test_a_new_folder(tmp_path: Path) -> None:
@@ -111,11 +104,11 @@ def test_an_editor_finds_the_place_of_every_failure_on_a_screen() -> None:
 def test_nothing_is_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("somebody's", encoding="utf-8")
-    before = contents(tmp_path)
+    before = tree(tmp_path)
     with pytest.raises(KitError, match="is in the way: move it, or name another folder") as caught:
         make_workspace(tmp_path, TINY, None)
     assert str(caught.value).startswith(str(tmp_path / name))
-    assert contents(tmp_path) == before
+    assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("meant", ["the working folder", "a folder of git's"])
@@ -138,7 +131,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "taxes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(KitError, match=r"holds other files, such as taxes\.txt: .*`grade init \.`"):
         make_workspace(tmp_path, TINY, None)
-    assert list(contents(tmp_path)) == ["taxes.txt"]
+    assert list(tree(tmp_path)) == ["taxes.txt"]
 
 
 @pytest.mark.parametrize("there", [".DS_Store", "exercises/mine.py"])
@@ -186,11 +179,11 @@ def test_only_what_is_missing_comes_back(tmp_path: Path) -> None:
 
 def test_stopped_halfway_and_typed_again(tmp_path: Path) -> None:
     make_workspace(tmp_path, TINY, None)
-    whole = contents(tmp_path)
+    whole = tree(tmp_path)
     for name in (".grade/workspace.json", ".vscode/tasks.json", "exercises/roughness.py"):
         (tmp_path / name).unlink()
     make_workspace(tmp_path, TINY, None)
-    assert contents(tmp_path) == whole
+    assert tree(tmp_path) == whole
 
 
 def test_a_workspace_from_git_gets_its_memory_back(tmp_path: Path) -> None:
