@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from grader.types.text import safe_line
+
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write `path` in one step: a reader sees either the old file or the new. Raises OSError.
@@ -40,8 +42,8 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 def name_in_text(path: Path) -> str:
-    """A path as valid text: bytes that are not UTF-8 become escapes."""
-    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+    """A path as safe text on one line: bytes that are not UTF-8 become escapes."""
+    return safe_line(os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace"))
 
 
 def free_name(path: Path) -> Path:

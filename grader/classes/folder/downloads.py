@@ -32,6 +32,7 @@ from grader.read.submission import (
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
+from grader.types.text import safe_line
 
 ARCHIVE = ".zip"
 _ARCHIVE_CAP = NOTEBOOK_CAP + FOLDER_CAP
@@ -149,7 +150,7 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                     raise SubmissionFileError(f"{name}: has a name that is too long")
                 path = PurePosixPath(entry.filename.replace("\\", "/"))
                 parts = [part for part in path.parts if part not in ("/", "//", "..")]
-                inside = "/".join(parts)
+                inside = safe_line("/".join(parts))
                 if entry.is_dir() or any(map(is_left_out, parts)):
                     continue
                 if stat.S_ISLNK(entry.external_attr >> 16):

@@ -84,7 +84,7 @@ def read_students(
     for entry in entries:
         path = Path(entry.path)
         # macOS writes é as two characters, and tables and course.toml as one.
-        shown = safe_line(normalize("NFC", name_in_text(Path(entry.name))))
+        shown = normalize("NFC", name_in_text(Path(entry.name)))
         if is_left_out(entry.name):
             continue
         known = downloaded(shown)

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from grader.checking.comparing import COTANGENT_SEED, FEW
@@ -46,12 +47,20 @@ def script(
     names = sorted(writer.entries)
     lines = writer.text()
     about += ["import torch"] if module and any("torch." in line for line in lines) else []
-    about += [f"from {module} import {', '.join(names)}"] if module else []
+    about += _imports(module, names) if module else []
     about += ["", *lines]
     # The learner's code may have written the message: no sign in it may end a comment's line.
     message = safe(check.message).partition("\n  look at ")[0]
     comment = [f"# {line}".rstrip() for line in message.split("\n")]
     return "\n".join([*about, "", *comment]) + "\n"
+
+
+def _imports(module: str, names: Sequence[str]) -> list[str]:
+    """The lines that import names from a module, even if its file has the name of no module."""
+    if module.isidentifier() and not iskeyword(module):
+        return [f"from {module} import {', '.join(names)}"]
+    lines = [f"{name} = import_module({module!a}).{name}" for name in names]
+    return ["from importlib import import_module", *lines]
 
 
 def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:

@@ -336,6 +336,14 @@ def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path: Path) -> None:
     name = "a\n10 of 10 points"
     for files in ({f"{name}.ipynb": notebook("x")}, {f"{name}.txt": ""}, {f"{name}.zip": "no"}):
         assert "\\n10 of 10 points" in notes_on(tmp_path, files, False)[0]
+    folder = tmp_path / "bob"
+    (folder / name).mkdir(parents=True)
+    (folder / name / f"{name}.py").write_text("x = 1")
+    with zipfile.ZipFile(tmp_path / "cas.zip", "w") as archive:
+        archive.writestr(f"{name}/{name}.py", "x = 1")
+    for path in (folder, tmp_path / "cas.zip"):
+        _, submission = read_student(Found("it", path), ASSIGNMENT)
+        assert [*submission.files] == ["a\\n10 of 10 points.py"]
 
 
 def notes_on(tmp_path: Path, files: dict[str, str], packed: bool) -> tuple[str, ...]:

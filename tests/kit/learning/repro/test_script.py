@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from grader.command.main import main
 from grader.learning.repro.reproduced import find_failure
-from grader.learning.repro.script import script
+from grader.learning.repro.script import _imports, script
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.session import Checks, with_checks
@@ -107,6 +108,16 @@ def test_the_lines_run_and_show_the_mistake(
 def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written: Written) -> None:
     text = written["multi_head_attention", "weights_first"]
     assert "torch.randn(2, 5, 12, generator=draw)" in text
+
+
+@pytest.mark.parametrize("module", ["my-fold", "class", "x import y\nimport os #", "a'b\u202e"])
+def test_a_files_name_is_no_code_in_the_lines(module: str) -> None:
+    """Whoever grades others may run them."""
+    lines = ast.parse("\n".join(_imports(module, ["fold"]))).body
+    assert len(lines) == 2
+    assert ast.unparse(lines[0]) == "from importlib import import_module"
+    assert ast.unparse(lines[1]) == f"fold = import_module({module!r}).fold"
+    assert _imports("mine", ["fly", "fold"]) == ["from mine import fly, fold"]
 
 
 def test_what_was_expected_stands_below(written: Written) -> None:
