@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 from grader.run.worker.loader import without_magics
@@ -35,6 +36,17 @@ _PLAIN_MODULES = frozenset(
         *("numpy", "operator", "random", "typing"),
     }
 )
+# Parts of libraries by which code reaches no other module. Any other part may lead to one.
+_PLAIN_PARTS = frozenset(
+    {
+        *("collections.abc", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg"),
+        *("numpy.random", "numpy.typing", "torch.autograd", "torch.cuda", "torch.fft"),
+        *("torch.linalg", "torch.nn", "torch.nn.attention", "torch.nn.functional"),
+        *("torch.nn.init", "torch.nn.parameter", "torch.nn.utils", "torch.optim", "torch.random"),
+        *("torch.profiler", "torch.special", "torch.utils", "torch.utils.data"),
+    }
+)
+_CHANGEABLE = (dict, list, set, bytearray)
 _PLAIN_BUILTINS = frozenset(
     {
         *("abs", "all", "any", "bool", "callable", "classmethod", "complex", "dict", "divmod"),
@@ -59,9 +71,16 @@ _WIDE = frozenset(
         *("export", "f2py", "ForwardRef", "from_file", "fromfile", "fromregex", "func", "fx", "gc"),
         *("gen", "genfromtxt", "get_type_hints", "hub", "importlib", "inspect", "jit", "library"),
         *("load", "loadtxt", "make_dataclass", "memmap", "methodcaller", "multiprocessing"),
-        *("open_memmap", "ops", "os", "overrides", "package", "read_array", "register", "save"),
-        *("sctypeDict", "serialization", "singledispatch"),
-        *("singledispatchmethod", "subprocess", "sys", "testing", "threading", "total_ordering"),
+        *("open_memmap", "ops", "os", "overrides", "package", "register", "save", "serialization"),
+        *(
+            "singledispatch",
+            "singledispatchmethod",
+            "subprocess",
+            "sys",
+            "testing",
+            "threading",
+            "total_ordering",
+        ),
         *("Type", "types", "update_wrapper", "warnings", "wraps"),
     }
 )
@@ -141,9 +160,9 @@ class _Part:
     its code. `fills` are the names whose items are assigned to, `pries` those whose private
     attributes are read, and `uses` those that are used in any other way than by calling them.
     `stores` are the methods that change their `self`, and `asks` the attributes read from anything
-    but a `self`. It `is_plain` if nothing else in it is unusual, and `is_still` if running it only
-    defines things that keep no state. It `is_lazy` if it imports annotations from __future__. Its
-    `dump` is its syntax tree as text.
+    but a `self`; `dotted` are names that are joined by dots. It `is_plain` if nothing else in it is
+    unusual, and `is_still` if running it only defines things that keep no state. It `is_lazy` if it
+    imports annotations from __future__. Its `dump` is its syntax tree as text.
     """
 
     dump: str
@@ -161,6 +180,7 @@ class _Part:
     uses: frozenset[str]
     stores: frozenset[str]
     asks: frozenset[str]
+    dotted: frozenset[str]
 
 
 def _part(text: str, is_notebook: bool) -> _Part | None:
@@ -195,6 +215,7 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
             uses=frozenset(finder.uses),
             stores=frozenset(finder.stores),
             asks=frozenset(finder.asks),
+            dotted=frozenset(finder.dotted),
         )
     except Exception:  # noqa: BLE001 - Python's parser fails in many ways
         return None
@@ -215,6 +236,10 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
     imported = {name for part in parts for name in part.imported}
     own = {name for part in parts for name in part.own}
     bound = own | imported
+    meanings: dict[str, set[str]] = {}
+    for part in parts:
+        for name, meaning in part.imported.items():
+            meanings.setdefault(name, set()).add(meaning)
     known = _DECORATORS | _HARMLESS_CALLS
     stores = {name for part in parts for name in part.stores}
     return not own & known and all(
@@ -225,6 +250,11 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
         and part.pries <= own - imported
         and all(map(_is_plain_builtin, part.needed - bound))
         and all(_is_plain_import(name, modules) for name in part.modules)
+        and all(
+            _is_plain_name(_meant(name, meaning))
+            for name in part.dotted
+            for meaning in meanings.get(name.partition(".")[0], ())
+        )
         for part in parts
     )
 
@@ -350,6 +380,7 @@ class _Finder:
         self.uses: set[str] = set()
         self.stores: set[str] = set()
         self.asks: set[str] = set()
+        self.dotted: set[str] = set()
 
     def look_through(self, tree: ast.Module) -> None:
         """Collect everything."""
@@ -413,6 +444,7 @@ class _Finder:
         owner = node.value
         is_super = isinstance(owner, ast.Call) and _is_name(owner.func, "super")
         self.mentions.add(node.attr)
+        self.dotted.add(_dotted(node))
         if not (_is_self(owner) or is_super):
             self.asks.add(node.attr)
         # Only the attributes of `self` certainly belong to the code itself.
@@ -479,7 +511,47 @@ def _in_annotations(tree: ast.Module) -> Iterator[str]:
 
 def _is_plain_import(dotted: str, modules: Set[str]) -> bool:
     first, *parts = dotted.split(".")
-    return first in modules and not any(_is_wide(part) or part[:1] == "_" for part in parts)
+    is_wide = any(_is_wide(part) or part[:1] == "_" for part in parts)
+    return first in modules and not is_wide and _is_plain_name(dotted)
+
+
+def _dotted(node: ast.expr) -> str:
+    """Names joined by dots, "" if it is anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _meant(dotted: str, meaning: str) -> str:
+    """The full name for one that starts with an imported name, of one of the `_meanings`."""
+    first, _, rest = dotted.partition(".")
+    owner = first if meaning.endswith(" as None") else meaning.partition(" as ")[0]
+    return f"{owner.replace(':', '.')}.{rest}"
+
+
+@lru_cache(maxsize=_KNOWN)
+def _is_plain_name(dotted: str) -> bool:
+    """Whether a library's name leads to no other module and means nothing that may be changed.
+
+    Nothing is known of a course's library that is not loaded.
+    """
+    first, *parts = dotted.split(".")
+    thing: object = sys.modules.get(first)
+    if thing is None:
+        return first not in _PLAIN_MODULES or not parts
+    for part in parts:
+        if not isinstance(thing, ModuleType):
+            thing = getattr(thing, "__dict__", {}).get(part)
+            continue
+        inside = sys.modules.get(f"{thing.__name__}.{part}")
+        if part not in vars(thing) and inside is None:
+            return False
+        thing = vars(thing).get(part, inside)
+        if isinstance(thing, ModuleType) and thing.__name__ not in _PLAIN_MODULES | _PLAIN_PARTS:
+            return False
+    return not isinstance(thing, _CHANGEABLE)
 
 
 def _is_wide(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy  # noqa: F401 - a name of a library that is loaded is looked up
 import pytest
 
 from grader.run.worker.sameness import same_of
@@ -171,6 +172,12 @@ REACHING = {
     "a block, entered by hand": "import paper\nnext(paper.mode().gen)\n",
     "the same by its function": "import paper\nnext(paper.mode().func())\n",
     "bytes that are code": "import numpy.lib.format as f\nf.read_array(3, allow_pickle=True)\n",
+    "a module by way of another": "import numpy as np\nnp.lib.npyio.DataSource()\n",
+    "the same, imported": "from numpy.lib import format\n",
+    "the same under another name": "import numpy as np\nlib = np.lib.format\n",
+    "what a library keeps": "import copy\nkept = copy.dispatch_table\n",
+    "the same, imported by its name": "from copy import dispatch_table\n",
+    "a name that a library has not yet": "import numpy as np\nnp.nothing\n",
     "a file that another cell may write": "def tail(x):\n    return np.loadtxt(x)\n",
 }
 AMBIGUOUS = {
