@@ -15,8 +15,9 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
+from tests.kit.files import edit
 from tests.kit.folder_class import NO_ERROR, RIGHT, class_of, gradebook, hand_in
-from tests.kit.tiny import Capture, Say, Typed, copy_tiny, edit
+from tests.kit.tiny import Capture, Say, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 

@@ -27,7 +27,8 @@ from grader.read.progress import make_memory_folder
 from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import Capture, Typed, copy_tiny, edit
+from tests.kit.files import edit
+from tests.kit.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 

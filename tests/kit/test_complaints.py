@@ -9,8 +9,9 @@ import pytest
 from grader.engine import Engine, Request
 from grader.types.report import Report
 from tests.kit.checkout import ROOT, TINY, run_python
+from tests.kit.files import edit
 from tests.kit.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
-from tests.kit.tiny import Capture, Typed, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny
 
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
 HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"

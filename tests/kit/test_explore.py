@@ -31,6 +31,7 @@ from tests.kit.browser import (
     webdriver,
 )
 from tests.kit.checkout import COURSE, ROOT
+from tests.kit.files import write_files
 
 pytestmark = IN_A_BROWSER
 
@@ -53,10 +54,7 @@ def grade(*words: str | Path) -> list[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The learner's files."""
-    place = tmp_path_factory.mktemp("mine")
-    for name, data in FILES.items():
-        (place / name).write_bytes(data)
-    return place
+    return write_files(tmp_path_factory.mktemp("mine"), FILES)
 
 
 @pytest.fixture(scope="module")

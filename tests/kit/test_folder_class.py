@@ -24,6 +24,7 @@ from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.files import edit
 from tests.kit.folder_class import (
     NO_ERROR,
     ONE_TOO_FEW,
@@ -36,7 +37,7 @@ from tests.kit.folder_class import (
     scores,
 )
 from tests.kit.ledgers import verdicts
-from tests.kit.tiny import Capture, Say, Typed, copy_tiny, edit
+from tests.kit.tiny import Capture, Say, Typed, copy_tiny
 
 ENDS = "import os\nos._exit(0)\n"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from tests.kit.files import edit
 from tests.kit.folder_class import (
     NO_ERROR,
     ONE_TOO_FEW,
@@ -17,7 +18,7 @@ from tests.kit.folder_class import (
     results_of,
     rows,
 )
-from tests.kit.tiny import Capture, Typed, copy_tiny, edit
+from tests.kit.tiny import Capture, Typed, copy_tiny
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]

@@ -28,7 +28,7 @@ from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
 from tests.kit.checkout import ROOT, run_python
-from tests.kit.tiny import edit
+from tests.kit.files import edit
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 

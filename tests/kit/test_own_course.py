@@ -16,6 +16,7 @@ from grader.channels.project import kit_project
 from grader.classes.folder.course_files import read_engine_files
 from tests.kit.checkout import TINY
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, run, wheel_of
+from tests.kit.files import write_files
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
@@ -27,9 +28,7 @@ NAME = "curves"
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The kit's wheel, without any course."""
     folder = tmp_path_factory.mktemp("kit")
-    for name, data in kit_project(dict(read_engine_files())).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+    write_files(folder, kit_project(dict(read_engine_files())))
     return wheel_of(folder / "kit", tmp_path_factory.mktemp("wheel"))
 
 

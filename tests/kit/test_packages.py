@@ -16,8 +16,8 @@ from grader.read.course_file import read_course
 from grader.types.course import Course
 from tests.kit.checkout import COURSE, ROOT, TINY
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, python, wheel_of
+from tests.kit.files import edit, write_files
 from tests.kit.folder_class import results_of
-from tests.kit.tiny import edit
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
@@ -152,10 +152,7 @@ def test_a_course_that_is_gone_is_named_and_the_others_stay(several: Path, tmp_p
 def test_the_students_copies_of_two_courses_are_installed_side_by_side(tmp_path: Path) -> None:
     site = environment(tmp_path / "environment", [*KITS_NEEDS, "hatchling"])
     for course in (TOKENS, TINY):
-        for name, data in student_files(course).items():
-            file = tmp_path / f"unzipped {course.name}" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+        write_files(tmp_path / f"unzipped {course.name}", student_files(course))
         install(site, *(tmp_path / f"unzipped {course.name}" / name for name in ("kit", ".")))
     for course in (TOKENS, TINY):
         shutil.rmtree(tmp_path / f"unzipped {course.name}")

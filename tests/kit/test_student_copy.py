@@ -23,12 +23,14 @@ from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.workspace import locate_workspace
+from grader.run.solutions import solution_files
 from grader.types.course import Course
 from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, ROOT
-from tests.kit.tiny import Capture, copy_tiny, edit, forget_checks
+from tests.kit.files import edit, write_files
+from tests.kit.tiny import Capture, copy_tiny, forget_checks
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -65,8 +67,7 @@ def copy(archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def answers(whole: Course, **others: str) -> dict[str, bytes]:
-    files = {stage.file_name: stage.solution_file.read_bytes() for stage in whole.stages}
-    return files | {f"{slug}.py": text.encode() for slug, text in others.items()}
+    return solution_files(whole) | {f"{slug}.py": text.encode() for slug, text in others.items()}
 
 
 # --- the engine --------------------------------------------------------------------------------
@@ -160,8 +161,7 @@ def type_(capsys: Capture, *words: str, code: int = 0) -> str:
 
 
 def hand_in(whole: Course, copy: Path, **others: str) -> None:
-    for name, data in answers(whole, **others).items():
-        (copy / "exercises" / name).write_bytes(data)
+    write_files(copy / "exercises", answers(whole, **others))
 
 
 def test_no_word_is_too_much(whole: Course, copy: Path, capsys: Capture) -> None:

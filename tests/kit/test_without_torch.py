@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.files import edit
 from tests.kit.folder_class import results_of
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.tiny import copy_tiny
 
 WRONG = TINY.root / "exercises"
 

@@ -13,6 +13,7 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from tests.kit.checkout import TINY
+from tests.kit.files import edit
 
 Capture = pytest.CaptureFixture[str]
 Say = Callable[..., tuple[int, str, str]]
@@ -104,18 +105,3 @@ def solve(root: Path, *slugs: str) -> None:
 def change(course: Course, file: str, old: str, new: str) -> None:
     """Replace the first `old` in a file of the course."""
     edit(course.root / file, old, new)
-
-
-def edit(file: Path, old: str, new: str) -> None:
-    """Replace the first `old` in a file."""
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def tree(root: Path) -> dict[str, bytes]:
-    """Every file below `root`, and every folder as no bytes."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else b""
-        for path in root.rglob("*")
-    }

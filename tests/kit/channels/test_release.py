@@ -21,7 +21,8 @@ import pytest
 from grader.channels.project import library
 from grader.command.main import main
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import Capture, Typed, copy_tiny, edit
+from tests.kit.files import edit, write_files
+from tests.kit.tiny import Capture, Typed, copy_tiny
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 
@@ -96,11 +97,7 @@ class Autograder:
     def submit(self, files: dict[str, str | bytes]) -> None:
         """Let these files be the submission."""
         shutil.rmtree(self.root / "submission")
-        (self.root / "submission").mkdir()
-        for name, text in files.items():
-            path = self.root / "submission" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode() if isinstance(text, str) else text)
+        write_files(self.root / "submission", files)
 
     def results(self) -> Results:
         """What was written, which must have Gradescope's form."""
@@ -376,10 +373,8 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
     autograder = Autograder(tmp_path / "autograder", archive)
     autograder.results_file.write_text("{}")  # of an earlier run
     check = autograder.root / "source" / "course" / "tests" / "checks" / "test_smooth.py"
-    text = check.read_text(encoding="utf-8").replace("= rand(", "= no_rand(")
-    check.write_text(text, encoding="utf-8")
-    for name, answer in (("moving_average", RIGHT), ("smooth", SMOOTH)):
-        (autograder.root / "submission" / f"{name}.py").write_text(answer, encoding="utf-8")
+    edit(check, "= rand(", "= no_rand(")
+    write_files(autograder.root / "submission", {"moving_average.py": RIGHT, "smooth.py": SMOOTH})
     done = autograder.run()
     assert done.returncode == 2
     assert not autograder.results_file.exists()
@@ -391,14 +386,10 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
 def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
     course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    (tmp_path / "submission").mkdir()
-    (tmp_path / "submission" / "moving_average.py").write_text(RIGHT, encoding="utf-8")
     slow = SMOOTH.replace("for _ in", "import time; time.sleep(60)\n    for _ in")
-    (tmp_path / "submission" / "smooth.py").write_text(slow, encoding="utf-8")
-    toml = course / "course.toml"
-    limits = toml.read_text(encoding="utf-8").replace("call_seconds = 2", "call_seconds = 50")
+    write_files(tmp_path / "submission", {"moving_average.py": RIGHT, "smooth.py": slow})
     shutil.copytree(course, tmp_path / "course")
-    (tmp_path / "course" / "course.toml").write_text(limits, encoding="utf-8")
+    edit(tmp_path / "course" / "course.toml", "call_seconds = 2", "call_seconds = 50")
     words = ["release", "gradescope", "--course", str(tmp_path / "course")]
     assert main([*words, "--run", str(tmp_path), "--minutes", "0.06"]) == 0
     results = json.loads((tmp_path / "results" / "results.json").read_text(encoding="utf-8"))
@@ -425,9 +416,7 @@ METADATA = {
 def test_gradescopes_metadata_tells_who_is_late(tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "tiny"
     copy_tiny(folder, {"[limits]": LATE})
-    (tmp_path / "submission").mkdir()
-    for name, text in {"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH}.items():
-        (tmp_path / "submission" / name).write_text(text, encoding="utf-8")
+    write_files(tmp_path / "submission", {"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH})
     file = tmp_path / "submission_metadata.json"
 
     def graded(**changes: Any) -> tuple[float, str]:

@@ -21,7 +21,8 @@ from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 from tests.kit.checkout import COURSE, ROOT
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.files import edit
+from tests.kit.tiny import copy_tiny
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,7 +31,9 @@ else:
 
 FOLD = Stage("fold", "Fold a sheet", 10, False, (), (), Path("birds"))
 
-CHECKS = '''"""The hidden checks of fold: see test_torn for how sheets tear."""
+# What stands between « and » is hidden, but for the first line, which the copy writes itself.
+FIRST = '"""Fold a sheet: the visible checks; more checks run on submission."""'
+MARKED = '''«"""The hidden checks of fold: see test_torn for how sheets tear."""»
 
 from __future__ import annotations
 
@@ -41,11 +44,11 @@ import pytest
 
 Sheet = tuple[int, ...]
 SIZES, TORN = [1, 2], [3]
-WIDE = 4  # wider than the torn ones
-SECRET = 5
-NARROW = 6; THIN = 7
+WIDE = 4«  # wider than the torn ones
+SECRET = 5»
+NARROW = 6«; THIN = 7
 
-# --- hidden: what tears ---
+# --- hidden: what tears ---»
 
 
 def halved(sheet: Sheet) -> float:
@@ -54,7 +57,7 @@ def halved(sheet: Sheet) -> float:
     return math.floor(sheet[0] / WIDE)
 
 
-def tear(sheet):
+«def tear(sheet):
     return SECRET
 
 
@@ -63,7 +66,7 @@ def result(sheet):
     return tear(sheet)
 
 
-@pytest.fixture
+»@pytest.fixture
 def paper() -> int:
     return NARROW
 
@@ -78,12 +81,12 @@ def _always() -> None:
     assert math.pi
 
 
-@pytest.fixture
+«@pytest.fixture
 def scissors() -> int:
     return THIN
 
 
-@pytest.mark.points(2)
+»@pytest.mark.points(2)
 @pytest.mark.parametrize(
     "size", SIZES  # the smallest first
 )
@@ -93,68 +96,19 @@ def test_values(submission: Any, size: int, paper: int) -> None:
     assert result == halved((size,))
 
 
-@pytest.mark.points(1, stand_in="torn")
+@pytest.mark.points(1«, stand_in="torn"»)
 @pytest.mark.usefixtures("pen")
 def test_gpu(submission: Any) -> None:
     """It folds elsewhere"""
-
+«
 
 @pytest.mark.points(3)
 def test_torn(submission: Any, scissors: int) -> None:
     """It does not tear"""
     assert submission.fold(TORN) == tear(TORN)
-'''
-VISIBLE = '''"""Fold a sheet: the visible checks; more checks run on submission."""
-
-from __future__ import annotations
-
-import math
-from typing import Any
-
-import pytest
-
-Sheet = tuple[int, ...]
-SIZES, TORN = [1, 2], [3]
-WIDE = 4
-NARROW = 6
-
-
-def halved(sheet: Sheet) -> float:
-    """Half."""
-    # inside, so it stays
-    return math.floor(sheet[0] / WIDE)
-
-
-@pytest.fixture
-def paper() -> int:
-    return NARROW
-
-
-@pytest.fixture(name="pen")
-def _a_pen() -> int:
-    return 8
-
-
-@pytest.fixture(autouse=True)
-def _always() -> None:
-    assert math.pi
-
-
-@pytest.mark.points(2)
-@pytest.mark.parametrize(
-    "size", SIZES  # the smallest first
-)
-def test_values(submission: Any, size: int, paper: int) -> None:
-    """It folds"""
-    result = submission.fold((size,))
-    assert result == halved((size,))
-
-
-@pytest.mark.points(1)
-@pytest.mark.usefixtures("pen")
-def test_gpu(submission: Any) -> None:
-    """It folds elsewhere"""
-'''
+»'''
+CHECKS = re.sub("[«»]", "", MARKED)
+VISIBLE = FIRST + re.sub("«.*?»", "", MARKED, flags=re.S)
 
 
 def shown(*visible: str, source: str = CHECKS) -> str:

@@ -5,10 +5,8 @@ A reader gives what its type says or one of its errors, in few lines, soon and i
 
 from __future__ import annotations
 
-import io
 import json
 import sqlite3
-import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -66,6 +64,7 @@ from grader.types.report import (
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 from tests.kit.checkout import COURSE, TINY
+from tests.kit.files import zipped
 from tests.kit.fuzz.damage import (
     as_json,
     as_toml,
@@ -180,15 +179,6 @@ def _script(data: bytes, folder: Path) -> Submission:
 def _archive(data: bytes, folder: Path) -> Upload:
     file = _file(folder, "a.zip", data)
     return heap_upload(read_files([("a.zip", file)]), TINY.stages, "smoothing")
-
-
-def archive(files: dict[str, bytes]) -> bytes:
-    """A zip file of these files."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, data in files.items():
-            packed.writestr(zipfile.ZipInfo(name), data)
-    return buffer.getvalue()
 
 
 def _handed_in(data: bytes, folder: Path) -> Submitted:
@@ -393,8 +383,8 @@ READERS: dict[str, Reader] = {
         Upload,
         damaged_bytes(
             [
-                archive({"smooth.py": b"x = 1", "a/moving_average.py": b"y = 2" * 50}),
-                archive({"a\\smoothing.ipynb": as_json(NOTEBOOK), "../b.txt": b""}),
+                zipped({"smooth.py": b"x = 1", "a/moving_average.py": b"y = 2" * 50}),
+                zipped({"a\\smoothing.ipynb": as_json(NOTEBOOK), "../b.txt": b""}),
             ]
         ),
     ),

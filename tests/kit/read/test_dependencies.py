@@ -13,13 +13,15 @@ from grader.read import dependencies as module
 from grader.read.course_file import read_course
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.progress import recall_present, remember_results
+from grader.run.solutions import solution_files
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 from tests.kit.checkout import TINY
+from tests.kit.files import write_files
 from tests.kit.tiny import copy_tiny
 
-STARTS = {stage.file_name: stage.solution_file.read_bytes() for stage in TINY.stages}
+STARTS = solution_files(TINY)
 ALL = {"moving_average", "smooth", "roughness"}
 
 
@@ -107,8 +109,7 @@ def mine(tmp_path: Path) -> Workspace:
     course = copy_tiny(tmp_path / "course")
     workspace = Workspace(course.root, course)
     submission = Submission("x", STARTS)
-    for name, data in STARTS.items():
-        (workspace.exercises / name).write_bytes(data)
+    write_files(workspace.exercises, STARTS)
     results = [
         StageResult(s.slug, s.title, Status.PASSED, s.points, s.points, s.bonus, ())
         for s in course.stages

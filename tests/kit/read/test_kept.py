@@ -13,11 +13,12 @@ from grader.read import files
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
 from grader.read.progress import memory_folder
+from grader.run.solutions import solution_files
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY
 
-SOLVED = {stage.file_name: stage.solution_file.read_bytes() for stage in TINY.stages}
+SOLVED = solution_files(TINY)
 ALL = {"moving_average", "smooth", "roughness"}
 
 

@@ -25,40 +25,26 @@ from tests.kit.checkout import COURSE, ROOT
 
 SLUGS = [stage.slug for stage in COURSE.stages]
 
-SOLUTION = '''"""Paper birds."""
-
-import math
-
-
-def fold(sheet: int) -> int:
-    """Halve the sheet."""
+FOLDS = """\
     ### BEGIN SOLUTION
     half = sheet // 2
 
     return half
     ### END SOLUTION
-
-
-SIZE = 4  # given
-
-
-class Bird:
-    def fly(self) -> str:
-        if SIZE:
+"""
+FLIES = """\
             ### BEGIN SOLUTION
             return "up"
             ### END SOLUTION
-        return "down"
-'''
-STUB = '''"""Paper birds."""
+"""
+SOLUTION = f'''"""Paper birds."""
 
 import math
 
 
 def fold(sheet: int) -> int:
     """Halve the sheet."""
-    raise NotImplementedError("fold is not written yet")
-
+{FOLDS}
 
 SIZE = 4  # given
 
@@ -66,9 +52,12 @@ SIZE = 4  # given
 class Bird:
     def fly(self) -> str:
         if SIZE:
-            raise NotImplementedError("Bird.fly is not written yet")
-        return "down"
+{FLIES}        return "down"
 '''
+STUB = SOLUTION.replace(
+    FOLDS, '    raise NotImplementedError("fold is not written yet")\n'
+).replace(FLIES, '            raise NotImplementedError("Bird.fly is not written yet")\n')
+CODE = re.sub(r' *(### |""").*\n', "", SOLUTION).lstrip()
 HALF_A_BRANCH = """def f(x):
     if x:
         pass
@@ -78,24 +67,6 @@ HALF_A_BRANCH = """def f(x):
     ### END SOLUTION
     else:
         pass
-"""
-CODE = """import math
-
-
-def fold(sheet: int) -> int:
-    half = sheet // 2
-
-    return half
-
-
-SIZE = 4  # given
-
-
-class Bird:
-    def fly(self) -> str:
-        if SIZE:
-            return "up"
-        return "down"
 """
 MINE = STUB.replace('raise NotImplementedError("fold is not written yet")', "return sheet >> 1")
 

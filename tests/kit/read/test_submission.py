@@ -19,14 +19,7 @@ from grader.read.submission import (
     text_definitions,
 )
 from grader.types.errors import NoSubmissionError, SubmissionFileError
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
+from tests.kit.files import write_files
 
 
 def notebook(*cells: Any, **changes: Any) -> bytes:
@@ -41,7 +34,7 @@ def code(source: Any) -> dict[str, Any]:
 
 
 def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path: Path) -> None:
-    write(
+    write_files(
         tmp_path,
         {
             "b.py": "b",
@@ -76,7 +69,7 @@ def test_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
         "latin.py": b"# coding: latin-1\nx = '\xfc'",
         "binary.py": bytes(range(256)),
     }
-    assert read_submission(write(tmp_path, sources)).files == sources
+    assert read_submission(write_files(tmp_path, sources)).files == sources
 
 
 @pytest.mark.parametrize(
@@ -87,12 +80,13 @@ def test_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     ],
 )
 def test_folders_that_no_one_hands_in_are_left_out(tmp_path: Path, name: str) -> None:
-    assert read_submission(write(tmp_path, {name: "x", "a.py": "mine"})).files == {"a.py": b"mine"}
+    write_files(tmp_path, {name: "x", "a.py": "mine"})
+    assert read_submission(tmp_path).files == {"a.py": b"mine"}
 
 
 @pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py", "..py"])
 def test_odd_names_do_no_harm(tmp_path: Path, name: str) -> None:
-    assert read_submission(write(tmp_path, {name: "x"})).files == {name: b"x"}
+    assert read_submission(write_files(tmp_path, {name: "x"})).files == {name: b"x"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -132,7 +126,7 @@ def link(path: Path, target: Path) -> None:
 
 
 def test_links_in_a_folder_are_not_followed(secret: Path) -> None:
-    folder = write(secret.parent / "work", {"a.py": "mine"})
+    folder = write_files(secret.parent / "work", {"a.py": "mine"})
     link(folder / "file.py", secret)
     link(folder / "inside.py", folder / "a.py")
     link(folder / "folder", secret.parent)
@@ -152,14 +146,14 @@ def test_a_submission_that_is_a_link_to_a_file_is_refused(secret: Path, name: st
 def test_a_submission_that_is_a_link_to_a_folder_is_that_folder(secret: Path) -> None:
     folder = secret.parent / "linked"
     link(folder, secret.parent / "work")
-    write(secret.parent / "work", {"a.py": "mine"})
+    write_files(secret.parent / "work", {"a.py": "mine"})
     assert read_submission(folder).files == {"a.py": b"mine"}
 
 
 def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
     secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = write(secret.parent / "work", {"a.py": "mine"})
+    folder = write_files(secret.parent / "work", {"a.py": "mine"})
     before = (folder / "a.py").lstat()
     (folder / "a.py").unlink()
     link(folder / "a.py", secret)
@@ -170,7 +164,7 @@ def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_pipes_are_left_out_of_a_folder_and_refused_alone(tmp_path: Path) -> None:
-    folder = write(tmp_path, {"a.py": "mine"})
+    folder = write_files(tmp_path, {"a.py": "mine"})
     os.mkfifo(folder / "pipe.py")
     os.mkfifo(folder / "pipe.ipynb")
     assert read_submission(folder).files == {"a.py": b"mine"}
@@ -189,7 +183,7 @@ def test_a_device_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_a_file_name_is_left_out(tmp_path: Path) -> None:
-    write(tmp_path, {"folder.py/inner.py": "inner", "a.py": "mine"})
+    write_files(tmp_path, {"folder.py/inner.py": "inner", "a.py": "mine"})
     assert read_submission(tmp_path).files == {"a.py": b"mine", "folder.py/inner.py": b"inner"}
 
 
@@ -263,9 +257,9 @@ def test_a_folder_of_too_many_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission, "FILES_CAP", 3)
-    write(tmp_path, {"a.py": "", "b.py": "", "in/c.py": "", "notes.txt": "", "more.txt": ""})
+    write_files(tmp_path, {"a.py": "", "b.py": "", "in/c.py": "", "notes.txt": "", "more.txt": ""})
     assert len(read_submission(tmp_path).files) == 3
-    write(tmp_path, {"in/d.py": ""})
+    write_files(tmp_path, {"in/d.py": ""})
     with pytest.raises(SubmissionFileError, match=r"more than 3 \.py files"):
         read_submission(tmp_path)
 
@@ -275,7 +269,7 @@ def test_a_folder_of_too_many_files_is_refused(
 
 def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
     read = read_submission(
-        write(tmp_path, {"in/my work.py": "x = 1", "in/b.py": ""}) / "in/my work.py"
+        write_files(tmp_path, {"in/my work.py": "x = 1", "in/b.py": ""}) / "in/my work.py"
     )
     assert (read.files, read.script, read.is_folder) == (
         {"my work.py": b"x = 1"},
@@ -287,16 +281,16 @@ def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "py", "a.py.zip"])
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SubmissionFileError, match=r"a folder of \.py files, a \.py or an \.ipynb"):
-        read_submission(write(tmp_path, {name: "x"}) / name)
+        read_submission(write_files(tmp_path, {name: "x"}) / name)
 
 
 def test_a_folder_with_only_a_notebook_is_no_submission_to_name(tmp_path: Path) -> None:
-    empty = read_submission(write(tmp_path, {"notes.txt": ""}))
+    empty = read_submission(write_files(tmp_path, {"notes.txt": ""}))
     assert expect_code(empty, tmp_path) is empty
-    write(tmp_path, {"work.ipynb": "{}"})
+    write_files(tmp_path, {"work.ipynb": "{}"})
     with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*work\.ipynb`"):
         expect_code(empty, tmp_path)
-    write(tmp_path, {"a.py": ""})
+    write_files(tmp_path, {"a.py": ""})
     assert expect_code(read_submission(tmp_path), tmp_path).files
 
 
@@ -307,7 +301,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read it")
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path, {"a.py": "x"}) / "a.py"
+    path = write_files(tmp_path, {"a.py": "x"}) / "a.py"
     path.chmod(0)
     with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read: Permission denied"):
         read_submission(path)
@@ -484,7 +478,7 @@ def test_capital_letters_at_the_end_of_a_name_are_the_same(tmp_path: Path, name:
 
 def test_what_a_system_puts_beside_a_file_is_nobodys_work(tmp_path: Path) -> None:
     names = ["a.py", "._a.py", "__MACOSX/a.py", ".ipynb_checkpoints/a.py"]
-    assert list(read_submission(write(tmp_path, dict.fromkeys(names, "x"))).files) == ["a.py"]
+    assert list(read_submission(write_files(tmp_path, dict.fromkeys(names, "x"))).files) == ["a.py"]
 
 
 def test_a_notebook_has_no_more_cells_than_one_can_write() -> None:

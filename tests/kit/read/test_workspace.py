@@ -26,7 +26,8 @@ from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.tiny import copy_tiny, edit
+from tests.kit.files import edit
+from tests.kit.tiny import copy_tiny
 
 
 @pytest.fixture

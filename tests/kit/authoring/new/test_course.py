@@ -13,7 +13,8 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-from tests.kit.tiny import Capture, tree
+from tests.kit.files import tree
+from tests.kit.tiny import Capture
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,8 @@ from grader.authoring.verify.runs import CheckRuns
 from grader.authoring.watch.loop import Proved, newest, watch
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Typed, edit
+from tests.kit.files import edit
+from tests.kit.tiny import Typed
 
 Save = Callable[[], object]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +12,7 @@ import pytest
 from grader.classes.folder import downloads
 from grader.classes.folder.downloads import Downloaded, downloaded, read_files
 from grader.types.errors import SubmissionFileError
+from tests.kit.files import zipped
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,6 @@ def test_a_name_that_somebody_has_given_is_no_platforms(name: str) -> None:
 def test_what_moodle_keeps_of_a_text_field_is_no_hand_in() -> None:
     known = downloaded("Ada_7_assignsubmission_onlinetext_onlinetext.html")
     assert known is not None and known.is_note and known.student == "Ada_7"
-
-
-def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", method) as file:
-        for name, content in files.items():
-            file.writestr(name, content)
-    return data.getvalue()
 
 
 def unpacked(folder: Path, data: bytes) -> downloads.Heap:

@@ -16,6 +16,7 @@ from grader.classes.folder.times import Times
 from grader.read.stubs import read_stub
 from grader.types.errors import KitError
 from tests.kit.checkout import TINY
+from tests.kit.files import write_files, zipped
 
 ASSIGNMENT = TINY.assignments[0]
 NAME = ASSIGNMENT.name
@@ -244,10 +245,8 @@ def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_pat
 @pytest.mark.parametrize("in_folder", [True, False])
 def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) -> None:
     place = tmp_path / "ann" if in_folder else tmp_path
-    place.mkdir(exist_ok=True)
-    with zipfile.ZipFile(place / "ann.zip", "w") as archive:
-        archive.writestr(f"ann/{NAME}.ipynb", notebook("x = 1"))
-        archive.writestr(f"__MACOSX/ann/._{NAME}.ipynb", "\0")
+    files = {f"ann/{NAME}.ipynb": notebook("x = 1"), f"__MACOSX/ann/._{NAME}.ipynb": "\0"}
+    write_files(place, {"ann.zip": zipped(files)})
     ((one,), odd) = read_students(tmp_path, ASSIGNMENT)
     assert one.student == "ann" and odd == []
     record, submission = read_student(one, ASSIGNMENT)
@@ -266,14 +265,12 @@ def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path, l
     }
     folder = tmp_path / "ann"
     if lies == "in an archive":
-        with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
+        write_files(tmp_path, {"ann.zip": zipped(files)})
+    elif lies == "in a folder":
+        write_files(folder, files)
     else:
-        folder.mkdir()
-        for number, (name, text) in enumerate(files.items()):
-            before = "" if lies == "in a folder" else f"ann_1_{number}_"
-            (folder / f"{before}{name}").write_text(text)
+        named = enumerate(files.items())
+        write_files(folder, {f"ann_1_{number}_{name}": text for number, (name, text) in named})
     (one,), _ = read_students(folder if lies.endswith("Canvas") else tmp_path, ASSIGNMENT)
     record, submission = read_student(one, ASSIGNMENT)
     assert submission.cells == ("right",)
@@ -350,14 +347,7 @@ def notes_on(tmp_path: Path, files: dict[str, str], packed: bool) -> tuple[str, 
     """The notes on a submission of these files, perhaps in an archive."""
     folder = tmp_path / "ann"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    if packed:
-        with zipfile.ZipFile(folder / "a.zip", "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
-    else:
-        for name, text in files.items():
-            (folder / name).write_text(text)
+    write_files(folder, {"a.zip": zipped(files)} if packed else files)
     record, _ = read_student(Found("ann", folder), ASSIGNMENT)
     assert not any("\n" in note for note in record.notes)
     return record.notes
@@ -400,10 +390,7 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> N
     ],
 )
 def test_what_cannot_be_graded_says_why(tmp_path: Path, files: dict[str, str], said: str) -> None:
-    folder = tmp_path / "ann"
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    folder = write_files(tmp_path / "ann", files)
     record, submission = read_student(Found("ann", folder), ASSIGNMENT)
     assert submission.refused in record.notes and record.content == ""
     assert said in record.notes[0] and str(tmp_path) not in record.notes[0]

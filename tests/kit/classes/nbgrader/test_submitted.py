@@ -11,6 +11,7 @@ from nbgrader.utils import parse_utc
 
 from grader.classes.nbgrader.submitted import companions, read_submitted, time_of
 from grader.run.worker.scratch import remove_tree
+from tests.kit.files import write_files
 
 NOTHING = "There is no notebook: birds.ipynb was not submitted"
 
@@ -155,9 +156,7 @@ def test_a_time_that_is_none(tmp_path: Path, text: str) -> None:
 
 def test_what_the_exchange_goes_by_is_kept_as_it_is(tmp_path: Path) -> None:
     files = {"timestamp.txt": b"2026-01-05 10:00:00 UTC\n", "submission_secret.txt": b"abc"}
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    assert companions(tmp_path) == files
+    assert companions(write_files(tmp_path, files)) == files
 
 
 def test_what_the_exchange_cannot_go_by_is_replaced(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Say, edit, solve
+from tests.kit.files import edit
+from tests.kit.tiny import Say, solve
 
 SVG = "{http://www.w3.org/2000/svg}"
 

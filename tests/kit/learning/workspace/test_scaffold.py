@@ -18,7 +18,7 @@ from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
 from tests.kit.checkout import TINY
-from tests.kit.tiny import tree
+from tests.kit.files import tree
 
 KIT = Path(__file__).parents[2]
 SLUGS = [stage.slug for stage in TINY.stages]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.read.progress import read_progress, update_progress
-from tests.kit.tiny import Say, Typed, edit
+from tests.kit.files import edit
+from tests.kit.tiny import Say, Typed
 
 
 def update(say: Say, code: int = 0) -> str:
