@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         course, path = workspace.course, workspace.exercises
     else:
         workspace, course, path = None, locate_course(args.course), args.submission
-    found = replace(expect_code(read_or_refuse(path), path), name=short_path(path))
+    read = read_or_refuse(path, is_own=workspace is not None)
+    found = replace(expect_code(read, path), name=short_path(path))
     submission = with_present_names(found, course.stages)
     texts = text_digests(course, submission, course_digest(course)) if workspace else {}
     seed = fresh_seed() if args.seed is None else args.seed

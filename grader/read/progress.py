@@ -85,7 +85,7 @@ def recall_present(workspace: Workspace) -> Remembered:
     if all(stage.status is None for stage in found.progress.stages.values()):
         return found
     try:
-        submission = read_or_refuse(workspace.exercises)
+        submission = read_or_refuse(workspace.exercises, is_own=True)
         course = workspace.course
         texts = text_digests(course, submission, course_digest(course))
     except NoSubmissionError:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from grader.read.files import name_in_text
 from grader.read.outputs import TooMuchError, without_outputs
 from grader.types.errors import NoSubmissionError, SubmissionFileError
-from grader.types.submission import Submission
+from grader.types.submission import IS_A_LINK, Submission
 
 FILE_CAP = 1 << 20  # bytes of one file
 NOTEBOOK_CAP = 32 << 20  # bytes of a notebook; of a larger one without its outputs
@@ -55,21 +55,22 @@ def is_left_out(name: str) -> bool:
     return name in _LEFT_OUT or name.startswith(".")
 
 
-def read_or_refuse(path: Path) -> Submission:
+def read_or_refuse(path: Path, *, is_own: bool = False) -> Submission:
     """The submission at `path`; one that cannot be read is `refused`, with the reason.
 
-    Raises NoSubmissionError if there is nothing, or nothing that could be a submission.
+    `is_own` is as for `read_submission`. Raises NoSubmissionError if there is nothing, or nothing
+    that could be a submission.
     """
     try:
-        return read_submission(path)
+        return read_submission(path, is_own=is_own)
     except NoSubmissionError:
         raise
     except SubmissionFileError as error:
         return Submission(str(path), {}, refused=str(error))
 
 
-def read_submission(path: Path) -> Submission:
-    """The submission at `path`.
+def read_submission(path: Path, *, is_own: bool = False) -> Submission:
+    """The submission at `path`; a folder that is a link counts only if it `is_own`, the learner's.
 
     Raises NoSubmissionError if there is nothing, or nothing that could be a submission;
     SubmissionFileError for a link, for a file that is not regular or too large, and for an invalid
@@ -81,6 +82,8 @@ def read_submission(path: Path) -> Submission:
     except OSError as error:
         raise NoSubmissionError(f"{path}: cannot be read: {error.strerror}") from None
     if is_folder:
+        if path.is_symlink() and not is_own:
+            raise SubmissionFileError(f"{path}: {IS_A_LINK}: submit the folder itself")
         try:
             return _folder(path)
         except OSError as error:  # a folder without permission to read

@@ -82,7 +82,7 @@ def _shown(workspace: Workspace) -> Trace:
     stage = next((s for s in reversed(course.stages) if s.certificate_file.is_file()), None)
     if stage is None:
         return Trace(course.stages[0].slug, course.title, ())
-    submission = read_submission(workspace.exercises)
+    submission = read_submission(workspace.exercises, is_own=True)
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         return trace(course, stage, submission, interpreter, stage.certificate_file)
 

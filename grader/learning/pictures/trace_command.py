@@ -86,7 +86,8 @@ def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
         course, path = workspace.course, workspace.exercises
     else:
         course, path = locate_course(args.course), args.submission
-    return course, replace(expect_code(read_submission(path), path), name=short_path(path))
+    read = read_submission(path, is_own=args.submission is None)
+    return course, replace(expect_code(read, path), name=short_path(path))
 
 
 def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:

@@ -26,7 +26,7 @@ _Stamps = dict[str, _Stamp]
 def see(folder: Path) -> Seen:
     """The submission in `folder`, which may be refused, or the error if there is none."""
     try:
-        return read_or_refuse(folder)
+        return read_or_refuse(folder, is_own=True)
     except NoSubmissionError as error:
         return error
 

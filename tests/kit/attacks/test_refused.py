@@ -53,6 +53,13 @@ def linked(path: Path) -> None:
     path.symlink_to(target)
 
 
+def linked_folder(path: Path) -> None:
+    """A link to somebody else's right answers, as a repository may hold one."""
+    target = path.with_name(".neighbour")
+    folder(lambda made: None)(target)
+    path.symlink_to(target)
+
+
 def listening(path: Path) -> None:
     here = os.getcwd()
     os.chdir(path.parent)  # a socket's path has few letters
@@ -101,6 +108,7 @@ REFUSED = {
     "a large script": Refused("huge.py", file(b"#" * (2 << 20)), "1 MiB"),
     "a link to a script": Refused("linked.py", linked, "is a link"),
     "a link to a notebook": Refused("link.ipynb", linked, "is a link"),
+    "a link to a folder": Refused("exercises", linked_folder, "is a link"),
     "a link to nothing": Refused("lost.ipynb", lambda p: p.symlink_to("absent"), "is a link"),
     "a pipe": Refused("pipe.ipynb", os.mkfifo, "regular file"),
     "a socket": Refused("socket.ipynb", listening, "regular file"),

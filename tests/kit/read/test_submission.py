@@ -143,11 +143,13 @@ def test_a_submission_that_is_a_link_to_a_file_is_refused(secret: Path, name: st
         read_submission(path)
 
 
-def test_a_submission_that_is_a_link_to_a_folder_is_that_folder(secret: Path) -> None:
+def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret: Path) -> None:
     folder = secret.parent / "linked"
     link(folder, secret.parent / "work")
     write_files(secret.parent / "work", {"a.py": "mine"})
-    assert read_submission(folder).files == {"a.py": b"mine"}
+    assert read_submission(folder, is_own=True).files == {"a.py": b"mine"}
+    with pytest.raises(SubmissionFileError, match="linked: is a link, which is not followed"):
+        read_submission(folder)
 
 
 def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
