@@ -54,8 +54,8 @@ _LAYOUT = frozenset(
 )
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _INNER = (ast.stmt, ast.ExceptHandler, ast.match_case)
-_HEADS = frozenset(("def", "class", "async"))
-_OPENINGS = _HEADS | {"import", "from"}  # lines that all answers share
+_DEFINING = frozenset(("def", "class", "async"))
+_OPENINGS = _DEFINING | {"import", "from"}  # lines that all answers share
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint16]]
@@ -338,7 +338,7 @@ def _lines(source: str) -> tuple[_Line, ...]:
             is_text = is_text and token.type == tokenize.STRING
             depth += (word in _OPEN) - (word in _CLOSED)
             # What follows on the line of a definition is its body.
-            is_end = word == ":" and depth == 0 and tokens[0].word in _HEADS
+            is_end = word == ":" and depth == 0 and tokens[0].word in _DEFINING
         if is_end:
             if tokens:
                 lines.append(_Line(tuple(tokens), is_text))

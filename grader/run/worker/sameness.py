@@ -41,7 +41,7 @@ _PLAIN_PARTS = frozenset(
     {
         *("collections.abc", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg"),
         *("numpy.random", "numpy.typing", "torch.autograd", "torch.cuda", "torch.fft"),
-        *("torch.linalg", "torch.nn", "torch.nn.attention", "torch.nn.functional"),
+        *("torch.linalg", "torch.nn", "torch.nn.functional"),
         *("torch.nn.init", "torch.nn.parameter", "torch.nn.utils", "torch.optim", "torch.random"),
         *("torch.profiler", "torch.special", "torch.utils", "torch.utils.data"),
     }
