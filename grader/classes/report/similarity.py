@@ -39,6 +39,7 @@ _FEW, _NOT_FEW = 3, 10  # rare code is that of one student in 30, but at least 3
 _LISTED = 50  # pairs of one stage
 _LONGEST = 1500  # tokens of an answer that are compared
 _LARGEST = 100_000  # characters of a source
+_SHORT = 4000  # characters of a source whose tree is remembered
 _EXCERPT = 25  # lines
 _GAP = 3  # lines: a shorter gap between two lines is shown too
 _BLOCK = 10_000  # pairs compared at once
@@ -351,9 +352,16 @@ _OPEN, _CLOSED = frozenset("([{"), frozenset(")]}")
 
 def _parsed(source: str) -> ast.Module:
     """Parse a source. Raises one of _UNREADABLE, also for one that would slow the parser down."""
+    return (_known_tree if len(source) <= _SHORT else _tree)(source)
+
+
+def _tree(source: str) -> ast.Module:
     if not is_quick_to_parse(source):
         raise SyntaxError("this source would slow the parser down")
     return ast.parse(source)
+
+
+_known_tree = lru_cache(maxsize=64)(_tree)
 
 
 def _given_names(tree: ast.AST) -> Iterator[str]:
@@ -457,6 +465,7 @@ def _hides_in(sources: Iterable[str], stage: Stage) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)  # every stage looks at every cell of a notebook
 def _without_magic(cell: str) -> str:
     """A notebook cell without what only IPython understands, such as prompts and magic lines."""
     cell = without_prompts(_plain_ends(cell))
