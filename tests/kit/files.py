@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import socket
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -40,3 +43,28 @@ def tree(root: Path) -> dict[str, bytes]:
         path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else b""
         for path in root.rglob("*")
     }
+
+
+def deep_folders(folder: Path, depth: int) -> None:
+    """Folders in folders, deeper than a path may be long."""
+    with elsewhere(folder):
+        for _ in range(depth):
+            os.mkdir("folder")
+            os.chdir("folder")
+
+
+def a_socket(path: Path) -> None:
+    """A socket in the file system, whose own name may have few letters."""
+    with elsewhere(path.parent), socket.socket(socket.AF_UNIX) as own:
+        own.bind(path.name)
+
+
+@contextmanager
+def elsewhere(folder: Path) -> Iterator[None]:
+    """Work in another folder for a while."""
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)

@@ -17,6 +17,7 @@ from grader.types.course import Course
 from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE as ATTENTION
+from tests.kit.files import write_files
 from tests.kit.wrong_answers import wrong_answers
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -108,15 +109,13 @@ def negate(x, negate=negate):
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    for name, text in {
+    files = {
         "course.toml": TOML,
         "solutions/doubling.py": RIGHT,
         "exercises/doubling.py": RIGHT.replace("2 * x", "1").replace("-x", "1"),
         "tests/checks/test_doubling.py": CHECKS,
-    }.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    }
+    write_files(tmp_path, files)
     return read_course(tmp_path / "course.toml")
 
 

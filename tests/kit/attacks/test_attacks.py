@@ -27,7 +27,6 @@ from rich.console import Console
 
 from grader.channels.gradescope import results as gradescope
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.run.worker.scratch import OWNER
 from grader.show.html import verdict_html
 from grader.show.junit import junit
@@ -36,9 +35,9 @@ from grader.show.terminal import explanation
 from grader.types.report import Outcome, Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.attacks.few_checks import leave_few
+from tests.kit.checkout import COURSE as REAL
+from tests.kit.checkout import ROOT
 
-ROOT = Path(__file__).parents[3]
-REAL = read_course(ROOT / "course.toml")
 LIMITS = replace(REAL.limits, memory_mb=512, scratch_mb=32, file_mb=8, cpu_seconds=20)
 COURSE = replace(REAL, limits=LIMITS)
 # An attack may take that long; nobody waits longer where a loop is to be waited for.

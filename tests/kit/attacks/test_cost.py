@@ -23,13 +23,12 @@ from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.types.report import Outcome, Report, Status
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY as WHOLE
 from tests.kit.costly import costly
 
-KIT = Path(__file__).parents[1]
 SECONDS = 3.0
 MORE = 3.0  # seconds that a busy machine may add to one step
 MEBIBYTES = 700  # that the checker's memory may grow by: a few times an array at its cap
-WHOLE = read_course(KIT / "courses" / "tiny" / "course.toml")
 TINY = replace(WHOLE, limits=replace(WHOLE.limits, submission_seconds=SECONDS))
 RIGHT = solution_files(TINY)
 

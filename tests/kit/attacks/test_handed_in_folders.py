@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,15 +17,15 @@ from pathlib import Path
 import pytest
 
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
 from grader.run.worker.scratch import remove_tree
 from grader.types.errors import SubmissionFileError
 from grader.types.report import Report
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
+from tests.kit.files import a_socket, deep_folders, write_files
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 RIGHT = solution_files(TINY)
 FIRST = "moving_average.py"
 SEED = 2
@@ -58,13 +57,7 @@ def device(folder: Path) -> None:
 
 def listening(folder: Path) -> None:
     (folder / FIRST).unlink()
-    here = os.getcwd()
-    os.chdir(folder)  # a socket's path has few letters
-    try:
-        with socket.socket(socket.AF_UNIX) as own:
-            own.bind(FIRST)
-    finally:
-        os.chdir(here)
+    a_socket(folder / FIRST)
 
 
 def a_folder(folder: Path) -> None:
@@ -79,17 +72,6 @@ def huge(folder: Path) -> None:
 def many(folder: Path) -> None:
     for number in range(300):
         (folder / f"n{number}.py").touch()
-
-
-def deep(folder: Path) -> None:
-    here = os.getcwd()
-    os.chdir(folder)
-    try:
-        for _ in range(1200):
-            os.mkdir("deep")
-            os.chdir("deep")
-    finally:
-        os.chdir(here)
 
 
 def odd_names(folder: Path) -> None:
@@ -144,7 +126,7 @@ HANDED = {
     "a folder": Handed(a_folder, 0),
     "a file of a terabyte": Handed(huge, "is larger than 1 MiB"),
     "many files": Handed(many, "has more than 200 .py files"),
-    "deep folders": Handed(deep, "has too many folders"),
+    "deep folders": Handed(lambda folder: deep_folders(folder, 1200), "has too many folders"),
     "odd names": Handed(odd_names, 10),
     "other modules' names": Handed(others_modules, 10),
     "a link to a notebook": Handed(
@@ -186,10 +168,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Repor
         for number, (name, handed) in enumerate(HANDED.items()):
             place = tmp_path_factory.mktemp(f"of{number}")
             (place / "secret.py").write_text(f"{SECRET} = 1\n", encoding="utf-8")
-            folder = place / "handed"
-            folder.mkdir()
-            for file, data in RIGHT.items():
-                (folder / file).write_bytes((IMPORTS_IT if file == FIRST else b"") + data)
+            folder = write_files(place / "handed", {**RIGHT, FIRST: IMPORTS_IT + RIGHT[FIRST]})
             try:
                 handed.make(folder)
             except pytest.skip.Exception:

@@ -9,28 +9,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
 from grader.engine import Engine, Request
-from grader.read.course_file import read_course
 from grader.run.session import Checks, with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.attacks.few_checks import leave_few
+from tests.kit.checkout import COURSE
 
-ROOT = Path(__file__).parents[3]
-REAL = read_course(ROOT / "course.toml")
 MHA = "torch.nn.MultiheadAttention"
 FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 NATIVE = "torch.ops.aten._native_multi_head_attention"
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 # The real rules of the last stage and one more, for a stage whose checks are quick.
-NAMES = (*REAL.stage("multi_head_attention").forbidden, SDPA)
+NAMES = (*COURSE.stage("multi_head_attention").forbidden, SDPA)
 KEPT = {"shape": 1, "values": 2}  # of its checks, and what each is worth
-STAGE = replace(REAL.stage("concat_heads"), forbidden=NAMES, points=sum(KEPT.values()))
+STAGE = replace(COURSE.stage("concat_heads"), forbidden=NAMES, points=sum(KEPT.values()))
 SEED = 8
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
@@ -219,7 +216,8 @@ HIDDEN = {
 def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[str, StageResult]:
     asked = [getattr(item, "callspec", None) for item in request.session.items]
     wanted = {spec.params["way"] for spec in asked if spec and "way" in spec.params}
-    course = replace(REAL, stages=tuple(STAGE if s.slug == STAGE.slug else s for s in REAL.stages))
+    stages = tuple(STAGE if stage.slug == STAGE.slug else stage for stage in COURSE.stages)
+    course = replace(COURSE, stages=stages)
 
     def body(checks: Checks) -> dict[str, StageResult]:
         engine = Engine(course, "cpu", interpreter, checks)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import Ending
 from grader.run.remote import RemoteSubmission
@@ -18,10 +16,8 @@ from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE
 from tests.kit.wrong_answers import wrong_source
-
-ROOT = Path(__file__).parents[3]
-COURSE = read_course(ROOT / "course.toml")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")
 

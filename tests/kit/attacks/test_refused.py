@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 from grader.command.main import main
-from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.run.worker.scratch import remove_tree
+from tests.kit.checkout import TINY
+from tests.kit.files import a_socket, write_files
+from tests.kit.folder_class import grade_class, results_of
+from tests.kit.tiny import Capture
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 RIGHT = solution_files(TINY)
 FIRST, SECOND = (stage.file_name for stage in TINY.stages[:2])
 CELLS = [data.decode() for data in RIGHT.values()]
@@ -39,10 +40,7 @@ def folder(change: Callable[[Path], object]) -> Callable[[Path], None]:
     """A folder of right answers with a change."""
 
     def make(path: Path) -> None:
-        path.mkdir()
-        for name, data in RIGHT.items():
-            (path / name).write_bytes(data)
-        change(path)
+        change(write_files(path, RIGHT))
 
     return make
 
@@ -55,19 +53,7 @@ def linked(path: Path) -> None:
 
 def linked_folder(path: Path) -> None:
     """A link to somebody else's right answers, as a repository may hold one."""
-    target = path.with_name(".neighbour")
-    folder(lambda made: None)(target)
-    path.symlink_to(target)
-
-
-def listening(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # a socket's path has few letters
-    try:
-        with socket.socket(socket.AF_UNIX) as own:
-            own.bind(path.name)
-    finally:
-        os.chdir(here)
+    path.symlink_to(write_files(path.with_name(".neighbour"), RIGHT))
 
 
 def unreadable(path: Path) -> None:
@@ -111,7 +97,7 @@ REFUSED = {
     "a link to a folder": Refused("exercises", linked_folder, "is a link"),
     "a link to nothing": Refused("lost.ipynb", lambda p: p.symlink_to("absent"), "is a link"),
     "a pipe": Refused("pipe.ipynb", os.mkfifo, "regular file"),
-    "a socket": Refused("socket.ipynb", listening, "regular file"),
+    "a socket": Refused("socket.ipynb", a_socket, "regular file"),
     "an empty notebook": Refused("empty.ipynb", file(b""), "is empty"),
     "half a notebook": Refused("half.ipynb", file(notebook(*CELLS)[:300]), "its end is missing"),
     "a web page": Refused("page.ipynb", file(b"<!DOCTYPE html><p>"), "a web page"),
@@ -150,7 +136,7 @@ def expect_refusal(report: Mapping[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_it_is_a_report_as_json_as_text_and_as_junit(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, capsys: Capture
 ) -> None:
     path, said = handed_in(name, tmp_path), REFUSED[name].said
     assert grade(path, "--json", "--junit", str(tmp_path / "it.xml")) == 1
@@ -172,7 +158,7 @@ def test_it_is_a_report_as_json_as_text_and_as_junit(
 
 @pytest.mark.parametrize("name", WRONG_COMMANDS)
 def test_a_path_to_no_submission_is_a_wrong_command(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, capsys: Capture
 ) -> None:
     (tmp_path / "notes.txt").write_text("no code")
     assert grade(tmp_path / name, "--json") == 2
@@ -181,7 +167,7 @@ def test_a_path_to_no_submission_is_a_wrong_command(
 
 
 def test_in_a_class_it_is_a_report_beside_those_of_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     place, out = tmp_path / "class", tmp_path / "results"
     place.mkdir()
@@ -192,17 +178,15 @@ def test_in_a_class_it_is_a_report_beside_those_of_the_others(
             continue  # the first two are nobody's
         handed_in(name, place)
         reasons[Path(refused.name).stem] = refused.said
-    words = ["class", "--course", str(TINY.root), "--out", str(out), str(place), "--junit"]
-    assert main([*words, "--jobs", "1"]) == 0
-    lines = [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
-    found = {line["student"]: line["report"] for line in lines}
+    assert grade_class(TINY.root, out, place, "--junit", "--jobs", "1") == 0
+    found = {student: line["report"] for student, line in results_of(out).items()}
     assert found.pop("honest")["score"] == 10
     assert found.keys() == reasons.keys()
     for student, said in reasons.items():
         assert found[student]["max_score"] == sum(s.points for s in TINY.assignments[0].stages)
         expect_refusal(found[student], said)
         assert str(tmp_path) not in json.dumps(found[student])
-    assert len(list((out / "junit").iterdir())) == len(lines)
+    assert len(list((out / "junit").iterdir())) == len(found) + 1
     assert "nothing to grade" in (out / "scores.csv").read_text("utf-8")
     told = " ".join(capsys.readouterr().out.split())
     assert "its end is missing" in told and "is a link" in told

@@ -8,13 +8,11 @@ import io
 import sys
 import tokenize
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.judge.verdict import judge_stage
-from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import StageFacts
 from grader.run.local_answers import LocalAnswers
@@ -24,8 +22,8 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE
 
-COURSE = read_course(Path(__file__).parents[3] / "course.toml")
 # Every part of a request; `measured` is taken off before it is sent.
 PARTS = (
     *("op", "target", "args", "kwargs", "seed", "parameters", "differentiate", "arrays"),

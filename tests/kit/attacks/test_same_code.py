@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.run.earned import Earned
 from grader.types.report import Report
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
 
 GRADER = Path(__file__).parents[3] / "grader"
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 STAGES = TINY.stages[:1]
 FIRST = STAGES[0].file_name
 HEAD = "import numpy as np\n\ndef moving_average(values, width):\n"

@@ -12,23 +12,17 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import read_course
 from grader.run.reader import Reader, SourceReader
 from grader.types.submission import Submission
+from tests.kit.checkout import TINY
+from tests.kit.folder_class import RIGHT
 
-TINY = read_course(Path(__file__).parents[1] / "courses" / "tiny" / "course.toml")
 STAGES = TINY.stages[:1]
-RIGHT = (
-    "import numpy as np\n\ndef moving_average(values, width):\n"
-    "    if not 1 <= width <= len(values):\n        raise ValueError('width')\n"
-    "    return np.convolve(values, np.ones(width), 'valid') / width\n"
-)
 OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite", "AugLoad"}
 NAMES = (
     *("moving_average", "np", "values", "width", "len", "self", "x", "ones", "zeros"),

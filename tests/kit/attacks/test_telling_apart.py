@@ -6,20 +6,18 @@ What one report says of a right module may be known to whoever tries again.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from grader.judge.verdict import judge_stage
-from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.session import Checks, with_checks
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.report import StageResult
 from grader.types.submission import Submission
+from tests.kit.checkout import COURSE
 
-COURSE = read_course(Path(__file__).parents[3] / "course.toml")
 STAGE = next(stage for stage in COURSE.stages if stage.fixture)
 FIXTURE = STAGE.fixture
 TRIES = 3

@@ -10,24 +10,13 @@ import pytest
 from grader.read.submission import read_submission
 from grader.run.worker.scratch import is_overfull, remove_tree
 from grader.types.errors import SubmissionFileError
-
-
-def deep(folder: Path, depth: int) -> None:
-    """Folders in folders, deeper than a path may be long."""
-    here = os.getcwd()
-    os.chdir(folder)
-    try:
-        for _ in range(depth):
-            os.mkdir("folder")
-            os.chdir("folder")
-    finally:
-        os.chdir(here)
+from tests.kit.files import deep_folders
 
 
 def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
     root = tmp_path / "scratch"
     root.mkdir()
-    deep(root, 1500)
+    deep_folders(root, 1500)
     remove_tree(str(root))
     assert not list(tmp_path.iterdir())
 
@@ -120,7 +109,7 @@ def test_removing_what_is_gone_is_no_error(tmp_path: Path) -> None:
 def test_a_submission_of_folders_in_folders_without_end_is_refused(tmp_path: Path) -> None:
     submission = tmp_path / "submission"
     submission.mkdir()
-    deep(submission, 1200)
+    deep_folders(submission, 1200)
     with pytest.raises(SubmissionFileError, match="too many folders"):
         read_submission(submission)
     remove_tree(str(submission))
@@ -157,7 +146,7 @@ def test_many_empty_files_are_too_much(tmp_path: Path) -> None:
 
 
 def test_deep_folders_are_too_much(tmp_path: Path) -> None:
-    deep(tmp_path, 100)
+    deep_folders(tmp_path, 100)
     assert is_overfull(str(tmp_path), 1 << 30)
     remove_tree(str(tmp_path))
 
