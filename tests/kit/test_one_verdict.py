@@ -29,14 +29,13 @@ from grader.types.submission import Submission
 pytest.importorskip("nbclient", reason="nbclient is not installed")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
-from tests.kit.checkout import TINY
+from tests.kit.checkout import ROOT, TINY
 from tests.kit.dask_cluster import Cluster
 from tests.kit.folder_class import grade_class, results_of
 from tests.kit.test_classroom import nbgrader
 from tests.kit.test_notebook_kernel import Kernel, kernel, points
 from tests.kit.tiny import copy_tiny
 
-KIT = Path(__file__).parent
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 NP = "import numpy as np"
@@ -333,7 +332,7 @@ def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path
     try:
         there = [*words, str(tmp_path / "there"), "--dask", cluster.address]
         command = [sys.executable, "-m", "grader", *there]  # else a client's threads would live on
-        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(KIT.parents[1])}, check=True)
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     finally:
         cluster.close()
     assert main(["class", *course, "--seed", "3", "--nbgrader", str(made), TINY.name]) == 0

@@ -14,7 +14,7 @@ import pytest
 from grader.command.main import main
 from grader.run.workers import Interpreter
 from grader.types.report import UNLOCKED
-from tests.kit.checkout import TINY
+from tests.kit.checkout import ROOT, TINY
 from tests.kit.folder_class import RIGHT, class_of, gradebook, hand_in, results_of
 from tests.kit.ordinary import container
 from tests.kit.tiny import Say, Typed, copy_tiny
@@ -39,7 +39,7 @@ def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
         str(TINY.root),
         *words,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(KIT.parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
@@ -106,11 +106,11 @@ def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
     container()
     course = copy_tiny(tmp_path / "course").root
     hand_in(course / "SUBMISSIONS", ann=RIGHT)
-    guide = (KIT.parents[1] / "docs" / "instructors.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
     (recipe,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.S) if "bwrap" in block]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     typed = ["bash", "-euc", recipe]
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(KIT.parents[1])}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(typed, cwd=course, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     found = results_of(course / "RESULTS")["ann"]

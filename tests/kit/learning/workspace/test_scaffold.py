@@ -13,11 +13,10 @@ import pytest
 
 from grader.learning.workspace.exercises import kept_stub
 from grader.learning.workspace.scaffold import folder_files, has_spoilt_mark, make_workspace
-from grader.read.course_file import read_course
 from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
-from tests.kit.checkout import TINY
+from tests.kit.checkout import COURSE, TINY
 from tests.kit.files import tree
 
 KIT = Path(__file__).parents[2]
@@ -49,8 +48,7 @@ def test_the_readme_is_the_course_s_and_fits_a_terminal() -> None:
 
 
 def test_the_readme_names_only_what_the_course_has() -> None:
-    attention = read_course(KIT.parents[1] / "course.toml")
-    for course, has_all in ((attention, True), (TINY, False)):
+    for course, has_all in ((COURSE, True), (TINY, False)):
         text = folder_files(course, None)["README.md"]
         assert "| `grade trace STAGE` |" in text and "| `grade certificate` |" in text
         assert ("| `grade finale` |" in text) is has_all
