@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from grader.read.course_file import FILE_NAME
 from grader.read.files import name_in_text
 from grader.read.outputs import TooMuchError, without_outputs
 from grader.types.errors import NoSubmissionError, SubmissionFileError
@@ -30,6 +31,7 @@ FILES_CAP = 200  # files of one folder, and folders in it
 FOLDER_CAP = 8 << 20  # bytes of all its files
 ENTRIES_CAP = 20_000  # entries of one folder, of any kind
 DEPTH_CAP = 10  # levels of folders
+EXERCISES = "exercises"
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "venv", "node_modules"})
 _START = 100  # bytes that show the kind of a file that is not a notebook
 _OTHER_KINDS = {
@@ -72,6 +74,7 @@ def read_or_refuse(path: Path, *, is_own: bool = False) -> Submission:
 def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     """The submission at `path`; a folder that is a link counts only if it `is_own`, the learner's.
 
+    Of a student's copy, which holds the kit too, exercises/ counts.
     Raises NoSubmissionError if there is nothing, or nothing that could be a submission;
     SubmissionFileError for a link, for a file that is not regular or too large, and for an invalid
     notebook.
@@ -82,10 +85,13 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     except OSError as error:
         raise NoSubmissionError(f"{path}: cannot be read: {error.strerror}") from None
     if is_folder:
-        if path.is_symlink() and not is_own:
-            raise SubmissionFileError(f"{path}: {IS_A_LINK}: submit the folder itself")
         try:
-            return _folder(path)
+            is_copy = (path / EXERCISES).is_dir() and (path / FILE_NAME).is_file()
+            folder = path / EXERCISES if is_copy else path
+            for each in ([] if is_own else [path]) + ([folder] if is_copy else []):
+                if each.is_symlink():
+                    raise SubmissionFileError(f"{each}: {IS_A_LINK}: submit the folder itself")
+            return _folder(folder)
         except OSError as error:  # a folder without permission to read
             raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
     suffix = path.suffix.lower()

@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 import stat
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
+from grader.read.course_file import FILE_NAME
 from grader.read.submission import (
     DEPTH_CAP,
+    EXERCISES,
     FILE_CAP,
     FILES_CAP,
     FOLDER_CAP,
@@ -136,6 +138,19 @@ def _content(file: IO[bytes], shown: str, heap: Heap) -> bytes:
     return data
 
 
+def _parts(name: str) -> tuple[str, ...]:
+    """The folders and the file that an entry of an archive names."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return tuple(part for part in path.parts if part not in ("/", "//", ".."))
+
+
+def _exercises(paths: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """Whose .py files count: exercises/ of a student's copy, which holds the kit too, else all."""
+    copies = [parts[:-1] for parts in paths if parts[-1:] == (FILE_NAME,)]
+    own = (*min(copies, key=len), EXERCISES) if copies else ()
+    return own if any(parts[: len(own)] == own for parts in paths) else ()
+
+
 def _unpack(place: Path, name: str, heap: Heap) -> None:
     """Add an archive's files to the heap. Writes nothing, and trusts no name in the archive."""
     data = regular_bytes(place, _ARCHIVE_CAP)
@@ -145,13 +160,16 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
         raise SubmissionFileError(f"{name}: is not a complete zip file")
     try:
         with ZipFile(BytesIO(data)) as archive:
-            for entry in archive.infolist():
-                if len(entry.filename) > _PATH_CAP:
-                    raise SubmissionFileError(f"{name}: has a name that is too long")
-                path = PurePosixPath(entry.filename.replace("\\", "/"))
-                parts = [part for part in path.parts if part not in ("/", "//", "..")]
+            entries = archive.infolist()
+            if any(len(entry.filename) > _PATH_CAP for entry in entries):
+                raise SubmissionFileError(f"{name}: has a name that is too long")
+            paths = [_parts(entry.filename) for entry in entries]
+            counting = _exercises(paths)
+            for entry, parts in zip(entries, paths, strict=True):
                 inside = safe_line("/".join(parts))
                 if entry.is_dir() or any(map(is_left_out, parts)):
+                    continue
+                if inside.lower().endswith(".py") and parts[: len(counting)] != counting:
                     continue
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     heap.others.append(f"the link {inside}")

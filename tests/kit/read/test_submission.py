@@ -152,6 +152,18 @@ def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret:
         read_submission(folder)
 
 
+def test_of_a_students_copy_the_exercises_count(secret: Path) -> None:
+    kit = {f"grader/m{number}.py": "" for number in range(300)}
+    copy = write_files(secret.parent / "ada", {"course.toml": "", **kit})
+    write_files(copy, {"exercises/wings.py": "mine"})
+    found = read_submission(copy)
+    assert found.files == {"wings.py": b"mine"} and found.name == str(copy / "exercises")
+    (copy / "exercises").rename(copy / "elsewhere")
+    link(copy / "exercises", copy / "elsewhere")
+    with pytest.raises(SubmissionFileError, match="exercises: is a link, which is not followed"):
+        read_submission(copy)
+
+
 def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
     secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,16 @@ def test_files_keep_the_names_that_the_student_gave_them(tmp_path: Path) -> None
     assert heap.others == ["c.pdf"]
 
 
+def test_of_an_archived_students_copy_the_exercises_count(tmp_path: Path) -> None:
+    kit = {f"ada-main/grader/m{number}.py": b"" for number in range(300)}
+    own = {"ada-main/exercises/wings.py": b"x = 1", "ada-main/mine.ipynb": b"{}"}
+    heap = unpacked(tmp_path, zipped({"ada-main/course.toml": b"", **kit, **own}))
+    assert heap.files == {"ada-main/exercises/wings.py": b"x = 1"}
+    assert heap.notebooks == {"ada-main/mine.ipynb": b"{}"}
+    alone = {"exercises/wings.py": b"x = 1", "more/tail.py": b"y = 2"}
+    assert unpacked(tmp_path, zipped(alone)).files == alone
+
+
 def test_an_archive_is_looked_into_without_what_a_system_puts_there(tmp_path: Path) -> None:
     there = {
         "hw/a.py": b"x = 1",
