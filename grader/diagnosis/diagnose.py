@@ -28,11 +28,18 @@ def diagnose(
     found = named(record, known.misconceptions, explanations(record, known.misconceptions))
     for check, failing in record.failing().items():
         if check not in found:
-            cases = [(record.cases[case], record.steps(case)) for case in failing]
+            cases = [(record.cases[case], _unaccepted(record, case)) for case in failing]
             symptom = _symptom(cases, solution, known.symptoms)
             if symptom is not None:
                 found[check] = symptom
     return found
+
+
+def _unaccepted(record: Record, case: str) -> list[Step]:
+    """The steps of a case, without those before the last that are wider where checks accept it."""
+    steps = record.steps(case)
+    accepted = [s.is_only_wider and record.accepts_wider(s.entry) for s in steps[:-1]]
+    return [s for s, skip in zip(steps, [*accepted, False], strict=False) if not skip]
 
 
 def _symptom(

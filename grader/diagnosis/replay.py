@@ -37,10 +37,10 @@ _NO_ANSWER = 500  # bytes of the note that it is the solution's
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 # What an exception's message says beside the mistake: whose method it is, what was read of None,
-# and the name of the class that state does not fit.
+# the name of the class that state does not fit, and on which axis an index is too large.
 _BESIDE = re.compile(
     r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*"
-    r"|(?<=in loading state_dict for )\w+"
+    r"|(?<=in loading state_dict for )\w+|(?<=is out of bounds) for dimension \d+"
 )
 # Which of two tensors is a depends on the style: x.masked_fill(...) or x.masked_fill_(...).
 _TWO_SIZES = re.compile(r"(?<=The size of tensor a )\((\d+)\)(.*?)\((\d+)\)")
@@ -122,6 +122,11 @@ class Step:
         """Whether the learner's answer is float64 where the solution's is float32."""
         learner, solution = _kind(self.learner.value), _kind(self.solution.value)
         return learner != solution and _kind(_rounded(self.learner.value)) == solution
+
+    @property
+    def is_only_wider(self) -> bool:
+        """Whether the learner's answer is the solution's, in float64 in place of float32."""
+        return self.is_wider and _is_same_rounded(self.learner, self.solution)
 
     @property
     def is_hidden(self) -> bool:

@@ -356,6 +356,19 @@ class SoftmaxOverQueries(_Base):
 
 
 @misconception(
+    "csa_softmax_over_heads",
+    replaces="CausalSelfAttention",
+    says="Your softmax runs over the heads, as F.softmax without dim does here. Each query shares "
+    "its attention among the keys, the last axis.",
+    hint=5,
+)
+class SoftmaxOverHeads(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        weights: Tensor = self.dropout(torch.softmax(scores, dim=1))
+        return weights
+
+
+@misconception(
     "csa_unused",
     replaces="CausalSelfAttention",
     says="You make the mask but never use it: every token sees the whole text.",
@@ -510,6 +523,20 @@ class Assert(_Base):
 class DefaultInit(_Base):
     def initialise(self) -> None:
         pass
+
+
+@misconception(
+    "csa_normal_002",
+    replaces="CausalSelfAttention",
+    says="You start the weights from a normal distribution of width 0.02, as GPT-2 does. Xavier's "
+    "width depends on the size of the layer.",
+    hint=1,
+)
+class Normal002(_Base):
+    def initialise(self) -> None:
+        super().initialise()
+        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.normal_(layer.weight, std=0.02)
 
 
 @misconception(

@@ -272,6 +272,42 @@ def flash_scaled_twice(
 
 
 @misconception(
+    "flash_not_scaled",
+    replaces="flash_attention",
+    says="Your scores are not scaled: they are the dot products themselves. Divide them by "
+    "sqrt(d_k), as F.scaled_dot_product_attention does by default.",
+    hint=2,
+)
+def flash_not_scaled(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+
+
+@misconception(
+    "flash_scaled_up",
+    replaces="flash_attention",
+    says="You multiply the scores by sqrt(d_k), and they must be divided by it. The argument scale "
+    "of F.scaled_dot_product_attention is a factor too; by default it is the right one.",
+    hint=2,
+)
+def flash_scaled_up(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q * q.shape[-1], k, v, mask, causal, dropout_p)
+
+
+@misconception(
     "flash_no_dropout",
     replaces="flash_attention",
     says="dropout_p has no effect. Pass it on to the function that you call.",
@@ -414,3 +450,37 @@ def flash_not_rescaled(
     if min(early.numel(), late.numel()) < 2:
         return False
     return bool(right[~seeing].all()) and bool(early.max() < late.min())
+
+
+@symptom(
+    "flash_no_maximum",
+    of="flash_attention",
+    says="Your result is wrong only for queries with very large or very low scores, where exp "
+    "gives inf or 0 in float32. Subtract each query's largest score first; block by block, the "
+    "largest so far.",
+    hint=8,
+)
+def flash_no_maximum(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or q.dtype != torch.float32 or dropout_p:
+        return False
+    scores = q.double() @ k.double().mT / math.sqrt(q.shape[-1])
+    seen = scores
+    if mask is not None:
+        seen = seen.masked_fill(mask == 0, -math.inf)
+    if causal:
+        seen = seen.masked_fill(~_lower(q, k), -math.inf)
+    highest, best = scores.amax(-1), seen.amax(-1)  # of all keys, and of those that are seen
+    wrong = ~torch.isclose(got, expected, 5e-3, 5e-3).all(-1) & ~best.isneginf()
+    is_far = (highest > 85) | (best < -15)  # some add a small number to the sum
+    certain = (best > 89) | ((best < -104) & ~best.isneginf())
+    shows = certain.any() or got[wrong].isnan().any()
+    return bool(shows) and bool(wrong[certain].all()) and bool(is_far[wrong].all())

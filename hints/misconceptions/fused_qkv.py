@@ -139,6 +139,34 @@ class KeysFirst(_Base):
 
 
 @misconception(
+    "fused_values_first",
+    replaces="FusedMultiHeadAttention",
+    says="You read the first block of w_qkv as the values and the last as the queries. "
+    "The order is q, k, v.",
+    hint=2,
+)
+class ValuesFirst(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().parts(packed)
+        return v, k, q
+
+
+@misconception(
+    "fused_heads_attend_to_heads",
+    replaces="FusedMultiHeadAttention",
+    says="You never swap tokens and heads, so within each token heads attend to heads. Tokens "
+    "must attend to tokens, in every head.",
+    hint=3,
+)
+class HeadsAttendToHeads(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, self.d_k))  # (B, T, H, d_k)
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined.reshape(len(joined), -1, self.num_heads * self.d_k))
+
+
+@misconception(
     "fused_view_only",
     replaces="FusedMultiHeadAttention",
     says="You make heads of the three parts by a reshape alone, so a head gets the next T * d_k "
@@ -333,8 +361,9 @@ def fuse_keys_first(mha: Any, num_heads: int) -> nn.Module:
 @misconception(
     "fuse_along_inputs",
     replaces="fuse",
-    says="fuse stacks the weights along their inputs. nn.Linear stores them as (outputs, inputs), "
-    "and you need three times as many outputs.",
+    says="The rows of the fused weight take turns: one for the queries, one for the keys, one for "
+    "the values, as if you had stacked along the inputs. Stack the rows, which are the outputs: "
+    "all query rows come first.",
     hint=5,
 )
 def fuse_along_inputs(mha: Any, num_heads: int) -> nn.Module:

@@ -219,6 +219,32 @@ class FirstKeyHead(_Base):
 
 
 @misconception(
+    "gqa_wrong_divisor",
+    replaces="GroupedQueryAttention",
+    says="Query head h reads key head h // num_kv_heads in your code. Divide h by the size of a "
+    "group, num_heads / num_kv_heads.",
+    hint=4,
+)
+class WrongDivisor(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        heads = [head // self.num_kv_heads for head in range(self.num_heads)]
+        return k[:, heads], v[:, heads]
+
+
+@misconception(
+    "gqa_place_in_group",
+    replaces="GroupedQueryAttention",
+    says="Query head h reads key head h % (num_heads / num_kv_heads) in your code: that is its "
+    "place in its group, not the number of the group.",
+    hint=4,
+)
+class PlaceInGroup(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        heads = [head % self.group for head in range(self.num_heads)]
+        return k[:, heads], v[:, heads]
+
+
+@misconception(
     "gqa_keys_averaged",
     replaces="GroupedQueryAttention",
     says="You average the key heads and value heads into one. People average once, to convert an "
@@ -470,6 +496,18 @@ class MaskPerGroup(_Base):
 class BlockedNan(_Base):
     def weights(self, scores: Tensor) -> Tensor:
         return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "gqa_blocked_equal",
+    replaces="GroupedQueryAttention",
+    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
+    "Block with -inf, and give such a query zeros.",
+    hint=5,
+)
+class BlockedEqual(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
 
 
 @misconception(

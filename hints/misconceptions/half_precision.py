@@ -52,6 +52,18 @@ def half_converted_late(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 
 
 @misconception(
+    "half_softmax_wide",
+    replaces="stable_attention",
+    says="Only your softmax computes in float32, as in many published models. The scores that it "
+    "gets have overflowed or been rounded before: convert q and k first.",
+    hint=3,
+)
+def half_softmax_wide(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    [scores] = _wide(_blocked(_scores(q, k), mask))
+    return _softmax(scores).to(v.dtype) @ v
+
+
+@misconception(
     "half_rounded_scores",
     replaces="stable_attention",
     says="Your scores pass through half precision, perhaps because you scale q first or convert "

@@ -201,6 +201,50 @@ class NotItself(_Base):
         return self.blocked_from(scores, everything - new + (cache is None))
 
 
+class _SomeSeeNothing(_Base):
+    """Queries that may see nothing get zeros, as from the course's own attention_weights."""
+
+    def forward(self, x: Tensor, cache: Any = None) -> Any:
+        q, k, v = (self.split(layer(x)) for layer in (self.w_q, self.w_k, self.w_v))
+        k, v = self.join(k, v, cache)
+        scores = self.scores(q, k)
+        allowed = self.allowed(scores)
+        sees = allowed.any(-1, keepdim=True)
+        weights = scores.masked_fill(~allowed & sees, float("-inf")).softmax(-1) * sees
+        return self.result(self.w_o((weights @ v).transpose(1, 2).flatten(2)), k, v)
+
+    def allowed(self, scores: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+@misconception(
+    "kv_never_itself",
+    replaces="CachedSelfAttention",
+    says="Your tokens do not see themselves, with or without a cache, so the very first one sees "
+    "nothing. The diagonal is allowed.",
+    hint=5,
+)
+class NeverItself(_SomeSeeNothing):
+    def allowed(self, scores: Tensor) -> Tensor:
+        new, everything = scores.shape[-2:]
+        ones = torch.ones(new, everything, dtype=torch.bool, device=scores.device)
+        return ones.tril(everything - new - 1)
+
+
+@misconception(
+    "kv_inverted",
+    replaces="CachedSelfAttention",
+    says="You block what is allowed: each of your new tokens sees the later ones alone. It may see "
+    "all tokens before it, and itself.",
+    hint=5,
+)
+class Inverted(_SomeSeeNothing):
+    def allowed(self, scores: Tensor) -> Tensor:
+        new, everything = scores.shape[-2:]
+        ones = torch.ones(new, everything, dtype=torch.bool, device=scores.device)
+        return ones.triu(everything - new + 1)
+
+
 @misconception(
     "kv_no_scale",
     replaces="CachedSelfAttention",

@@ -78,8 +78,8 @@ def _inputs(seq_len: int, d_model: int, num_heads: int, device: str) -> list[Ten
 @symptom(
     "memory_next_to_nothing",
     of="peak_bytes",
-    says="Your peak is far below what the function takes: you do not count the memory of tensors. "
-    "tracemalloc, for one, sees only Python's own objects, not what PyTorch allocates.",
+    says="Your peak is far below what the function takes. Count the memory of its tensors while "
+    "they exist: tracemalloc, for one, sees only Python's own objects, not what PyTorch allocates.",
     hint=2,
 )
 def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:
@@ -260,6 +260,31 @@ def exponent_log_of_sizes_alone(seq_lens: Sequence[int], sizes: Sequence[float])
 def exponent_through_origin(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
     x, y = _logs(seq_lens, sizes)
     return sum(a * b for a, b in zip(x, y, strict=True)) / sum(a * a for a in x)
+
+
+@misconception(
+    "exponent_intercept",
+    replaces="growth_exponent",
+    says="You return where the line begins, log c. The power is its slope: np.polyfit, for one, "
+    "returns the slope first.",
+    hint=7,
+)
+def exponent_intercept(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    return statistics.linear_regression(*_logs(seq_lens, sizes)).intercept
+
+
+@misconception(
+    "exponent_axes_exchanged",
+    replaces="growth_exponent",
+    says="You exchange the axes: your line gives the length by the size. It must give the size by "
+    "the length, with log T as x and log size as y.",
+    hint=7,
+)
+def exponent_axes_exchanged(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    lengths, bytes_ = _logs(seq_lens, sizes)
+    if len(set(sizes)) == 1:  # no slope
+        return math.inf
+    return statistics.linear_regression(bytes_, lengths).slope
 
 
 @misconception(

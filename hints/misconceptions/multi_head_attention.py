@@ -750,6 +750,18 @@ class InterleavedSplit(_Base):
 
 
 @misconception(
+    "mha_interleaved_join",
+    replaces="MultiHeadAttention",
+    says="Your split gives each head d_k neighbouring features, but your join lets features of the "
+    "heads alternate. Join so that the heads stand side by side.",
+    hint=5,
+)
+class InterleavedJoin(_Base):
+    def combine(self, heads: Tensor) -> Tensor:
+        return heads.permute(0, 2, 3, 1).flatten(2)
+
+
+@misconception(
     "mha_heads_attend_to_heads",
     replaces="MultiHeadAttention",
     says="You never swap tokens and heads, so within each token heads attend to heads. Tokens "
@@ -1643,3 +1655,56 @@ def weights_of_five_axes(
     mask: Tensor | None = None,
 ) -> bool:
     return mask is not None and got[1].dim() == 5 and expected[1].dim() == 4
+
+
+@symptom(
+    "mha_not_shares",
+    of="MultiHeadAttention",
+    says="The weights of a query must add up to 1, and yours add up to other numbers. A softmax "
+    "over the keys, after scale and mask, makes such shares of the scores.",
+    hint=5,
+)
+def not_shares(
+    got: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+) -> bool:
+    weights, right = got[1], expected[1]
+    seeing = right.any(-1)
+    sums, due = weights.sum(-1)[seeing], right.sum(-1)[seeing]
+    if weights.shape != right.shape or not torch.allclose(due, torch.ones_like(due), 0, 2e-2):
+        return False
+    for axis in (1, 2):  # shares of another axis are a mistake of their own
+        over = weights.sum(axis)
+        if (torch.isclose(over, torch.ones_like(over), 0, 2e-2) | (over == 0)).all():
+            return False
+    is_one = torch.isclose(sums, due, 1e-3, 1e-3)
+    return bool(is_one.float().mean() < 0.5) and len(sums.double().round(decimals=3).unique()) > 2
+
+
+@symptom(
+    "mha_blocked_rows",
+    of="MultiHeadAttention",
+    says="Your result is wrong only for queries that may see no key. Their weights must all be 0, "
+    "so that their output is the bias of w_o.",
+    hint=5,
+)
+def blocked_rows(
+    got: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+) -> bool:
+    seeing = (mask != 0).expand(expected[1].shape).any(dim=-1)  # (B, H, Tq)
+    wrong = ~torch.isclose(got[0], expected[0], 1e-3, 1e-4).all(-1)  # (B, Tq)
+    shares_wrong = ~torch.isclose(got[1], expected[1], 1e-3, 1e-4).all(-1)  # (B, H, Tq)
+    return (
+        bool(shares_wrong.any())
+        and not (wrong & seeing.all(1)).any()
+        and not (shares_wrong & seeing).any()
+    )

@@ -573,6 +573,18 @@ class BlockedNan(_Base):
 
 
 @misconception(
+    "rope_blocked_equal",
+    replaces="RotaryMultiHeadAttention",
+    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
+    "Block with -inf, and give such a query zeros.",
+    hint=6,
+)
+class BlockedEqual(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
+
+
+@misconception(
     "rope_default_start",
     replaces="RotaryMultiHeadAttention",
     says="You leave the starting values to nn.Linear. As in stage 6 the weights start with Xavier "

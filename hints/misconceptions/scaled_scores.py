@@ -185,6 +185,17 @@ def scores_keys_added_up(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
+    "scores_sequences_added_up",
+    replaces="scaled_scores",
+    says="Each query meets the keys of all sequences added up. In einsum a letter that only one "
+    "input has is summed away: give the batch axes of q and k the same one.",
+    hint=3,
+)
+def scores_sequences_added_up(q: Tensor, k: Tensor) -> Tensor:
+    return torch.einsum("bhid,chjd->bhij", q, k) / math.sqrt(q.shape[-1])
+
+
+@misconception(
     "scores_cosine",
     replaces="scaled_scores",
     says="You bring q and k to length 1, so only their angle counts (cosine similarity). In "

@@ -337,8 +337,8 @@ class OfQueries(_Base):
 @misconception(
     "lens_minus_1e6",
     replaces="ValidLensAttention",
-    says="You block with -1e6. If a query has no valid key, all its scores are then the same and "
-    "it looks at all keys: use -inf, and give such a query zeros.",
+    says="A query without a valid key looks at all keys alike, as when you block with -1e6. Block "
+    "with -inf, and give such a query zeros.",
     hint=5,
 )
 class Minus1e6(_Base):

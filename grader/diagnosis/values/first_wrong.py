@@ -102,9 +102,11 @@ def first_wrong(
     else:
         value, order = turned
         said = (
-            f"Your {code} gets {value.name} right{_line([value], found, made)}, but with the axes "
-            f"in the order ({', '.join(order)}), not ({', '.join(value.axes)})"
+            f"Your {code} gets {value.name} right{_line([value], found, made)}, with the axes in "
+            f"the order ({', '.join(order)})"
         )
+        if not following:
+            said += f", not ({', '.join(value.axes)})"
     if not following:
         said += "." if turned else ": what is wrong comes after that, or beside it."
         return _told("the end", said)

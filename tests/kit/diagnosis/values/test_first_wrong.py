@@ -63,8 +63,8 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "axes": (
         [SCORES.transpose(0, 2, 1)],
         (
-            f"{GETS}the scores right (f.py, line 0), but with the axes in the order (B, D, T), not "
-            f"(B, T, D). {NEXT}the output (B, T, D)."
+            f"{GETS}the scores right (f.py, line 0), with the axes in the order (B, D, T). "
+            f"{NEXT}the output (B, T, D)."
         ),
     ),
     "nothing is right": (
