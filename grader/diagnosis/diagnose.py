@@ -27,7 +27,7 @@ def diagnose(
     record = Record(facts, solution, replays or Replays())
     found = named(record, known.misconceptions, explanations(record, known.misconceptions))
     for check, failing in record.failing().items():
-        if check not in found:
+        if check not in found and not record.is_of_tests:
             cases = [(record.cases[case], _unaccepted(record, case)) for case in failing]
             symptom = _symptom(cases, solution, known.symptoms)
             if symptom is not None:

@@ -188,7 +188,8 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
                 continue
             tries += 1
             tally = _tally(record, case, suspect)
-            if tally is not None and not tally.explained and not tally.ordinarily:
+            is_open = tally is not None and not tally.explained and not tally.ordinarily
+            if is_open and not record.is_of_tests:
                 continue
             settled.add(suspect.id)
             by_case = _agreement(record, suspect) if tally and not tally.ordinarily else None
@@ -215,7 +216,8 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
         tally = _tally(record, case, suspect)
         if tally is None:
             return None
-        if not tally.explained and any(s.is_trial and s.deviates for s in record.steps(case)):
+        is_open = record.is_of_tests and not tally.explained
+        if is_open and any(step.deviates for step in record.steps(case)):
             return None
         found[case] = tally
         for_it += tally.explained > 0 and not tally.ordinarily
@@ -258,7 +260,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
             returned += step.deviates and step.is_ordinary and step.learner.error is None
         elif step.is_hidden and suspected.error is None:
             hidden = True
-        elif step.is_trial:
+        elif record.is_of_tests:
             return None
         elif not step.is_ordinary:
             differs = True

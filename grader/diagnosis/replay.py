@@ -113,11 +113,6 @@ class Step:
         return _kind(learner.value) == _kind(other.value) or accepts_wider(self.entry)
 
     @property
-    def is_trial(self) -> bool:
-        """Whether the learner's tests were asked to judge something."""
-        return self.exchange.request.header.get("op") == "try"
-
-    @property
     def is_wider(self) -> bool:
         """Whether the learner's answer is float64 where the solution's is float32."""
         learner, solution = _kind(self.learner.value), _kind(self.solution.value)
@@ -354,14 +349,21 @@ def _has_bare_row(array: Any) -> bool:
 
 
 class Record:
-    """The requests of a stage's checks, with the learner's answers and the solution's."""
+    """The requests of a stage's checks, with the learner's answers and the solution's.
+
+    If it `is_of_tests`, the learner's tests judged modules, and the cases with few modules come
+    first, because it takes long to run other tests on each.
+    """
 
     def __init__(self, facts: StageFacts, solution: Callable[[str], Any], replays: Replays) -> None:
         self.solution = solution
         self.replays = replays
         exchanges = [exchange for fact in facts.cases for exchange in fact.exchanges]
         all_readable = all(map(_is_readable, exchanges))
+        self.is_of_tests = any(each.request.header.get("op") == "try" for each in exchanges)
         failed = [f for f in facts.cases if f.ending in _FAILED and f.exchanges and all_readable]
+        if self.is_of_tests:
+            failed.sort(key=lambda fact: len(fact.exchanges))
         passed = [f for f in facts.cases if f.ending in _PASSED and failed]
         self.cases = {fact.case.id: fact for fact in failed + passed}
         self.failed = [fact.case.id for fact in failed]
