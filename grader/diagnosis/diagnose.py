@@ -36,10 +36,16 @@ def diagnose(
 
 
 def _unaccepted(record: Record, case: str) -> list[Step]:
-    """The steps of a case, without those before the last that are wider where checks accept it."""
+    """The steps of a case, without right answers in float64 where a check that passed accepts it.
+
+    The last step stays in any case, because after it the check failed.
+    """
     steps = record.steps(case)
-    accepted = [s.is_only_wider and record.accepts_wider(s.entry) for s in steps[:-1]]
-    return [s for s, skip in zip(steps, [*accepted, False], strict=False) if not skip]
+    return [
+        step
+        for step in steps
+        if step is steps[-1] or not (step.is_only_wider and record.accepts_wider(step.entry))
+    ]
 
 
 def _symptom(

@@ -188,8 +188,8 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
                 continue
             tries += 1
             tally = _tally(record, case, suspect)
-            is_open = tally is not None and not tally.explained and not tally.ordinarily
-            if is_open and not record.is_of_tests:
+            says_nothing = tally is not None and not tally.explained and not tally.ordinarily
+            if says_nothing and not record.is_of_tests:
                 continue
             settled.add(suspect.id)
             by_case = _agreement(record, suspect) if tally and not tally.ordinarily else None
@@ -207,8 +207,9 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
 def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | None:
     """The tally of each case, if most failing cases support it and no right answer contradicts it.
 
-    With another mistake beside it the learner's ordinary answers may be wrong in a third way. Tests
-    that miss much contain many a mistake, so theirs has to show in every failing case.
+    With another mistake beside it the learner's ordinary answers may be wrong in a third way. A
+    mistake of the learner's tests must explain something of every failing case: tests that miss
+    much miss also what many a mistake misses.
     """
     found = {}
     for_it = against_it = 0
@@ -216,8 +217,8 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
         tally = _tally(record, case, suspect)
         if tally is None:
             return None
-        is_open = record.is_of_tests and not tally.explained
-        if is_open and any(step.deviates for step in record.steps(case)):
+        unexplained = record.is_of_tests and not tally.explained
+        if unexplained and any(step.deviates for step in record.steps(case)):
             return None
         found[case] = tally
         for_it += tally.explained > 0 and not tally.ordinarily

@@ -85,13 +85,13 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     except OSError as error:
         raise NoSubmissionError(f"{path}: cannot be read: {error.strerror}") from None
     if is_folder:
+        if not is_own:
+            _expect_no_link(path)
         try:
-            is_copy = (path / EXERCISES).is_dir() and (path / FILE_NAME).is_file()
-            folder = path / EXERCISES if is_copy else path
-            for each in ([] if is_own else [path]) + ([folder] if is_copy else []):
-                if each.is_symlink():
-                    raise SubmissionFileError(f"{each}: {IS_A_LINK}: submit the folder itself")
-            return _folder(folder)
+            if (path / EXERCISES).is_dir() and (path / FILE_NAME).is_file():
+                path /= EXERCISES
+                _expect_no_link(path)
+            return _folder(path)
         except OSError as error:  # a folder without permission to read
             raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
     suffix = path.suffix.lower()
@@ -101,6 +101,11 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     if suffix == ".ipynb":
         return Submission(str(path), {}, cells=parse_cells(notebook_bytes(path), str(path)))
     raise NoSubmissionError(f"{path}: a submission is a folder of .py files, a .py or an .ipynb")
+
+
+def _expect_no_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise SubmissionFileError(f"{folder}: {IS_A_LINK}: submit the folder itself")
 
 
 def expect_code(found: Submission, path: Path) -> Submission:

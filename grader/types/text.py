@@ -25,6 +25,7 @@ class _Escapes(dict[int, str]):
         return self[code]
 
 
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 _WARNING = re.compile(r"(.*, line \d+: )?\w*Warning: ")  # as the worker writes one
 
 
@@ -82,6 +83,11 @@ def is_of_warnings(text: str) -> bool:
     """Whether the output of code is nothing but warnings, one a line."""
     lines = [line for line in text.splitlines() if line.strip()]
     return bool(lines) and all(map(_WARNING.match, lines))
+
+
+def imported_modules(source: str) -> list[str]:
+    """The top-level name of each module that Python source seems to import; nothing is parsed."""
+    return _IMPORTED.findall(source)
 
 
 def what_it_did(output: str) -> str:

@@ -30,7 +30,7 @@ from grader.read.submission import (
 from grader.types.course import Stage
 from grader.types.errors import SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
-from grader.types.text import listed, safe_line
+from grader.types.text import imported_modules, listed, safe_line
 
 # What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
 _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
@@ -39,7 +39,6 @@ _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$"
 _LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
-_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ def _notebook(
 
 def _import_notes(cells: Iterable[str], stages: Iterable[Stage], files: Iterable[str]) -> list[str]:
     """A sentence about the .py files that a notebook imports."""
-    imported = {name for cell in cells for name in _IMPORTED.findall(cell)}
+    imported = {name for cell in cells for name in imported_modules(cell)}
     imported -= {stage.slug for stage in stages}  # the notebook itself answers to these
     found = sorted({PurePosixPath(file).stem for file in files} & imported)
     if not found:

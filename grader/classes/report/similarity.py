@@ -30,7 +30,7 @@ from grader.classes.report.types import Alike, Similar
 from grader.run.worker.loader import MAGIC, TIMED, without_prompts
 from grader.types.course import Stage
 from grader.types.submission import Submission
-from grader.types.text import is_quick_to_parse
+from grader.types.text import imported_modules, is_quick_to_parse
 
 ALIKE = 0.8  # the least share of the remaining tokens to list a pair
 _TOKENS = 30  # the fewest equal tokens to list a pair
@@ -57,7 +57,6 @@ _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _INNER = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _DEFINING = frozenset(("def", "class", "async"))
 _OPENINGS = _DEFINING | {"import", "from"}  # lines that all answers share
-_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint16]]
 
@@ -409,7 +408,7 @@ def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str
     for name in found:
         text = _text_of_file(submission.files.get(name, b""))
         texts.append(text)
-        for module in _IMPORTED.findall(text or ""):
+        for module in imported_modules(text or ""):
             inside = (f"{module}.py", f"{module}/")
             more = (each for each in submission.files if each.startswith(inside))
             found += (each for each in more if each not in files and each not in found)

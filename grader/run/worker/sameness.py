@@ -72,16 +72,8 @@ _WIDE = frozenset(
         *("gen", "genfromtxt", "get_type_hints", "hub", "importlib", "inspect", "jit", "library"),
         *("load", "loadtxt", "make_dataclass", "memmap", "methodcaller", "multiprocessing"),
         *("open_memmap", "ops", "os", "overrides", "package", "register", "save", "serialization"),
-        *(
-            "singledispatch",
-            "singledispatchmethod",
-            "subprocess",
-            "sys",
-            "testing",
-            "threading",
-            "total_ordering",
-        ),
-        *("Type", "types", "update_wrapper", "warnings", "wraps"),
+        *("singledispatch", "singledispatchmethod", "subprocess", "sys", "testing", "threading"),
+        *("total_ordering", "Type", "types", "update_wrapper", "warnings", "wraps"),
     }
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)

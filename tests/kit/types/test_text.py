@@ -7,6 +7,7 @@ import time
 import pytest
 
 from grader.types.text import (
+    imported_modules,
     is_of_warnings,
     is_quick_to_parse,
     listed,
@@ -125,3 +126,8 @@ def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> N
 def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) -> None:
     assert is_of_warnings(text) is expected
     assert what_it_did(text) == ("caused warnings" if expected else "printed")
+
+
+def test_imported_modules_are_found_in_code_that_no_parser_reads() -> None:
+    source = "import os.path\n  from torch.nn import functional\nimport a, b\nx = 'import c'\n(("
+    assert imported_modules(source) == ["os", "torch", "a"]

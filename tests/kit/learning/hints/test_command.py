@@ -244,7 +244,9 @@ def test_shown_even_where_nothing_can_be_remembered(birds: Path, capsys: Capture
         assert shown.err.count("\n") == 1
 
 
-def test_a_spoilt_memory_is_told_and_begun_anew(birds: Path, capsys: Capture) -> None:
+def test_a_damaged_progress_file_is_reported_and_started_again(
+    birds: Path, capsys: Capture
+) -> None:
     memory_folder(birds).mkdir()
     (memory_folder(birds) / "progress.json").write_text("{", encoding="utf-8")
     assert main(["hint", "fold"]) == 0
