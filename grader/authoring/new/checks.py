@@ -7,13 +7,14 @@ point, the inputs and the right answer, and every check uses them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
 
 from grader.authoring.new.signature import Entry, Value, axes_of
 from grader.authoring.new.style import Style
 from grader.types.text import listed
 
 _SIZES = ((2, 3, 4, 5, 6, 7), (3, 5, 2, 7, 4, 6))  # no two alike, so that no mistake fits by chance
-_COUNTS = (4, 6)  # for a parameter such as num_heads
+_COUNTS = ((4, 2, 3, 5), (6, 3, 2, 5))  # for parameters such as d_model and num_heads
 _WIDEST = 100
 # What stands for a parameter of each type: two ordinary values, and an edge.
 _SAMPLES = {
@@ -111,23 +112,21 @@ class _Checks:
 
     def _inputs(self) -> str:
         """The function that draws the arguments."""
-        counts = [each.name for each in self._call.needed if each.type == "int"]
-        sizes = [f"{axis}: int = {size}" for axis, size in zip(self._axes, _SIZES[0], strict=False)]
-        sizes += [f"{name}: int = {_COUNTS[0]}" for name in counts if name not in self._axes]
+        sizes = [f"{name}: int = {size}" for name, size in self._sizes(0).items()]
         given = ["rand: Rand", *sizes, "**options: Any"] if self._arrays else sizes
         values = []
         for each in self._call.needed:
             if each.is_array:
                 axes = self._axes if each.axes is None else each.axes
-                values.append(f"rand({', '.join([*(f'{a}={a}' for a in axes), '**options'])})")
+                values.append(f"rand({', '.join([*_by_axis(axes, axes), '**options'])})")
             else:
                 values.append(each.name if each.type == "int" else _sample(each.type, 0))
         several = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
-        todo = "" if self._is_done else "TODO: fit the values. "
+        begin = "Arguments" if self._is_done else "TODO: choose arguments"
         return _function(
             f"{self._name}_inputs",
             given,
-            f"{todo}Arguments of {self._name}: sizes differ, so no mistake fits by chance.",
+            f"{begin} of {self._name} whose sizes differ, so that no mistake fits by chance.",
             f"return {several}",
             "tuple[Any, ...]",
         )
@@ -149,17 +148,21 @@ class _Checks:
         """The shapes of the parameters, and the function that makes a module."""
         made = self._entry.made
         assert made is not None
-        values = [f"{each.name}={self._made_with(each)}" for each in made.needed]
         return (
             "# TODO: the parameters' shapes by name; linear_shapes lists those of nn.Linear\n"
             f"@shapes@: dict[str, tuple[int, ...]] = {{}}\n\n\n"
             f"def @made@(submission: Submission, state: dict[str, Any]) -> Any:\n"
             f'    """TODO: fitting sizes. The module with these parameters."""\n'
-            f"    return with_state(submission.{self._name}({', '.join(values)}), state)"
+            f"    return with_state({self._constructed}, state)"
         )
 
-    def _made_with(self, value: Value) -> str:
-        return str(_COUNTS[0]) if value.type == "int" else _sample(value.type, 0)
+    @property
+    def _constructed(self) -> str:
+        """The call of a class's constructor."""
+        needed = self._entry.made.needed  # type: ignore[union-attr]
+        counts = _counts(needed, 0)
+        values = [f"{one.name}={counts.get(one.name, _sample(one.type, 0))}" for one in needed]
+        return f"submission.{self._name}({', '.join(values)})"
 
     def _right(self) -> str:
         given = [each.name for each in self._call.needed]
@@ -188,23 +191,19 @@ class _Checks:
         return text.replace("@points@", str(points)).replace("@check@", f"{self._prefix}{name}")
 
     def _parameters_check(self) -> str:
-        values = ", ".join(
-            f"{each.name}={self._made_with(each)}"
-            for each in self._entry.made.needed  # type: ignore[union-attr]
-        )
         return (
             "@pytest.mark.points(@points@)\n"
             "def test_@check@(submission: Submission) -> None:\n"
             '    """The parameters have the right names and shapes"""\n'
-            f"    module = submission.{self._name}({values})\n"
+            f"    module = {self._constructed}\n"
             "    expect_parameters(named_parameters(module), @shapes@)"
         )
 
     def _shape_check(self) -> str:
         lines = [*self._begin(), f"result = {self._called('*inputs')}{self._first}"]
         axes = self._result_axes(self._call.results[0])
-        known = dict(zip(self._axes, _SIZES[0], strict=False))
-        sizes = ", ".join(f"{axis}={known.get(axis, 1)}" for axis in axes)
+        known = self._sizes(0)
+        sizes = ", ".join(_by_axis(axes, [known.get(axis, 1) for axis in axes]))
         todo = "" if set(axes) <= set(known) else "  # TODO: its sizes for these inputs"
         lines.append(f"expect_shape(result, {sizes}){todo}" if axes else "assert not result.shape")
         return self._written(
@@ -212,10 +211,9 @@ class _Checks:
         )
 
     def _values_check(self) -> str:
-        counts = [each.name for each in self._call.needed if each.type == "int"]
-        sizes = [f'"{a}": {size}' for a, size in zip(self._axes, _SIZES[1], strict=False)]
-        sizes = [size for axis, size in zip(self._axes, sizes, strict=False) if axis in self._free]
-        sizes += [f'"{name}": {_COUNTS[1]}' for name in counts if name not in self._axes]
+        varied = self._sizes(1).items()
+        fixed = set(self._axes) - set(self._free)
+        sizes = [f'"{name}": {size}' for name, size in varied if name not in fixed]
         mark = f'@pytest.mark.parametrize("sizes", [{{}}, {{{", ".join(sizes)}}}])' if sizes else ""
         more = ["sizes: dict[str, int]"] if sizes else []
         lines = [*self._begin("**sizes" if sizes else ""), self._compared("*inputs")]
@@ -223,8 +221,7 @@ class _Checks:
         return self._written(lines, title, mark=mark, more=more)
 
     def _smallest_check(self) -> str:
-        counts = [each.name for each in self._call.needed if each.type == "int"]
-        sizes = dict.fromkeys([*self._free, *counts], 1)
+        sizes = dict.fromkeys([*self._free, *_counts(self._call.needed, 0)], 1)
         words = ", ".join(f"{name}={size}" for name, size in sizes.items())
         words += ", scale=3.0" if self._arrays else ""  # so that no constant is right by chance
         return self._written(
@@ -278,8 +275,8 @@ class _Checks:
 
     def _plain_checks(self) -> Iterator[tuple[str, int, str]]:
         called = f"submission.{self._name}"
-        if (made := self._entry.made) is not None:
-            called += f"({', '.join(self._made_with(each) for each in made.needed)})"
+        if self._entry.made is not None:
+            called = self._constructed
         upper = self._name.upper()
         yield (
             "values",
@@ -303,6 +300,11 @@ class _Checks:
         )
 
     # --- small pieces of them ---
+
+    def _sizes(self, which: int) -> dict[str, int]:
+        """The sizes of the axes and of the integer arguments: the first or the second choice."""
+        axes = dict(zip(self._axes, _SIZES[which], strict=False))
+        return axes | _counts(self._call.needed, which) | axes
 
     @property
     def _keeps_shape(self) -> bool:
@@ -328,9 +330,8 @@ class _Checks:
     def _called(self, given: str) -> str:
         if self._has_state:
             return f"@made@(submission, state)({given})"
-        if (made := self._entry.made) is not None:
-            values = ", ".join(f"{each.name}={self._made_with(each)}" for each in made.needed)
-            return f"submission.{self._name}({values})({given})"
+        if self._entry.made is not None:
+            return f"{self._constructed}({given})"
         return f"submission.{self._name}({given})"
 
     def _expected(self, given: str) -> str:
@@ -385,6 +386,19 @@ def _function(
     if len(head) > _WIDEST:
         head = f"def {name}(\n    {', '.join(given)}\n) -> {returns}:"
     return "\n".join([head, f'    """{says}"""', *(f"    {line}" for line in lines)])
+
+
+def _by_axis(axes: Sequence[str], values: Sequence[object]) -> Iterator[str]:
+    """An argument for each axis by its name; the second axis T is T_2."""
+    for at, (axis, value) in enumerate(zip(axes, values, strict=True)):
+        earlier = axes[:at].count(axis)
+        yield f"{axis}_{earlier + 1}={value}" if earlier else f"{axis}={value}"
+
+
+def _counts(values: Iterable[Value], which: int) -> dict[str, int]:
+    """Different sizes for the integers among these values."""
+    names = [each.name for each in values if each.type == "int"]
+    return dict(zip(names, cycle(_COUNTS[which]), strict=False))
 
 
 def _sample(kind: str, number: int) -> str:

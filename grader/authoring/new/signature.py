@@ -13,6 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from grader.types.errors import KitError
 
@@ -159,7 +160,7 @@ def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool)
             raise _fault(whole, "names axes, but this course has neither torch nor numpy")
         axes = tuple(annotation.value.split())
         for axis in axes:
-            if not _AXIS.fullmatch(axis):
+            if not _AXIS.fullmatch(axis) or iskeyword(axis):
                 raise _fault(whole, f"has an axis '{axis}', which is not a name")
         return Value(name, axes=axes)
     code = ast.unparse(annotation)

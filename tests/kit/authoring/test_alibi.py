@@ -60,7 +60,7 @@ RIGHT_APPLY = """\
             result[:, :, i, j] = scores[:, :, i, j] - slopes * abs(i - j)
     return result
 """
-FIT = "TODO: fit the values. Arguments of {}: sizes differ, so no mistake fits by chance."
+FIT = "TODO: choose arguments of {} whose sizes differ, so that no mistake fits by chance."
 RIGHT = "TODO: the right answer, in another style than the solution."
 TITLE = "TODO: what makes an answer right, in at most 72 characters"
 SAYS = "TODO: tell the learner what is wrong here, in one or two sentences."

@@ -79,6 +79,7 @@ def test_several_results_and_a_class_are_read() -> None:
         ("--function", "shift", "'shift' is not a signature"),
         ("--function", "shift(*x)", "'shift(*x)' has parameters with * or /: write plain ones"),
         ("--function", 'shift(x: "2i")', "has an axis '2i', which is not a name"),
+        ("--function", 'shift(x: "B in")', "has an axis 'in', which is not a name"),
         ("--function", "fold(x)", "stage 'fold' defines 'fold': choose another name"),
         ("--class", "Block(d_model)", "--class 'Block(d_model)': say also how its objects are"),
         ("--class", "Block", "--class 'Block': say also how its objects are called"),
@@ -156,6 +157,34 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
     assert proof.accepted == ("another",)
     assert [*proof.problems] == ["tests/accepted/nest/: has 1 of 3 right answers: write 2 more"]
     assert [mistake.named for mistake in proof.misconceptions] == ["minus"]
+
+
+@pytest.mark.parametrize(
+    "library, signature, answer, axes",
+    [
+        ("numpy", 'turn(x: "T T") -> "T T"', "x + x.T", "T=2, T_2=2"),
+        (
+            "torch",
+            'turn(x: "B", T: int) -> "B T T"',
+            "x[:, None, None].expand(-1, T, T)",
+            "B=2, T=4, T_2=4",
+        ),
+    ],
+)
+def test_a_square_has_the_same_axis_twice(
+    tmp_path: Path, library: str, signature: str, answer: str, axes: str
+) -> None:
+    whole = course(tmp_path, PRELOAD[library])
+    stage, _ = new_stage(whole, "nest", "Nest", functions=[signature])
+    rewrite(stage.solution_file, ("raise NotImplementedError", f"return {answer}"))
+    rewrite(stage.check_file, ("raise NotImplementedError", f"return {answer}"))
+    assert f"expect_shape(result, {axes})\n" in stage.check_file.read_text("utf-8")
+    (stage.accepted_folder / "another.py").unlink()
+    [proof] = verify(read_course(tmp_path / "course.toml"), [stage], seeds=(1,)).stages
+    assert [*proof.problems] == [
+        "hints/misconceptions/nest.py: has no misconception: mark one with @misconception(...)",
+        "tests/accepted/nest/: has 0 of 6 right answers: write 6 more",
+    ]
 
 
 @pytest.mark.slow
