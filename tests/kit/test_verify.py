@@ -360,7 +360,7 @@ FAULTS = {
     ),
     "a check that pays for always raising": (
         lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
-        ["roughness.refusal pays for an answer that is always TypeError: compare values, or g"],
+        ["roughness.refusal pays for an answer that is always TypeError: compare values that d"],
     ),
     "a check that declares what it does not pay for": (
         lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),

@@ -69,6 +69,7 @@ class _Around:
     function: str  # its qualified name
     libraries: frozenset[str]  # names that the module imports
     alike: tuple[tuple[str, ...], ...]  # names that are easy to confuse
+    integers: frozenset[str]  # the function's parameters that are annotated as integers
     has_torch: bool
     has_gradients: bool  # whether the function's arguments may have gradients
 
@@ -164,6 +165,8 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
                 around = replace(around, has_gradients=False)
             name = f"{around.function}.{node.name.value}".strip(".")
             around = replace(around, function=name, alike=around.alike + tuple(_alike(node)))
+        if isinstance(node, cst.FunctionDef):
+            around = replace(around, integers=_integers(cst, node))
         if in_default or is_solution(node):
             for kind, operator, make in general:
                 if isinstance(node, kind):
@@ -180,7 +183,7 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
             if not isinstance(node, cst.Param) or child is node.default:
                 yield from visit(child, below, in_default)
 
-    begin = _Around(None, "", libraries, (), has_torch, has_torch)
+    begin = _Around(None, "", libraries, (), frozenset(), has_torch, has_torch)
     at = 0
     for statement in module.body:
         code = module.code_for_node(statement)
@@ -196,12 +199,23 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
 
 def _takes_numbers_alone(cst: Any, node: Any) -> bool:
     """Whether it is a function whose parameters are all annotated as plain numbers."""
-    tree = ast.parse(cst.Module(body=[node]).code).body[0]
-    if not isinstance(tree, ast.FunctionDef):
+    if not isinstance(node, cst.FunctionDef):
         return False
-    given = [each for each in ast.walk(tree.args) if isinstance(each, ast.arg)]
-    kinds = {ast.unparse(each.annotation) if each.annotation else "" for each in given}
+    kinds = set(_kinds(cst, node).values())
     return bool(kinds) and kinds <= _NUMBERS
+
+
+def _integers(cst: Any, node: Any) -> frozenset[str]:
+    """The parameters of a function that are annotated as integers."""
+    return frozenset(name for name, kind in _kinds(cst, node).items() if kind == "int")
+
+
+def _kinds(cst: Any, node: Any) -> dict[str, str]:
+    """The annotation of each parameter of a function, "" if it has none."""
+    [function] = ast.parse(cst.Module(body=[node]).code).body
+    assert isinstance(function, ast.FunctionDef)
+    given = [each for each in ast.walk(function.args) if isinstance(each, ast.arg)]
+    return {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in given}
 
 
 def _name(operator: Callable[..., Any]) -> str:
@@ -533,12 +547,14 @@ def _bound(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
 
 
 def _count(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
-    """`range(n) -> range(n - 1), range(n + 1)`"""
-    if _called(node) in _COUNTS:
-        for index, argument in enumerate(node.args):
-            if argument.keyword is None:
-                for other in _off_by_one(cst, argument.value):
-                    yield _other_argument(node, index, other)
+    """`range(n) -> range(n - 1), range(n + 1)`; `f(n) -> f(n - 1), f(n + 1)` for an integer n"""
+    is_count = _called(node) in _COUNTS
+    for index, argument in enumerate(node.args):
+        value = argument.value
+        is_integer = isinstance(value, cst.Name) and value.value in around.integers
+        if is_integer or (is_count and argument.keyword is None):
+            for other in _off_by_one(cst, value):
+                yield _other_argument(node, index, other)
 
 
 def _off_by_one(cst: Any, value: Any) -> Iterator[Any]:

@@ -111,12 +111,12 @@ def _function(text: str, whole: str, has_arrays: bool) -> Function:
     try:
         (node,) = ast.parse(f"def {text}: ...").body
     except (SyntaxError, ValueError):
-        raise _fault(whole, "is not a signature") from None
+        raise _fault(whole, has_arrays, "is not a signature") from None
     if not isinstance(node, ast.FunctionDef):
-        raise _fault(whole, "is not a signature")
+        raise _fault(whole, has_arrays, "is not a signature")
     given = node.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
-        raise _fault(whole, "has parameters with * or /: write plain ones")
+        raise _fault(whole, has_arrays, "has parameters with * or /: write plain ones")
     missing = len(given.args) - len(given.defaults)
     defaults = ["", *[""] * missing, *map(ast.unparse, given.defaults)][1:]
     parameters = tuple(
@@ -157,11 +157,13 @@ def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool)
         return Value(name) if has_arrays else Value(name, "Any")
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         if not has_arrays:
-            raise _fault(whole, "names axes, but this course has neither torch nor numpy")
+            raise _fault(
+                whole, has_arrays, "names axes, but this course has neither torch nor numpy"
+            )
         axes = tuple(annotation.value.split())
         for axis in axes:
             if not _AXIS.fullmatch(axis) or iskeyword(axis):
-                raise _fault(whole, f"has an axis '{axis}', which is not a name")
+                raise _fault(whole, has_arrays, f"has an axis '{axis}', which is not a name")
         return Value(name, axes=axes)
     code = ast.unparse(annotation)
     return Value(name) if has_arrays and code.endswith(_ARRAYS) else Value(name, code)
@@ -172,5 +174,6 @@ def axes_of(values: tuple[Value, ...]) -> Iterator[str]:
     yield from dict.fromkeys(axis for each in values for axis in each.axes or ())
 
 
-def _fault(text: str, what: str) -> KitError:
-    return KitError(f"'{text}' {what}: write it like 'f(x: \"B T\", n: int) -> \"B T\"'")
+def _fault(text: str, has_arrays: bool, what: str) -> KitError:
+    example = 'f(x: "B T", n: int) -> "B T"' if has_arrays else "f(x: list[int], n: int) -> float"
+    return KitError(f"'{text}' {what}: write it like '{example}'")

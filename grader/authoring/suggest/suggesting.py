@@ -119,10 +119,7 @@ class _Suggesting:
     def _known(self, answers: Answers, right: Find) -> Iterator[_Known]:
         """The misconceptions that the author has written so far."""
         for mistake in _written(self._stage):
-
-            def find(name: str, mistake: Misconception = mistake) -> Any:
-                return mistake.implementation if name == mistake.replaces else right(name)
-
+            find = _with(mistake.replaces, mistake.implementation, right)
             with suppress(Stopped):
                 given = answers.of(find)
                 if answers.how(given) is How.SAME:
@@ -143,9 +140,10 @@ class _Suggesting:
             self._progress(self._tried, len(pool))
             if not entry or found[entry] == most:
                 continue
-            find = self._implementation(candidate)
-            if find is None:
+            changed = self._implementation(candidate, entry)
+            if changed is None:
                 continue
+            find = _with(entry, changed, right)
             try:
                 given = answers.of(find)
             except Stopped:
@@ -163,14 +161,12 @@ class _Suggesting:
             self._kept.append((candidate, known[-1]))
             found[entry] += 1
 
-    def _implementation(self, candidate: Candidate) -> Find | None:
-        """The entry points of a changed solution; None if it cannot be imported."""
+    def _implementation(self, candidate: Candidate, entry: str) -> Any:
+        """An entry point of a changed solution; None if it cannot be imported."""
         files = {**self._files, self._stage.file_name: candidate.mutant.source.encode()}
         try:
             with stopped_after(self._course.limits.load_seconds), at_hand(files, self._stage) as it:
-                for entry in self._stage.entry_points:
-                    it(entry.name)
-                return it
+                return it(entry)
         except KeyboardInterrupt:
             raise
         except (BaseException, Stopped):  # noqa: BLE001 - a wrong answer may raise anything
@@ -199,6 +195,11 @@ def _written(stage: Stage) -> tuple[Misconception, ...]:
     except OSError:
         return ()
     return read_misconceptions(stage) if is_begun else ()
+
+
+def _with(entry: str, changed: Any, right: Find) -> Find:
+    """The solution's entry points, of which one is replaced, as a misconception does it."""
+    return lambda name: changed if name == entry else right(name)
 
 
 def _change(candidate: Candidate) -> str:

@@ -443,15 +443,15 @@ class StageProving:
             catches = any(planned.id in mistake.caught_by for mistake in self._draft.misconceptions)
             fails = planned.id in self._solution.failing  # which is reported already
             if undeclared and not fails:
-                what = f"pays for an answer that is always {' or '.join(undeclared)}"
                 self._draft.problems.append(
-                    f"{place} {what}: compare values, or give a reason with @pytest.mark.pays"
+                    f"{place} pays for an answer that is always {listed(undeclared, 'or')}: "
+                    "compare values that differ from it, or give a reason with @pytest.mark.pays"
                 )
             elif set(found) >= ANY_ANSWER and not (catches or fails):
                 self._idle.add(planned.id)
                 self._draft.problems.append(f"{place} passes for any answer: compare values")
             if unused:
-                what = f"does not pay for {' or '.join(unused)}: remove that from its mark"
+                what = f"does not pay for {listed(unused, 'or')}: remove that from its mark"
                 self._draft.problems.append(f"{place} {what}")
         self._step()
 
@@ -524,8 +524,10 @@ class StageProving:
         causes = self._solution.causes()
         draft.problems[:0] = causes
         for check in sorted(self._solution.unseeded - self._solution.flaky):
-            what = f"{check} uses different inputs each time: make them with rand"
-            draft.problems.append(f"{check_place(stage, check)}: {what}")
+            draft.problems.append(
+                f"{check_place(stage, check)}: {check} uses different inputs each time: "
+                "make them with rand, or pass the fixture `seed` to their generator"
+            )
         for check, what in self._unsaid.items():
             draft.problems.append(f"{what}: {check} has no message for the learner")
         idle = []

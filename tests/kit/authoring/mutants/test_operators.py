@@ -73,6 +73,7 @@ def made(line: str, library: str = "torch") -> set[str]:
         ("g(x)", "pass"),
         ("for y in (x, z): g(y)", "for y in (z,): g(y)"),
         ("return g(True)", "return g(False)"),
+        ("return g(x, n=y)", "return g(x, n=y + 1)"),
         ("return x.any()", "return x.all()"),
     ],
 )
@@ -86,6 +87,13 @@ def test_a_default_is_changed_and_ignored() -> None:
         assert f"def f(x, {default}):" in found
     assert "def f(x, y: int = 3, z: bool = False):" in found
     assert {"y = 3", "z = True"} <= found
+
+
+def test_only_an_integer_is_off_by_one_in_a_call() -> None:
+    assert {"return g(x, y - 1)", "return g(x, y + 1)"} <= made("return g(x, y)")
+    assert not {"return g(x + 1, y)", "return g(z + 1)"} & (
+        made("return g(x, y)") | made("return g(z)")
+    )
 
 
 def test_nothing_else_is_changed() -> None:

@@ -101,7 +101,8 @@ def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_writte
 
 
 def test_plain_python_has_no_axes(tmp_path: Path) -> None:
-    with pytest.raises(KitError, match="this course has neither torch nor numpy"):
+    told = r"neither torch nor numpy: write it like 'f\(x: list\[int\], n: int\) -> float'"
+    with pytest.raises(KitError, match=told):
         new_stage(course(tmp_path, ""), "nest", "Nest", functions=[SHIFT])
 
 

@@ -11,6 +11,7 @@ from grader.authoring.suggest.suggesting import suggest
 from grader.authoring.suggest.writing import mistake_of, with_examples, with_mistakes
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
+from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from tests.kit.checkout import TINY
@@ -48,6 +49,31 @@ def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> Non
     upwards = "return max((right - left for left, right in neighbours_in_pairs), default=0.0)"
     assert (upwards.replace("right - left", "(right - left)"),) not in changes[0]
     assert any("abs" not in line for (line, *_) in changes[1] if "max" in line), changes[1]
+
+
+def test_a_change_of_a_function_that_another_one_calls_is_suggested_once(
+    course: Course, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(course.root)
+    grade(
+        "new",
+        "spans",
+        "--title",
+        "Spans",
+        "--function",
+        "width(x: int) -> int",
+        "--function",
+        "area(x: int) -> int",
+    )
+    solution = course.root / "solutions" / "spans.py"
+    width, area, end = solution.read_text("utf-8").split("raise NotImplementedError")
+    answers = "return x + 1", "return width(x) * width(x)"
+    solution.write_text(f"{width}{answers[0]}{area}{answers[1]}{end}", encoding="utf-8")
+    whole = read_course(course.root / "course.toml")
+    first = {mistake.after for mistake in suggest(whole, whole.stage("spans")).mistakes}
+    grade("suggest", "spans", "--write")
+    later = {mistake.after for mistake in suggest(whole, whole.stage("spans")).mistakes}
+    assert first and not first & later
 
 
 # --- what is written of them -------------------------------------------------------------------
