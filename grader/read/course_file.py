@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import keyword
 import re
@@ -26,9 +27,9 @@ SCHEMA = 1
 # Commands of `grade`, which no stage may have as its slug.
 RESERVED = frozenset(
     {
-        *("all", "class", "diff", "grade", "heatmap", "hint", "init", "list", "new", "notebook"),
-        *("package", "predict", "release", "reset", "serve", "solution", "stubs", "trace"),
-        *("update", "verify", "watch"),
+        *("all", "certificate", "class", "diff", "explore", "finale", "grade", "heatmap", "hint"),
+        *("init", "list", "new", "notebook", "package", "predict", "preview", "release", "repro"),
+        *("reset", "serve", "solution", "stubs", "suggest", "trace", "update", "verify", "watch"),
     }
 )
 # Modules that the kit itself loads where the learner's files are imported.
@@ -47,6 +48,14 @@ _STAGE_KEYS = frozenset(
     }
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages", "exam"}) | deadlines.KEYS
+_WANTED = {
+    str: "text in quotes",
+    bool: "true or false",
+    int: "a whole number",
+    (int, float): "a number",
+    list: "a list",
+    dict: "a table",
+}
 _MOST = 1e9  # points, seconds or MiB: more is a mistake
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
@@ -142,8 +151,8 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
     """The course in the data of a course.toml. Raises CourseError, which names place and fault."""
     place = FILE_NAME
     _only(data, _COURSE_KEYS, place)
-    if data.get("schema") != SCHEMA:
-        raise CourseError(f"{place}: 'schema' must be {SCHEMA}, not {data.get('schema')!r}")
+    if _get(data, "schema", int, place) != SCHEMA:
+        raise CourseError(f"{place}: 'schema' must be {SCHEMA}, not {data['schema']!r}")
     stages: list[Stage] = []
     tables = _get(data, "stages", list, place, default=[])
     for number, table in enumerate(tables, start=1):
@@ -329,9 +338,8 @@ def _forbidden(table: Mapping[str, Any], place: str) -> tuple[str, ...]:
     names = _strings(table, "forbidden", place)
     for name in names:
         if not _DOTTED_NAME.fullmatch(name):
-            raise CourseError(
-                f"{place}: forbidden: {name!r} is not a dotted name like 'package.module.function'"
-            )
+            like = f"builtins.{name}" if hasattr(builtins, name) else "package.module.function"
+            raise CourseError(f"{place}: forbidden: {name!r} is not a dotted name like '{like}'")
         if names.count(name) > 1:
             raise CourseError(f"{place}: forbidden: '{name}' appears twice")
     return names
@@ -388,9 +396,10 @@ def _get(table: Mapping[str, Any], key: str, kind: Any, place: str, default: Any
     value = table.get(key, default)
     if value is None:
         raise CourseError(f"{place}: '{key}' is missing")
+    if kind is list and isinstance(value, dict):
+        raise CourseError(f"{place}: '{key}' must be a list of tables: write [[{key}]]")
     if not isinstance(value, kind):
-        wanted = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise CourseError(f"{place}: '{key}' must be {wanted}, not {value!r}")
+        raise CourseError(f"{place}: '{key}' must be {_WANTED[kind]}, not {value!r}")
     return value
 
 

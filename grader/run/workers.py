@@ -33,7 +33,7 @@ from grader.run.worker.wire import (
     WireError,
 )
 from grader.types.course import Limits
-from grader.types.errors import KitError
+from grader.types.errors import KitError, no_library
 
 if sys.platform == "linux":
     import resource
@@ -317,6 +317,8 @@ class Interpreter:
             answer = channel.receive(time.monotonic() + _START_SECONDS).header
         except (Closed, DeadlineError, WireError):
             answer = {"failed": "it ended before it was ready"}
+        if answer.get("library"):
+            raise no_library(answer["library"], answer["failed"])
         if "failed" in answer:
             raise KitError(
                 f"the isolated interpreter cannot start: {answer['failed']} "

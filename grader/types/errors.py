@@ -34,6 +34,13 @@ def close_to(word: str, known: Iterable[str]) -> str:
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
+def no_library(name: str, why: object) -> CourseError:
+    """The CourseError for a library of `preload` that cannot be imported."""
+    return CourseError(
+        f"course.toml: preload: '{name}' cannot be imported: {why}: correct the name, or install it"
+    )
+
+
 def unwritable(error: OSError, place: Path | str) -> KitError:
     """The KitError for a file that cannot be written; `place` is its name if the error has none."""
     return KitError(f"{error.filename or place}: cannot be written: {error.strerror}")

@@ -336,7 +336,7 @@ def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path: Path) -> None
     course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     place = "course.toml: stage 'roughness': forbidden"
-    seen = "are not seen: use the called name"
+    seen = "cannot be noticed: forbid another name"
     assert list(proof.problems) == [
         f"{place}: numpy has no 'convlove' (did you mean 'convolve'?)",
         f"{place}: calls of collections.OrderedDict.fromkeys {seen}",
@@ -349,6 +349,15 @@ def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path: Path)
     assert "pairwise(" in course.stages[2].solution_file.read_text(encoding="utf-8")
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert any("the solution fails roughness.forbidden-call" in text for text in proof.problems)
+
+
+def test_the_kits_own_calls_are_no_calls_of_the_learner(tmp_path: Path) -> None:
+    rule = 'slug = "roughness"\nforbidden = ["builtins.sorted"]\n'  # the worker sorts, too
+    course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
+    sorts = course.stages[2].accepted_folder / "sorted_steps.py"
+    (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
+    told = "a right answer calls builtins.sorted, which is forbidden"
+    assert list(proof.problems) == [f"{course.stages[2].place(sorts)}: {told}"]
 
 
 def test_the_course_says_in_the_stub_what_it_forbids() -> None:

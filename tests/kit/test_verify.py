@@ -18,7 +18,7 @@ from grader.read.stubs import read_stub
 from grader.types.course import Course
 from grader.types.proof import StageProof
 from tests.kit.checkout import TINY, run_python
-from tests.kit.tiny import Capture, Say, change
+from tests.kit.tiny import Capture, Say, Typed, change
 
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
@@ -932,6 +932,15 @@ def test_ctrl_c_within_an_answer_is_no_answer(course: Course) -> None:
     append(course, MISTAKES, SLIP.replace("return mx(values)", "raise KeyboardInterrupt"))
     with pytest.raises(KeyboardInterrupt):
         proven(course)
+
+
+@pytest.mark.parametrize("command", ["", "verify", "suggest roughness"])
+def test_a_library_that_is_not_there_is_told(
+    course: Course, refused: Typed, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    change(course, "course.toml", 'preload = ["numpy"]', 'preload = ["nunpy"]')
+    monkeypatch.chdir(course.root)
+    assert "course.toml: preload: 'nunpy' cannot be imported: Mod" in refused(*command.split())
 
 
 def test_a_wrong_command_is_2(course: Course, capsys: Capture) -> None:

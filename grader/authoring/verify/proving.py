@@ -318,7 +318,7 @@ class StageProving:
         }
         place = f"course.toml: stage '{self._stage.slug}': forbidden"
         return [
-            f"{place}: {_absent(name) or f'calls of {name} are not seen: use the called name'}"
+            f"{place}: {_absent(name) or f'calls of {name} cannot be noticed: forbid another name'}"
             for name in self._stage.forbidden
             if name not in seen
         ]

@@ -15,6 +15,7 @@ from grader.authoring.verify.memory import Memory
 from grader.run.facts import StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
+from grader.types.errors import no_library
 from grader.types.report import StageResult
 from grader.types.submission import Submission
 
@@ -87,10 +88,13 @@ class CheckRuns:
 def import_libraries(course: Course) -> None:
     """Import what the checks need; more than one thread of torch would only wait for each other.
 
-    A process that is forked later has no other thread.
+    A process that is forked later has no other thread. Raises CourseError if a library is missing.
     """
     for name in course.preload:
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - a library that is broken may raise anything
+            raise no_library(name, f"{type(error).__name__}: {error}") from None
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 

@@ -207,6 +207,7 @@ class _Names:
     imported: dict[str, str] = field(default_factory=dict)
     stars: dict[str, None] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
+    variables: set[str] = field(default_factory=set)
 
     def read(self, tree: ast.Module) -> None:
         """Collect all imports and definitions, and then the aliases."""
@@ -224,6 +225,10 @@ class _Names:
                         self.stars[node.module] = None
             elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
                 self.defined.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.variables.add(node.id)
+            elif isinstance(node, ast.arg):
+                self.variables.add(node.arg)
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute)):
                 for name in self.dotted(node.value)[:1]:
@@ -248,7 +253,8 @@ class _Names:
         if not isinstance(node, ast.Name) or node.id in self.defined:
             return []
         name = self.imported.get(node.id)
-        firsts = [f"{star}.{node.id}" for star in self.stars] if name is None else [name]
+        places = [*self.stars, *([] if node.id in self.variables else ["builtins"])]
+        firsts = [f"{place}.{node.id}" for place in places] if name is None else [name]
         names = [".".join([first, *reversed(parts)]) for first in firsts]
         return [name for name in names if name.count(".") < _PARTS_CAP]
 

@@ -226,16 +226,19 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
     channel = Channel(control)
     sys.path[:] = setup["path"]
     gc.disable()  # garbage collection would take a tenth of the time of importing torch
+    library = ""
     try:
-        for name in setup["preload"]:
-            importlib.import_module(name)
+        for library in setup["preload"]:
+            importlib.import_module(library)
+        library = ""
         if "torch" in sys.modules:
             _warm_torch()
         seed_all(0)  # numpy loads its generators on first use
         lock = prepare(_policy(setup))
         missing = _missing_layers(lock, setup, control)
     except Exception as error:  # noqa: BLE001 - the checker reports whatever an import raises
-        channel.send(Frame({"failed": f"{type(error).__name__}: {error}"[:500]}))
+        why = f"{type(error).__name__}: {error}"[:500]
+        channel.send(Frame({"failed": why, "library": library}))
         return
     server = _Server(control, setup, lock, missing)
     try:

@@ -9,6 +9,7 @@ import pytest
 
 import grader
 from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
+from grader.read.course_file import RESERVED
 from tests.kit.tiny import Capture
 
 
@@ -31,6 +32,10 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
     parts |= {"authoring.mutants.command", "authoring.verify.explain_command"}  # of `grade verify`
     named = {module for module, _ in _COMMANDS.values()} - {"command.grade"}
     assert modules == named | parts | set(_FOR_AUTHORS.values())
+
+
+def test_no_stage_hides_a_command() -> None:
+    assert {*_COMMANDS, "all"} == RESERVED
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_an_assignment_needs_none_of_it() -> None:
     ("zone", "keys", "said"),
     [
         ("", {"deu": DUE}, "assignment 'a': unknown key 'deu' (did you mean 'due'?)"),
-        ("", {"exam": "yes"}, "assignment 'a': 'exam' must be bool"),
+        ("", {"exam": "yes"}, "assignment 'a': 'exam' must be true or false"),
         ("", {"due": "2026-10-30"}, "'due': must be a date and a time without quotes, such as"),
         ("", {"due": DUE.date()}, f"2026-10-30T23:59:00, not {DUE.date()}"),
         ("", {"due": clock("9999-12-31T00:00")}, "'due': the year must be from 2 to 9998"),

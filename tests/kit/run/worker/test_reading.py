@@ -85,6 +85,26 @@ CALLED = {
 }
 
 
+@pytest.mark.parametrize(
+    "source, called",
+    [
+        ("def wings(x): return sorted(x)", ["builtins.sorted"]),
+        ("mine = sorted\ndef wings(x): return mine(x)", ["builtins.sorted"]),
+        ("def wings(x, sorted): return sorted(x)", []),
+        ("from paper import sorted\ndef wings(x): return sorted(x)", []),
+    ],
+)
+def test_a_call_of_pythons_own_function_is_found(source: str, called: list[str]) -> None:
+    of = forbidden_calls(
+        [("bird.py", source)],
+        own={"wings"},
+        others=set(),
+        forbidden=["builtins.sorted"],
+        is_notebook=False,
+    )
+    assert [call["name"] for call in of] == called
+
+
 @pytest.mark.parametrize("source", CALLED.values(), ids=CALLED)
 def test_a_call_is_found(source: str) -> None:
     assert len(names(source)) == 1
