@@ -199,7 +199,8 @@ def _parsed(source: str, place: str) -> ast.Module:
         return ast.parse(source)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise CourseError(f"{place}:{line}: is not Python: {error}") from None
+        what = getattr(error, "msg", error)  # str() of a SyntaxError repeats the line
+        raise CourseError(f"{place}:{line}: is not Python: {what}") from None
 
 
 def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:

@@ -193,6 +193,8 @@ def test_what_most_right_answers_do_not_print_is_a_note(course: Course) -> None:
         file.write_text(f"{file.read_text('utf-8')}\nprinted = 3\n", "utf-8")
     said = "3 of 3 accepted answers give something else in this example: print what every right"
     assert [note for note in proven(course).notes if said in note]
+    change(course, ACCEPTED, "return steps", "return 1 + steps")  # which fails the checks
+    assert [note for note in proven(course).notes if said in note]
 
 
 def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:

@@ -70,6 +70,7 @@ class Examples:
         self._names: dict[str, Any] = {}
         self._wrong: set[int] = set()
         self._unlike: Counter[int] = Counter()
+        self._answers = 0  # how many others than the solution ran the examples
 
     def of_solution(self) -> list[str]:
         """Messages about wrong examples; the solution can be imported."""
@@ -80,18 +81,19 @@ class Examples:
 
     def of_answer(self) -> list[str]:
         """The faults of another right answer, which can be imported: what it raises."""
+        self._answers += 1
         faults = [fault for fault in self._run() if fault.line not in self._wrong]
         self._unlike.update(fault.line for fault in faults if not fault.raises)
         raising = [fault for fault in faults if fault.raises]
         return [f"fails in {self._place}:{fault.line}: {fault.text}" for fault in raising]
 
-    def notes(self, answers: int) -> list[str]:
-        """A message for each example that is unlike more than half of so many right answers."""
+    def notes(self) -> list[str]:
+        """A message for each example that more than half of the other answers contradict."""
         return [
-            f"{self._place}:{line}: {count} of {answers} accepted answers give something else in "
-            "this example: print what every right answer gives"
+            f"{self._place}:{line}: {count} of {self._answers} accepted answers give something "
+            "else in this example: print what every right answer gives"
             for line, count in self._unlike.items()
-            if count > answers / 2
+            if count > self._answers / 2
         ]
 
     @property

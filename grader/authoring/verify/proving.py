@@ -542,7 +542,7 @@ class StageProving:
             what = "catches no misconception, so it" if len(idle) == 1 else "catch none, so each"
             draft.notes.append(f"{listed(idle)}: {what} must catch a mutant: --mutants")
         draft.skipped = tuple(self._solution.skipped.values())
-        draft.notes += self._examples.notes(len(draft.accepted))
+        draft.notes += self._examples.notes()
         fewest = self._course.accepted_answers
         if fewest is None:
             fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED

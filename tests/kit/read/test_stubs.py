@@ -150,7 +150,7 @@ def test_a_solution_without_markers_is_not_shown() -> None:
 def test_says_what_is_wrong(source: str, match: str) -> None:
     with pytest.raises(CourseError, match=re.escape(match)) as caught:
         stub_of(source, "f")
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and "<unknown>" not in str(caught.value)
 
 
 def test_a_solution_that_is_not_there_names_its_file(course: Course) -> None:
