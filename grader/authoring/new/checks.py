@@ -60,7 +60,8 @@ def visible_checks(entries: Sequence[Entry], style: Style) -> Iterator[str]:
 _LANGUAGE = (
     *("Rand", "Submission", "draw_state", "expect_close", "expect_device", "expect_dtype"),
     *("expect_equal", "expect_gradients_close", "expect_parameters", "expect_results"),
-    *("expect_shape", "expect_unchanged", "named_parameters", "with_state"),
+    *("expect_shape", "expect_unchanged", "named_parameters", "trained_parameters"),
+    "with_state",
 )
 
 
@@ -230,14 +231,19 @@ class _Checks:
 
     def _gradients_check(self) -> str:
         names = [each.name for each in self._arrays]
-        pairs = ", ".join(f'"{name}": {name}' for name in names)
+        pairs = [f'"{name}": {name}' for name in names]
         given = ", ".join(each.name for each in self._call.needed)
         got, right = self._called(given), self._expected(given)
-        lines = [
-            *self._begin("grad=True", self._unpacked),
+        lines = self._begin("grad=True", self._unpacked)
+        if self._has_state:
+            made = ["module = @made@(submission, state)"]
+            lines += [*made, "learnt = trained_parameters(module, @shapes@)"]
+            got, right = f"module({given})", f"right_{self._name}(learnt, {given})"
+            names, pairs = [*names, "the parameters"], [*pairs, "**learnt"]
+        lines += [
             f"got, right = {got}{self._first}, {right}{self._first}",
             self._comparison("got", "right", first=True),
-            f"expect_gradients_close(got, right, {{{pairs}}})",
+            f"expect_gradients_close(got, right, {{{', '.join(pairs)}}})",
         ]
         return self._written(lines, f"Gradients flow back to {listed(names)}")
 

@@ -97,7 +97,8 @@ def _promises(function: Function, style: Style) -> Iterator[str]:
     names = [each.name for each in function.arrays]
     if names and style.has_gradients and function.results[0].is_array:
         yield f"The result has the dtype and device of {names[0]}."
-        yield f"Gradients flow back to {listed(names)}."
+        parameters = ["the parameters"] if function.name == style.call else []
+        yield f"Gradients flow back to {listed([*names, *parameters])}."
     if names:
         yield f"No call changes {listed(names)}."
 

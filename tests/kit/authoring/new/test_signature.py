@@ -212,10 +212,13 @@ def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path
         "    def __init__(self, d_model):\n"
         "        super().__init__()\n"
         f"        {layer}\n"
-        "    def forward(self, x): return x @ self.w.weight.T\n",
+        "    def forward(self, x): return x @ self.w.weight.T\n"
+        '@misconception("fixed", replaces="Egg", says="You cut the weight off its gradient.")\n'
+        "class Fixed(NoBias):\n"
+        "    def forward(self, x): return x @ self.w.weight.data.T + self.w.bias\n",
         encoding="utf-8",
     )
     [proof] = verify(read_course(tmp_path / "course.toml"), [stage], seeds=(1,)).stages
     assert len(proof.checks) == 7
     assert [*proof.problems] == ["tests/accepted/nest/: has 0 of 3 right answers: write 3 more"]
-    assert [mistake.named for mistake in proof.misconceptions] == ["no_bias"]
+    assert [mistake.named for mistake in proof.misconceptions] == ["no_bias", "fixed"]
