@@ -470,6 +470,20 @@ FAULTS = {
         lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
         ["roughness.py: rough_range behaves exactly like rough_twin: remove one"],
     ),
+    "a comparison the wrong way round": (
+        lambda c: change(
+            c,
+            CHECKS,
+            "    expect_close(submission.roughness(values), expected, axes",
+            "    found = submission.roughness(values)\n"
+            "    expect_close(float(expected), found, axes",
+        ),
+        ["test_roughness.py:25: test_values: the learner's value comes first, then the right one"],
+    ),
+    "a check without a case": (
+        lambda c: change(c, CHECKS, "    [\n", "    [][:0] and [\n"),
+        ["test_roughness.py:12: test_values has no case: its parametrize lists no values"],
+    ),
     "a hint that is not there": (
         lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
         [f"{MISTAKES}: the misconception slip points to hint 9, but there are only 4 hints"],

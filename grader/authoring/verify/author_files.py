@@ -30,6 +30,9 @@ LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's s
 _CONFTEST = "conftest.py"
 _NOT_READ = "the grader never reads it: move its fixtures into the check files"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+# Nodes that set names to the value of an expression.
+_SETS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem)
+_COMPARES = {"expect_close", "expect_equal", "expect_gradients_close", "expect_results"}
 
 
 def check_place(stage: Stage, check: str) -> str:
@@ -93,6 +96,7 @@ def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
             yield from _hidden(stage, file)
     if stage.check_file.is_file():
         yield from _check_titles(stage)
+        yield from _swapped(stage)
     if stage.hints_file.is_file():
         yield from _found(lambda: _hint_problems(stage, is_broken))
     if stage.predictions_file.is_file():
@@ -193,6 +197,35 @@ def _check_titles(stage: Stage) -> Iterator[str]:
             yield f"{at}: its title has {len(title)} characters: use at most {LONGEST_TITLE}"
         elif title.endswith(".") and not title.endswith("..."):
             yield f"{at}: its title ends with a full stop: remove it"
+
+
+def _swapped(stage: Stage) -> Iterator[str]:
+    """A message for each comparison whose second value is the learner's, and only that one.
+
+    The learner would read their own result as what was expected.
+    """
+    tree = _tree(stage.check_file)
+    fixtures = {each.name for each in tree.body if isinstance(each, _Function)}
+    for check in tree.body:
+        if not isinstance(check, _Function) or not check.name.startswith("test_"):
+            continue
+        learners = {"submission"} | (fixtures & {each.arg for each in check.args.args})
+        for _ in range(2):  # ast.walk may come to a name before it comes to what sets it
+            for node in ast.walk(check):
+                if isinstance(node, _SETS) and _names(node) & learners:
+                    learners |= _names(node, ast.Store)
+        for node in ast.walk(check):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in _COMPARES:
+                got, *expected = (bool(_names(each) & learners) for each in node.args[:2])
+                if expected == [True] and not got:
+                    at = f"{stage.place(stage.check_file)}:{node.lineno}: {check.name}"
+                    yield f"{at}: the learner's value comes first, then the right one: swap them"
+
+
+def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> set[str]:
+    """The names that it reads, or with another context, sets."""
+    found = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in found if isinstance(each.ctx, context)}
 
 
 def strays(course: Course) -> Iterator[str]:

@@ -52,6 +52,21 @@ def test_values(submission):
     submission.moving_average(np.ones(3), 2)
     assert False, f"{random.random()} {np.random.rand()}"
 """
+DRAWS_AT_IMPORT = """
+import random
+
+import numpy as np
+import pytest
+
+DRAWN = f"{random.random()} {np.random.rand()}"
+
+
+@pytest.mark.points(6)
+def test_values(submission):
+    'It compares with what was drawn'
+    submission.moving_average(np.ones(3), 2)
+    assert False, DRAWN
+"""
 FILES = {STAGE.file_name: RIGHT}
 
 Grade = Callable[[bytes], StageFacts]
@@ -268,6 +283,22 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
 
     first, again, other = with_checks(course, [stage], body)
     assert first == again != other
+
+
+def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
+    course = copy_tiny(tmp_path / "tiny")
+    stage = course.stage("moving_average")
+    stage.check_file.write_text(DRAWS_AT_IMPORT, encoding="utf-8")
+
+    def body(checks: Checks) -> str:
+        answers = WorkerAnswers(interpreter, course, stage, Submission("mine", FILES))
+        facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
+        return facts.cases[0].message
+
+    drawn = [with_checks(course, [stage], body) for _ in range(2)]
+    assert drawn[0] == drawn[1] != ""
 
 
 def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
