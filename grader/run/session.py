@@ -388,7 +388,9 @@ def with_checks(
     for name in _DRAWING & {*course.preload}:  # to be seeded before the check files are imported
         importlib.import_module(name)
     files = [str(stage.check_file) for stage in stages]
-    words = [*_OPTIONS, "--rootdir", str(course.root), *files]
+    # Otherwise pytest lists each folder on the way from the root of the disk.
+    folder = os.path.commonpath([stage.check_file.parent for stage in stages])
+    words = [*_OPTIONS, "--rootdir", str(course.root), "--confcutdir", folder, *files]
     _forget(files)
     with _no_options_from_outside(), warnings.catch_warnings():
         # The kit itself reports a misspelt mark, in one line.

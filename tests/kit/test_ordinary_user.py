@@ -11,6 +11,7 @@ import pytest
 
 from tests.kit.checkout import ROOT
 from tests.kit.ordinary import container, ordinary
+from tests.kit.tiny import copy_tiny
 
 CLEANING = ("run/worker/test_scratch.py", "run/test_scratch_root.py")
 ATTACKED = ("attacks/test_attacks.py", "run/test_lock.py", "run/test_workers.py")
@@ -43,3 +44,16 @@ def test_attacks_end_alike_for_an_ordinary_user(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_attacks_end_alike_in_a_container(tmp_path: Path) -> None:
     passes(container(), (*CLEANING, *ATTACKED), tmp_path)
+
+
+def test_the_folder_above_a_course_may_be_one_that_nobody_can_list(tmp_path: Path) -> None:
+    """On machines that many people share, /home is like that."""
+    closed = tmp_path / "closed"
+    course = copy_tiny(closed / "course")
+    command = [*ordinary(), sys.executable, "-m", "grader", "--submission", "solutions"]
+    closed.chmod(0o311)
+    try:
+        done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=120)
+    finally:
+        closed.chmod(0o755)
+    assert done.returncode == 0, done.stdout + done.stderr
