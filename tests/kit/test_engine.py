@@ -227,7 +227,11 @@ def test_what_others_hand_in_takes_no_points_from_what_is_written() -> None:
     assert with_engine(TINY, [stage], "cpu", body).stages[0].status is Status.PASSED
 
 
-@pytest.mark.parametrize("poison", [HELPS, HARMS, SLY], ids=["helps", "harms", "sly"])
+@pytest.mark.parametrize(
+    "poison",
+    [HELPS, *(pytest.param(poison, marks=pytest.mark.slow) for poison in (HARMS, SLY))],
+    ids=["helps", "harms", "sly"],
+)
 def test_what_somebody_does_to_the_libraries_is_nobody_elses(poison: str) -> None:
     """Whether they do it in one stage's file, in the other's, or in a file of their own."""
 

@@ -666,7 +666,7 @@ OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(fault, marks=[pytest.mark.slow] if at % 3 or fault in SLOW else [])
+        pytest.param(fault, marks=[pytest.mark.slow] if at % 6 or fault in SLOW else [])
         for at, fault in enumerate(FAULTS)
     ],
 )

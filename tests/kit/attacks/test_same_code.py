@@ -289,12 +289,12 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
         return {name: list(of(engine, twins)) for name, twins in TWINS.items()}
 
     def of(engine: Engine, twins: Twins) -> Iterator[tuple[object, object]]:
-        for first, second in permutations([twins.honest, twins.hostile]):
+        requests = [Request(each, STAGES, seed=11) for each in (twins.honest, twins.hostile)]
+        both = [(request, told(engine.grade(request))) for request in requests]
+        for first, second in permutations(both):
             with Earned(shared=False) as earned:
-                for each in (first, first, second, second, first):
-                    request = Request(each, STAGES, seed=11)
-                    alone, among = engine.grade(request), engine.grade(request, earned=earned)
-                    yield told(alone), told(among)
+                for request, alone in (first, first, second, second, first):
+                    yield alone, told(engine.grade(request, earned=earned))
 
     return with_engine(TINY, STAGES, "cpu", body)
 

@@ -85,16 +85,8 @@ def grade(interpreter: Interpreter, *sources: str) -> list[StageResult]:
     return with_checks(COURSE, [STAGE], body)
 
 
-QUICK = "no mask in it"  # one alone: each runs all modules
-
-
-@pytest.mark.parametrize(
-    "guess",
-    [
-        pytest.param(guess, id=name, marks=[] if name == QUICK else [pytest.mark.slow])
-        for name, guess in GUESSES.items()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
 def test_looks_tell_nothing(interpreter: Interpreter, guess: str) -> None:
     for _ in range(TRIES):  # a coin may fall well once
         [result] = grade(interpreter, attack(guess))

@@ -162,9 +162,8 @@ _setup_privateuseone_for_python_backend()
 """
 
 
-@pytest.mark.parametrize(
-    "device", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "with a GPU"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("device", [False, True], ids=["", "with a GPU"])
 def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
     *, device: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
