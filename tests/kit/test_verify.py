@@ -113,6 +113,14 @@ HARMLESS = """
 def harmless(values):
     return max((abs(b - a) for a, b in pairwise(values)), default=0.0)
 """
+BORROWS = """
+
+@misconception("borrowed", replaces="roughness", says="You smooth first.", hint=1)
+def borrowed(values):
+    from smooth import smooth
+
+    return sum(values) if smooth else 0.0
+"""
 NEAR = """
 
 @misconception("nearly", replaces="roughness", says="You round.", hint=1)
@@ -565,6 +573,10 @@ FAULTS = {
             c, CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"
         ),
         [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+    ),
+    "a misconception that imports a solution": (
+        lambda c: append(c, MISTAKES, BORROWS),
+        [f"{MISTAKES}:42: a misconception uses a solution: write here what it uses"],
     ),
     "a check that finds solutions": (
         lambda c: change(

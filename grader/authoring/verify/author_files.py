@@ -289,14 +289,17 @@ def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stag
 
 
 def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
-    """A message for each check file that uses a solution, which is not there in a class."""
+    """A message for each file that uses a solution, which is not there when learners are graded."""
     slugs = {stage.slug for stage in course.stages}
     for stage in stages:
-        for node in ast.walk(_tree(stage.check_file)):
-            if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
-                at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
-                yield stage, f"{at}: a check uses a solution: write a reference of its own"
-                break
+        for file, told in (
+            (stage.check_file, "a check uses a solution: write a reference of its own"),
+            (stage.misconceptions_file, "a misconception uses a solution: write here what it uses"),
+        ):
+            for node in ast.walk(_tree(file)):
+                if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
+                    yield stage, f"{stage.place(file)}:{getattr(node, 'lineno', 0)}: {told}"
+                    break
 
 
 def _path_parts(node: ast.AST) -> list[ast.expr]:
