@@ -800,19 +800,30 @@ def _slices(pair: Pair) -> Iterator[Relation]:
     for axis, size in enumerate(pair.want.shape):
         if size < _FEWEST or (pair.is_bool and axis == pair.want.ndim - 1):
             continue  # one of two slices, or a truth value, may be right by chance
+        if _lie_at_one_place(pair, axis):
+            continue
         for place, at in (("first", 0), ("last", -1)):
             for kind in ("right", "wrong"):
                 right = pair.want.take(at, axis)
                 if kind == "right" and not pair.is_bool and 2 * len(np.unique(right)) <= right.size:
                     continue  # zeros or a bias are right whatever the mistake
+                rest = "each other has wrong numbers" if kind == "right" else "the rest is right"
                 yield Relation(
                     f"only-{place}-{kind}:{axis}",
                     f"{pair.what} is {kind} only at the {place} position of {pair.axis(axis)}; "
-                    f"{'everywhere else it is wrong' if kind == 'right' else 'the rest is right'}.",
+                    f"{rest}.",
                     lambda other, axis=axis, at=at, kind=kind: _is_only(  # type: ignore[misc]
                         other, axis, at, kind
                     ),
                 )
+
+
+def _lie_at_one_place(pair: Pair, axis: int) -> bool:
+    """Whether all wrong numbers are at one position of another axis: `axis` may not matter then."""
+    wrong = ~pair.near(pair.got, pair.want)
+    places = np.nonzero(wrong)
+    others = (each for each, size in enumerate(wrong.shape) if each != axis and size > 1)
+    return any(len(np.unique(places[other])) == 1 for other in others)
 
 
 def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
@@ -832,7 +843,7 @@ def _stretches(pair: Pair) -> Iterator[Relation]:
     if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
-        if pair.is_bool and axis == pair.want.ndim - 1:
+        if (pair.is_bool and axis == pair.want.ndim - 1) or _lie_at_one_place(pair, axis):
             continue
         for place in ("first", "last"):
             count = _right_stretch(pair, axis, place)
@@ -847,7 +858,7 @@ def _stretches(pair: Pair) -> Iterator[Relation]:
                 yield Relation(
                     f"{place}-part-right:{axis}",
                     f"{pair.what} is right only in the {place} {share} of {pair.axis(axis)}; "
-                    "everywhere else it is wrong.",
+                    "each position of the rest has wrong numbers.",
                     lambda other, axis=axis, place=place, share=share: (  # type: ignore[misc]
                         axis < other.want.ndim
                         and _right_stretch(other, axis, place) == share * other.want.shape[axis]
@@ -856,7 +867,7 @@ def _stretches(pair: Pair) -> Iterator[Relation]:
             yield Relation(
                 f"{place}-positions-right:{axis}",
                 f"{pair.what} is right only at the {place} {count} positions of "
-                f"{pair.axis(axis)}; everywhere else it is wrong.",
+                f"{pair.axis(axis)}; each other has wrong numbers.",
                 lambda other, axis=axis, place=place, count=count: (  # type: ignore[misc]
                     axis < other.want.ndim and _right_stretch(other, axis, place) == count
                 ),

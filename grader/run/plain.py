@@ -121,6 +121,13 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         r"before Module\.__init__\(\) call",
         lambda: "call super().__init__() first: an nn.Module must be set up before it gets layers",
     ),
+    (
+        r"Fan in and fan out can not be computed",
+        lambda: (
+            "Xavier's spread follows from the two sizes of a matrix; this tensor has fewer axes, "
+            "as a bias has"
+        ),
+    ),
     (r"'NoneType'", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),

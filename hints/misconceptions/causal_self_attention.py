@@ -371,7 +371,8 @@ class SoftmaxOverHeads(_Base):
 @misconception(
     "csa_unused",
     replaces="CausalSelfAttention",
-    says="You make the mask but never use it: every token sees the whole text.",
+    says="Your mask has no effect: every token sees the whole text. Apply its first T rows and "
+    "columns before the softmax, and use the result: masked_fill returns a new tensor.",
     hint=5,
 )
 class Unused(_Base):
@@ -666,7 +667,8 @@ class DropoutOnScoresBeforeTheMask(_Base):
 @misconception(
     "csa_dropout_never",
     replaces="CausalSelfAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
+    "new ones: use those.",
     hint=5,
 )
 class DropoutNever(_Base):

@@ -216,8 +216,8 @@ class NoValueError(_Base):
 @misconception(
     "fused_mask_forgotten",
     replaces="FusedMultiHeadAttention",
-    says="Your forward takes a mask and does not use it. Blocked scores become -inf before the "
-    "softmax.",
+    says="Your mask has no effect. Blocked scores become -inf before the softmax; use the result, "
+    "as masked_fill returns a new tensor.",
     hint=4,
 )
 class MaskForgotten(_Base):
@@ -251,7 +251,8 @@ class MaskInPlace(_Base):
 @misconception(
     "fused_no_dropout",
     replaces="FusedMultiHeadAttention",
-    says="The argument dropout has no effect. In training it must drop attention weights.",
+    says="The argument dropout has no effect. In training it must drop attention weights; it "
+    "returns new ones, so use those.",
     hint=4,
 )
 class NoDropout(_Base):

@@ -565,7 +565,8 @@ class MaskInPlace(_Base):
 @misconception(
     "gqa_dropout_never",
     replaces="GroupedQueryAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
+    "new ones: use those.",
 )
 class DropoutNever(_Base):
     def drop(self, weights: Tensor) -> Tensor:

@@ -297,7 +297,8 @@ def half_mask_multiplied(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = 
 @misconception(
     "half_mask_ignored",
     replaces="stable_attention",
-    says="You take a mask but never use it: every query looks at all keys.",
+    says="Your mask has no effect: every query looks at all keys. Apply it before the softmax, and "
+    "use the result: masked_fill returns a new tensor.",
     hint=4,
 )
 def half_mask_ignored(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:

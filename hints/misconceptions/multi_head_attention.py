@@ -567,6 +567,18 @@ class ValueThroughWK(_Base):
 
 
 @misconception(
+    "mha_all_through_w_v",
+    replaces="MultiHeadAttention",
+    says="You send query, key and value all through w_v, so w_q and w_k have no effect. A function "
+    "made in a loop looks up the loop's variable when it is called: then it is the last layer.",
+    hint=4,
+)
+class AllThroughWv(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_v(query), self.w_v(key), self.w_v(value)
+
+
+@misconception(
     "mha_key_from_query",
     replaces="MultiHeadAttention",
     says="You compute the keys from the query, so the argument key is ignored. Only in "
@@ -859,7 +871,8 @@ class MaskInverted(_Base):
 @misconception(
     "mha_mask_ignored",
     replaces="MultiHeadAttention",
-    says="You take a mask but never use it. Apply it between the scores and the softmax.",
+    says="Your mask has no effect. Apply it between the scores and the softmax, and use the "
+    "result: masked_fill returns a new tensor.",
     hint=5,
 )
 class MaskIgnored(_Base):
@@ -1339,8 +1352,8 @@ class DropoutAlwaysUnseen(_PlainWeights):
 @misconception(
     "mha_dropout_never",
     replaces="MultiHeadAttention",
-    says="In training mode you drop none of the weights. Apply dropout there, to the attention "
-    "weights.",
+    says="In training mode you drop none of the weights. Apply dropout to the attention weights, "
+    "and use what it returns: it changes no tensor in place.",
     hint=6,
 )
 class DropoutNever(_Base):
@@ -1393,8 +1406,8 @@ class DropoutRenormalised(_Base):
 @misconception(
     "mha_dropout_keeps_p",
     replaces="MultiHeadAttention",
-    says="You treat dropout as the share that is kept. It is the share that is dropped: with the "
-    "default 0.0 nothing is lost.",
+    says="With the default dropout, 0.0, you drop every weight, as if it were the share that is "
+    "kept, or as if nn.Dropout got another argument. It is the share that is dropped.",
     hint=6,
 )
 class DropoutKeepsP(_Base):
@@ -1405,8 +1418,8 @@ class DropoutKeepsP(_Base):
 @misconception(
     "mha_dropout_keeps_p_unseen",
     replaces="MultiHeadAttention",
-    says="You treat dropout as the share of the weights that is kept before they meet the values. "
-    "It is the share that is dropped: with the default 0.0 nothing is lost.",
+    says="With the default dropout, 0.0, you drop every weight before it meets its value, as if it "
+    "were the share that is kept. It is the share that is dropped.",
     hint=6,
 )
 class DropoutKeepsPUnseen(_PlainWeights):

@@ -137,8 +137,8 @@ def way(
 @misconception(
     "need_switch_ignored",
     replaces="OptionalWeightsAttention",
-    says="You take need_weights but ignore it: the weights come back in any case. With False, "
-    "return None in their place.",
+    says="Your need_weights has no effect: the weights come back in any case. With False, return "
+    "None in their place.",
     hint=1,
 )
 class SwitchIgnored(_Base):
@@ -373,7 +373,8 @@ class MaskInPlace(_Base):
 @misconception(
     "need_dropout_never",
     replaces="OptionalWeightsAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
+    "new ones: use those.",
 )
 class DropoutNever(_Base):
     def drop(self, weights: Tensor) -> Tensor:

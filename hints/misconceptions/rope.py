@@ -149,8 +149,7 @@ def from_one(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> 
 @misconception(
     "rope_offset_ignored",
     replaces="rope_angles",
-    says="You take an offset but never use it. It is the position of the first token; the others "
-    "follow.",
+    says="Your offset has no effect. It is the position of the first token; the others follow.",
     hint=2,
 )
 def offset_ignored(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
@@ -602,7 +601,8 @@ class DefaultStart(_Base):
 @misconception(
     "rope_dropout_never",
     replaces="RotaryMultiHeadAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
+    "new ones: use those.",
 )
 class DropoutNever(_Base):
     def drop(self, weights: Tensor) -> Tensor:

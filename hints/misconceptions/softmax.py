@@ -125,6 +125,17 @@ def softmax_blocked_equal(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_blocked_ten_thousand",
+    replaces="attention_weights",
+    says="You put -10000 in place of -inf. An allowed score may be as low, and then blocked keys "
+    "get a share too, as in a fully blocked row. Only -inf means blocked.",
+    hint=3,
+)
+def softmax_blocked_ten_thousand(scores: Tensor) -> Tensor:
+    return torch.softmax(scores.masked_fill(scores == float("-inf"), -1e4), dim=-1)
+
+
+@misconception(
     "softmax_blocked_finite",
     replaces="attention_weights",
     says="A fully blocked row spreads its weight equally, as when the same finite number replaces "

@@ -275,7 +275,8 @@ class NotRepeated(_Base):
 @misconception(
     "lens_ignored",
     replaces="ValidLensAttention",
-    says="You take valid_lens but never use it: every query looks at all keys.",
+    says="Your valid_lens has no effect: every query looks at all keys. Block the others before "
+    "the softmax, and use the result: masked_fill returns a new tensor.",
     hint=4,
 )
 class Ignored(_Base):
@@ -483,7 +484,8 @@ class NoWO(_Base):
 @misconception(
     "lens_dropout_never",
     replaces="ValidLensAttention",
-    says="You take a dropout rate but never use it. In training it acts on the attention weights.",
+    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
+    "new ones: use those.",
     hint=5,
 )
 class DropoutNever(_Base):

@@ -53,6 +53,8 @@ def with_part(array: Array, index: Any, number: Any) -> Array:
     return changed
 
 
+ROWS = np.arange(6.0).reshape(2, 3)
+
 RELATED: dict[str, tuple[Array, Array, str]] = {
     "constant": (np.zeros((2, 3, 4)), X, "constant"),
     "two axes": (X.transpose(0, 2, 1), X, "axes:021"),
@@ -150,6 +152,8 @@ UNRELATED: dict[str, tuple[Array, Array]] = {
     "two numbers, each other's opposite": (np.array([1.0, -1.0]), np.array([-1.0, 1.0])),
     "a table that is its own transpose": (np.eye(3)[:, :2], np.eye(3)[:2]),
     "one of two slices": (with_part(X, 1, drawn(3, 4, seed=8)), X),
+    "one row of the last slice": (with_part(X, (1, 2), drawn(4, seed=8)), X),
+    "all but the first number of one row": (with_part(ROWS, (0, slice(1, None)), [7, 9]), ROWS),
     "no numbers": (np.zeros((0, 3)), np.zeros((0, 3))),
     "NaN throughout": (np.full((2, 3), np.nan), np.zeros((2, 3))),
 }

@@ -45,6 +45,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
     "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
+    "Xavier for a bias": (
+        lambda: torch.nn.init.xavier_uniform_(torch.ones(3)),
+        "two sizes of a matrix; .* as a bias has",
+    ),
     "one tensor to join": (lambda: torch.cat(NONE or X), "torch.cat takes a list or tuple"),
     "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
@@ -53,7 +57,9 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("call, words", CASES.values(), ids=CASES)
 def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises((RuntimeError, TypeError, AttributeError, IndexError, NameError)) as raised:
+    with pytest.raises(
+        (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NameError)
+    ) as raised:
         call()
     assert re.search(words, plain_words(str(raised.value))), str(raised.value)
 
