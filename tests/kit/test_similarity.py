@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -299,6 +300,34 @@ def test_a_copy_is_found_wherever_python_finds_it(hidden: Submission) -> None:
 )
 def test_who_has_code_that_is_not_compared_is_named(hidden: Submission, is_unread: bool) -> None:
     assert compared({"ann": BODY, "bob": hidden}).unread == ("bob",) * is_unread
+
+
+MANY = 60
+LARGE = {
+    "many cells": Submission("", {}, cells=(ODD, *["sheet\n" * 9000] * MANY)),
+    "many files that the stage imports": Submission(
+        "",
+        {f"more{number}.py": b"sheet\n" * 9000 for number in range(MANY)}
+        | {"fold.py": "".join(f"import more{number}\n" for number in range(MANY)).encode()},
+    ),
+}
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_of_a_submission_no_more_is_parsed_than_the_limit(
+    large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    parse = similarity.ast.parse
+
+    def counted(source: str, *more: Any, **named: Any) -> Any:
+        sizes.append(len(source))
+        return parse(source, *more, **named)
+
+    monkeypatch.setattr(similarity.ast, "parse", counted)
+    found = similar(GIVEN, [("eve", LARGE[large])], lambda _: LARGE[large])
+    assert found.unread == ("eve",)
+    assert sum(sizes) < 3 * 100_000
 
 
 def test_nobody_is_alike_to_nobody() -> None:

@@ -38,7 +38,7 @@ _RUN = 6
 _FEW, _NOT_FEW = 3, 10  # rare code is that of one student in 30, but at least 3 and at most 10
 _LISTED = 50  # pairs of one stage
 _LONGEST = 1500  # tokens of an answer that are compared
-_LARGEST = 100_000  # characters of a source
+_LARGEST = 100_000  # characters of a student's code that is read for one stage
 _SHORT = 4000  # characters of a source whose tree is remembered
 _EXCERPT = 25  # lines
 _GAP = 3  # lines: a shorter gap between two lines is shown too
@@ -167,7 +167,8 @@ class _Answers:
         if submission.script is not None:
             text = _text_of_file(submission.files.get(submission.script, b""))
             return text is None or not _is_read(text)
-        return _hides_in(map(_without_magic, submission.cells or ()), stage)
+        cells = submission.cells or ()
+        return _are_long(cells) or _hides_in(map(_without_magic, cells), stage)
 
     def _tokens(self, submission: Submission) -> list[_Token]:
         return self._own(self._source(submission))
@@ -176,7 +177,13 @@ class _Answers:
         if not submission.is_folder:
             return source_of(submission, self.given.stage, self.entries)
         texts = _texts_of(submission, self.given.stage, self.files)
-        return "\n".join(text for text in texts if text is not None and _is_short(text))
+        read: list[str] = []
+        room = _LARGEST
+        for text in texts:
+            if text is not None and len(text) < room and is_quick_to_parse(text):
+                room -= len(text) + 1
+                read.append(text)
+        return "\n".join(read)
 
     def _own(self, source: str) -> list[_Token]:
         """The tokens that the stub does not have; empty if the source cannot be parsed."""
@@ -391,7 +398,8 @@ def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
     `entries` are the names of all entry points of the course.
     """
     if submission.cells is not None:
-        return _definitions(map(_without_magic, submission.cells), stage, entries)
+        cells = () if _are_long(submission.cells) else submission.cells
+        return _definitions(map(_without_magic, cells), stage, entries)
     source = _text_of_file(submission.files.get(submission.script or stage.file_name, b"")) or ""
     if submission.script is not None:
         return _definitions([source], stage, entries)
@@ -403,15 +411,16 @@ def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str
 
     None stands for a file that is not in UTF-8.
     """
+    modules: dict[str, list[str]] = {}
+    for name in submission.files:
+        modules.setdefault(name.partition("/")[0].removesuffix(".py"), []).append(name)
     found = [stage.file_name]
     texts: list[str | None] = []
     for name in found:
         text = _text_of_file(submission.files.get(name, b""))
         texts.append(text)
         for module in imported_modules(text or ""):
-            inside = (f"{module}.py", f"{module}/")
-            more = (each for each in submission.files if each.startswith(inside))
-            found += (each for each in more if each not in files and each not in found)
+            found += (each for each in modules.pop(module, ()) if each not in {*files, *found})
     return texts
 
 
@@ -429,6 +438,10 @@ def _text_of_file(data: bytes) -> str | None:
 
 def _plain_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _are_long(cells: Sequence[str]) -> bool:
+    return sum(map(len, cells)) > _LARGEST
 
 
 def _is_short(text: str) -> bool:
@@ -503,16 +516,15 @@ def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str
             for name in _defined_by(node):
                 defined[name] = (node, source)
     wanted = [name for entry in stage.entry_points for name in defined if entry.asks_for(name)]
+    known = {*wanted, *entries}
     for name in wanted:  # the loop itself appends to it
         for inner in ast.walk(defined[name][0]):
-            if (
-                isinstance(inner, ast.Name)
-                and inner.id in defined
-                and inner.id not in wanted
-                and inner.id not in entries
-            ):
+            if isinstance(inner, ast.Name) and inner.id in defined and inner.id not in known:
+                known.add(inner.id)
                 wanted.append(inner.id)
-    return "\n".join(_text_of(*defined[name]) for name in wanted) + "\n"
+    lines = {source: source.split("\n") for _, source in defined.values()}
+    texts = (_text_of(node, lines[source]) for node, source in map(defined.__getitem__, wanted))
+    return "\n".join(texts) + "\n"
 
 
 def _defined_by(node: ast.stmt) -> Iterator[str]:
@@ -541,7 +553,7 @@ def _stored_in(node: ast.AST) -> Iterator[str]:
             yield each.id
 
 
-def _text_of(node: ast.stmt, source: str) -> str:
+def _text_of(node: ast.stmt, lines: Sequence[str]) -> str:
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(each.lineno for each in decorators)])
-    return "\n".join(source.split("\n")[first - 1 : node.end_lineno])
+    return "\n".join(lines[first - 1 : node.end_lineno])
