@@ -17,7 +17,7 @@ from grader.read.faults import course_place, course_text
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.types.course import Course, Stage
 
-_SHORTEST = 12  # a secret line has at least so many characters
+_SHORTEST = 12  # characters of a secret line, at least
 _PART, _STEP = 6, 7  # of any _SHORTEST characters, one _PART starts at a multiple of _STEP
 _DISTINCT = 30  # a secret line so long must not even be part of another line
 _CALL = re.compile(r"([\w, ]+ = )?submission\.\w+\([\w, ]*\)")

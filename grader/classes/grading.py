@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from grader.classes.late import in_utc, lateness
-from grader.classes.locked import way_out
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.feedback import (
     notebook_verdict,
@@ -33,6 +32,7 @@ from grader.classes.nbgrader.gradebook import (
 from grader.classes.nbgrader.restore import Restored, restored
 from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
+from grader.classes.unlocked import way_out
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import assignment_named
 from grader.read.files import write_whole

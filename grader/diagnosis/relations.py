@@ -707,7 +707,7 @@ def _is_shared_out(pair: Pair) -> bool:
 
 
 def _rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
-    """Right to so many digits, at least to the `fewest`."""
+    """Right to some digits, at least to the `fewest`."""
     error = _error(pair)
     if pair.is_bool or not is_telling(pair.want, False) or not error:
         return

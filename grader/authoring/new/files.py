@@ -94,7 +94,7 @@ def planned_stage(
     style = style_of(course.preload)
     entries = [read_function(each, style.has_arrays) for each in functions]
     entries += [read_class(each, style.has_arrays) for each in classes]
-    _refuse_entries(course, slug, entries)
+    _refuse_entries(course, entries)
     table = _table(slug, title, style, entries, bonus=bonus)
     grown = with_stage(text, [each.slug for each in course.stages], table, after)
     stage = _added(course, course_of_text(grown, course.root / FILE_NAME), slug, after)
@@ -106,7 +106,7 @@ def stage_files(
 ) -> dict[Path, str]:
     """The texts of all files of a new stage, by path.
 
-    Without `entries` its task is to double the input, and it is complete but for the words.
+    Without `entries` its task is to double the input, and only sentences are left to write.
     """
     style, is_done = style_of(preload), not entries
     known = entries or (default_entry(stage.slug, style),)
@@ -230,7 +230,7 @@ def refuse_slug(stages: Sequence[Stage], slug: str) -> None:
         raise KitError(f"'{slug}' would hide an installed package: choose another slug")
 
 
-def _refuse_entries(course: Course, slug: str, entries: Sequence[Entry]) -> None:
+def _refuse_entries(course: Course, entries: Sequence[Entry]) -> None:
     taken = {
         name: stage.slug
         for stage in course.stages

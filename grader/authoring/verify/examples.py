@@ -30,7 +30,7 @@ class Fault:
 def example_faults(source: str, names: Mapping[str, Any], seconds: float) -> Iterator[Fault]:
     """The first wrong example of each docstring in `source`, run with these names.
 
-    A docstring's examples may take so many seconds.
+    The examples of one docstring may take `seconds` in all.
     """
     for node in ast.walk(ast.parse(source)):
         text = ast.get_docstring(node, clean=False) if isinstance(node, _Documented) else None

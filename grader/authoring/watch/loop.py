@@ -40,7 +40,7 @@ def watch(
 ) -> Iterator[Proved]:
     """A proof of the stage `slug` now, and of each stage one of whose files is saved later.
 
-    `moments` yields whenever something may have been saved; the end of it ends this. After a
+    `moments` yields whenever something may have been saved, and this ends when it ends. After a
     save while a proof is under way it begins again. Raises KeyboardInterrupt.
     """
     with closing(_Watch(course, progress)) as watching:

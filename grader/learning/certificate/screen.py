@@ -71,7 +71,7 @@ def result(certificate: Certificate) -> str:
 
 
 def way(stage: Passed) -> str:
-    """How often a stage was tried, its highest hint that was seen, and when it first passed."""
+    """How often a stage was tried, the highest hint that was seen, and when it first passed."""
     facts = [
         count(stage.attempts, "attempt") if stage.attempts else "",
         f"up to hint {stage.hints}" if stage.hints else "no hint",

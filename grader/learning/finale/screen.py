@@ -17,7 +17,7 @@ from grader.show.screen import COMMAND, MARGIN, Page, count, screen
 
 _SAMPLE_LINES = 12
 _FIRST = 10  # the first place of the curves, in steps, or soon after
-_APART = math.sqrt(2)  # each place is so many times the one before
+_APART = math.sqrt(2)  # each place is this many times the one before
 
 
 @screen

@@ -89,7 +89,7 @@ class Trainee:
         self._number = made.id
 
     def steps(self, number: int) -> list[float]:
-        """Train for so many steps; returns their losses, all above 0 and none of them huge."""
+        """Train for a number of steps; returns their losses, all above 0 and none of them huge."""
         losses = self._ask("steps", number)
         if not isinstance(losses, list) or len(losses) != number:
             raise WrongReturn(f"steps({number}) returned {described(losses)}, not {number} losses")

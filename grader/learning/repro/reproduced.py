@@ -45,7 +45,7 @@ def written(
 ) -> str:
     """The lines that show how a case of a check fails. Raises KitError if there are none."""
     file = "" if submission.cells is not None else submission.script or stage.file_name
-    return script(stage, failing, fact, module=Path(file).stem, stub=read_stub(stage), seed=seed)
+    return script(failing, fact, module=Path(file).stem, stub=read_stub(stage), seed=seed)
 
 
 def find_failure(

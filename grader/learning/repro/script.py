@@ -14,7 +14,6 @@ from grader.checking.comparing import COTANGENT_SEED, FEW
 from grader.read.stubs import parameters
 from grader.run.facts import CaseFact, Exchange
 from grader.run.worker.wire import Unpacker
-from grader.types.course import Stage
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Way
 from grader.types.text import safe
@@ -26,9 +25,7 @@ _SILENT = ("named_parameters", "named_buffers", "state_dict")  # methods that on
 _OF_ONE_ANSWER = [way.value for way in (Way.SHAPE, Way.VALUES, Way.DTYPE, Way.DEVICE)]
 
 
-def script(
-    stage: Stage, check: CheckResult, fact: CaseFact, *, module: str, stub: str, seed: int
-) -> str:
+def script(check: CheckResult, fact: CaseFact, *, module: str, stub: str, seed: int) -> str:
     """The lines that show how a case fails, to be run in the folder of the learner's `module`.
 
     `module` is "" if the learner's functions are already defined, as in a notebook. `stub` is the

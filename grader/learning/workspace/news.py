@@ -25,7 +25,7 @@ def read_news(file: Path, seen: str, present: str) -> str:
 def news(text: str, seen: str, present: str) -> str:
     """The sections on versions after `seen`, up to the `present` one; pure.
 
-    If it is unknown what was seen (""), only what the present version says.
+    If nobody knows what was seen (""), only the section on the present version.
     """
     sections: list[str] = []
     is_new = False

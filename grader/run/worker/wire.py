@@ -267,7 +267,7 @@ _PARSER = json.JSONDecoder(parse_int=_integer)
 
 
 def _object(text: bytes, most: float) -> dict[str, Any]:
-    """The object of a header, of at most so many pieces. Raises WireError before it is built."""
+    """The object of a header. Raises WireError for too many pieces, before it is built."""
     if _pieces(text) > most:
         raise WireError("a frame's header has too many values")
     try:

@@ -56,7 +56,7 @@ def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> s
     answers = WorkerAnswers(interpreter, COURSE, stage, Submission(name, _files(slug, name)))
     facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
     check, fact = find_failure(stage, facts, "", SEED)
-    return script(stage, check, fact, module=slug, stub=read_stub(stage), seed=SEED)
+    return script(check, fact, module=slug, stub=read_stub(stage), seed=SEED)
 
 
 # What is importable from a folder is forgotten before the next one; torch takes seconds to import.
