@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
@@ -32,7 +33,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, close_to
+from grader.types.errors import CourseError, KitError, close_to
 from grader.types.proof import Comparison
 
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
@@ -317,11 +318,16 @@ class Checks:
 
 
 class _Loop:
-    """Replaces pytest's run loop by `body`, once the checks are collected."""
+    """Collects the check `files`, and replaces pytest's run loop by `body`."""
 
     def __init__(
-        self, checks: Checks, body: Callable[[Checks], Any], seconds: float | None
+        self,
+        files: Sequence[Path],
+        checks: Checks,
+        body: Callable[[Checks], Any],
+        seconds: float | None,
     ) -> None:
+        self._files = files
         self._checks = checks
         self._body = body
         self._seconds = seconds
@@ -333,6 +339,21 @@ class _Loop:
         """Register the marks of checks."""
         for marker in MARKERS:
             config.addinivalue_line("markers", marker)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Collect these files and look at no other.
+
+        pytest would list each folder above them, of which one may be closed, and take a "[" in the
+        name of a folder for the parameters of a case.
+        """
+        for file in self._files:
+            session.items += session.genitems(pytest.Module.from_parent(session, path=file))
+        session.config.hook.pytest_collection_modifyitems(
+            session=session, config=session.config, items=session.items
+        )
+        session.testscollected = len(session.items)
+        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, Any]:
@@ -378,19 +399,23 @@ def with_checks(
     """What `body` returns for the collected checks of `stages`; see Checks for `measures`.
 
     With `seconds`, a check file whose import takes longer is stopped. Raises CourseError if a check
-    file is missing or cannot be collected, and whatever `body` raises.
+    file is missing or cannot be collected, KitError if Python skips assertions, and whatever
+    `body` raises.
     """
+    if sys.flags.optimize:
+        raise KitError(
+            "Python skips assertions here, and checks need them: unset PYTHONOPTIMIZE, and leave "
+            "out python's option -O"
+        )
     for stage in stages:
         if not stage.check_file.is_file():
             raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
     checks = Checks(stages, has_torch="torch" in course.preload, measures=measures)
-    loop = _Loop(checks, body, seconds)
+    files = [stage.check_file for stage in stages]
+    loop = _Loop(files, checks, body, seconds)
     for name in _DRAWING & {*course.preload}:  # to be seeded before the check files are imported
         importlib.import_module(name)
-    files = [str(stage.check_file) for stage in stages]
-    # Otherwise pytest lists each folder on the way from the root of the disk.
-    folder = os.path.commonpath([stage.check_file.parent for stage in stages])
-    words = [*_OPTIONS, "--rootdir", str(course.root), "--confcutdir", folder, *files]
+    words = [*_OPTIONS, "--rootdir", str(course.root)]
     _forget(files)
     with _no_options_from_outside(), warnings.catch_warnings():
         # The kit itself reports a misspelt mark, in one line.
@@ -403,9 +428,9 @@ def with_checks(
     return loop.result  # type: ignore[no-any-return]
 
 
-def _forget(files: Sequence[str]) -> None:
+def _forget(files: Sequence[Path]) -> None:
     """Unload check files; otherwise pytest would confuse files of the same name in two courses."""
-    names = {os.path.basename(file) for file in files}
+    names = {file.name for file in files}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if file is not None and os.path.basename(file) in names:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.checkout import ROOT, TINY
 from tests.kit.tiny import copy_tiny
 
 STAGE = TINY.stage("moving_average")
@@ -306,3 +308,20 @@ def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
     error.__context__ = WrongReturn("None")
     assert _way(error) == WrongReturn.way
     assert _way(ValueError()) == _way(None) == ""
+
+
+def test_a_course_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
+    course = copy_tiny(tmp_path / "[copy] of a::course, 50% (1)")
+    plan = with_checks(course, course.stages, lambda checks: checks.planned)
+    assert [*plan] == [stage.slug for stage in course.stages]
+
+
+def test_no_check_runs_where_python_skips_assertions() -> None:
+    line = (
+        "from tests.kit.checkout import TINY; from grader.run.session import with_checks; "
+        "with_checks(TINY, TINY.stages, print)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert "KitError: Python skips assertions here" in done.stderr
