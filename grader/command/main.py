@@ -9,8 +9,11 @@ import argparse
 import importlib
 import importlib.util
 import re
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from grader import __version__
@@ -61,7 +64,11 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `grade` with these arguments (those of the process by default); the exit code."""
     words = with_command(sys.argv[1:] if arguments is None else arguments)
+    if hasattr(signal, "SIGCHLD"):  # whoever started us may ignore it: no child could be waited for
+        with suppress(ValueError):  # in another thread
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
+        _expect_folder()
         args, unknown = parser_of(words).parse_known_args(words)
         if unknown:
             raise KitError(_no_such(unknown[0], words[0], args.usage()))
@@ -75,6 +82,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         return 1
+    except OSError as error:  # a full disk, for example: nothing that a command could expect
+        complain(f"the system refused something: {error}")
+        return 2
+
+
+def _expect_folder() -> None:
+    """Raise KitError if the current folder is no longer there."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise KitError("this folder has been removed: change to another one, and back") from error
 
 
 def _no_such(word: str, command: str, usage: str) -> str:

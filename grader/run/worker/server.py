@@ -224,6 +224,8 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
     submission arrives.
     """
     channel = Channel(control)
+    if setup["fork"]:  # whoever started us may ignore it: no worker could be waited for
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     sys.path[:] = setup["path"]
     gc.disable()  # garbage collection would take a tenth of the time of importing torch
     library = ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import grader
 from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
 from grader.read.course_file import RESERVED
+from tests.kit.checkout import TINY
 from tests.kit.tiny import Capture
 
 
@@ -72,3 +75,30 @@ def test_the_help_names_the_commands_that_people_type(capsys: Capture) -> None:
     for name, (_, about) in _COMMANDS.items():
         has_line = any(f"\n    {name}{end}" in shown for end in " \n")  # a long name has its own
         assert has_line == (about is not None)
+
+
+def test_a_folder_that_is_no_longer_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err.startswith("grade: this folder has been removed")
+
+
+LINE = [sys.executable, "-m", "grader", "--submission", "solutions", "--plain"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here that is always full")
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(LINE, cwd=TINY.root, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("grade: the system refused something: ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_it_grades_under_one_who_ignores_the_end_of_children() -> None:
+    done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$@"', "sh", *LINE], cwd=TINY.root)
+    assert done.returncode == 0
