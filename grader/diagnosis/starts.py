@@ -69,7 +69,7 @@ def _told(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:
         if not all(math.isclose(number, each, rel_tol=0.1) for each in numbers.values()):
             continue
         words = {
-            "spread": f"with about {number:.2g} times the right spread",
+            "spread": f"with about {float(f'{number:.2g}'):g} times the right spread",
             "constant": f"with {number:.6g} at every position, not with random numbers",
             "number": f"with other numbers than {number:.6g}",
         }[way]

@@ -22,6 +22,8 @@ def plain_words(message: str, code: str = "") -> str:
         found = re.search(pattern, message)
         if found is not None:
             text = words(*found.groups())
+            if words is _parts and _SPLIT.search(code):
+                text += "; split takes the size of a part, chunk the number of parts"
             if words is _none and _BIAS.search(code):
                 text = "this value is None: a layer made with bias=False has no bias"
             if words in (_products, _product, _meeting) and _TURNED.search(code):
@@ -32,6 +34,7 @@ def plain_words(message: str, code: str = "") -> str:
 
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
+_SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
 
 
 def _product(first: str, second: str) -> str:
@@ -75,6 +78,11 @@ def _not_a_tensor(function: str, kind: str) -> str:
         return _pair(kind.rpartition(".")[2])
     of_numbers = ". For a number, use math.sqrt" if function == "sqrt" else ""
     return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
+
+
+def _parts(many: str, wanted: str, got: str) -> str:
+    count = "more" if many == "too many" else f"only {got}"
+    return f"{wanted} names are to take the values, and there are {count}"
 
 
 def _none(*_: str) -> str:
@@ -128,6 +136,8 @@ _TABLE: Sequence[tuple[str, _Words]] = (
             "as a bias has"
         ),
     ),
+    (r"^(too many) values to unpack \(expected (\d+)(.*)\)", _parts),
+    (r"^(not enough) values to unpack \(expected (\d+), got (\d+)\)", _parts),
     (r"'NoneType'", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),

@@ -163,14 +163,15 @@ _LINE = re.compile(r"\(\S+, line \d+\)")
 _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
+_RETURN = re.compile(r" *\d+ +(return|yield)\b")
 
 
 def essence(check: CheckResult) -> str:
     """A message without unnecessary code: only the last two frames stay.
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
-    last one, where the answer is returned. None stays if a diagnosis names the mistake, or says
-    where it is: the last line would lead away from it.
+    last one that returns an answer; only their numbers stay if none does. None stays if a diagnosis
+    names the mistake, or says where it is: that line would lead away from it.
     """
     found = check.diagnosis
     is_told = found is not None and (
@@ -193,8 +194,10 @@ def essence(check: CheckResult) -> str:
 def _one_line(place: str, is_endless: bool) -> str:
     """The line to look at first, among those where an answer is made."""
     where, *code = place.split("\n")
-    loops = [line for line in code if _LOOP.match(line)] if is_endless else []
-    line = _CODE.match((loops or code[-1:] or [""])[0])
+    if len(code) > 1:
+        loops = [line for line in code if _LOOP.match(line)] if is_endless else []
+        code = loops[:1] or [line for line in code if _RETURN.match(line)][-1:]
+    line = _CODE.match(code[0]) if code else None
     return f"{where.partition(', line')[0]}, line {line[1]}: {line[2]}" if line else where
 
 

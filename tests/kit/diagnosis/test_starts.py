@@ -35,6 +35,10 @@ TOLD = {
         lambda: start(one__weight=wide(2), two__weight=wide(2)),
         "one.weight and two.weight start with about 2 times the right spread.",
     ),
+    "one is far too wide": (
+        lambda: start(two__weight=wide(130)),
+        "two.weight starts with about 130 times the right spread.",
+    ),
     "each in its own way": (lambda: start(one__weight=wide(2), two__weight=wide(3)), ""),
     "no random numbers": (
         lambda: start(two__weight=torch.zeros(SIZE, SIZE)),

@@ -20,6 +20,11 @@ class Early(torch.nn.Module):
         pass
 
 
+def first_three(values: Any) -> Any:
+    one, two, three = values
+    return one, two, three
+
+
 NONE: Any = None
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
@@ -45,6 +50,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
     "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
+    "too many parts": (lambda: first_three(X.split(1, dim=-1)), "3 names .* and there are more$"),
+    "too few parts": (lambda: first_three(X), "3 names .* and there are only 2"),
     "Xavier for a bias": (
         lambda: torch.nn.init.xavier_uniform_(torch.ones(3)),
         "two sizes of a matrix; .* as a bias has",
@@ -85,6 +92,14 @@ def test_a_tensor_turned_round_with_all_its_axes() -> None:
     with pytest.raises(RuntimeError) as raised:
         _ = X @ turned
     assert ".T reverses all axes" in plain_words(str(raised.value), "return q @ k.T")
+
+
+def test_a_tensor_split_into_parts_of_a_size() -> None:
+    with pytest.raises(ValueError, match="too many") as raised:
+        first_three(X.split(1, dim=-1))
+    message = str(raised.value)
+    assert "chunk the number of parts" in plain_words(message, "q, k, v = x.split(3, dim=-1)")
+    assert "chunk" not in plain_words(message, 'q, k, v = line.split(" ")')
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:

@@ -387,6 +387,24 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     assert len(drawn.splitlines()) <= 20
 
 
+@pytest.mark.parametrize(
+    "code, shown",
+    [
+        ("line 4, in fold\n       4  self.wing = 3", "line 4: self.wing = 3"),
+        ("lines 2 to 3, in fold\n       2  if a: return 1\n       3  return 2", "line 3: return 2"),
+        ("lines 2 to 3, in fold\n       2  return max(\n       3  )", "line 2: return max("),
+        (
+            "lines 2 to 3, in __init__\n       2  a = 1\n       3  b = 2",
+            "lines 2 to 3, in __init__",
+        ),
+    ],
+)
+def test_the_line_to_look_at_is_one_that_returns(code: str, shown: str) -> None:
+    message = f"Wrong.\n  look at   fold.py, {code}"
+    told = failure.essence(check(outcome=Outcome.FAILED, message=message))
+    assert told == f"Wrong.\n  look at   fold.py, {shown}"
+
+
 @pytest.mark.parametrize("width", range(60, 90))
 def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(width: int) -> None:
     first = check("a", Outcome.FAILED, diagnosis=Diagnosis("one", "One."))
