@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from grader.types.course import Course
 from grader.types.errors import CourseError, close_to
-
-_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def author_text(file: Path, place: str) -> str:
@@ -21,28 +16,6 @@ def author_text(file: Path, place: str) -> str:
         raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CourseError(f"{place}: is not UTF-8: save it as UTF-8") from None
-
-
-def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
-    """An error in an author's file as one line: place and fault.
-
-    `places` maps the interpreter's names of files to names for people; the message names the last
-    of these files in the traceback.
-    """
-    place, words = "", str(error)
-    traceback = error.__traceback__
-    while traceback is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if name in places:
-            place = f"{places[name]}:{traceback.tb_lineno}: "
-        traceback = traceback.tb_next
-    if isinstance(error, SyntaxError) and error.filename is not None and error.filename in places:
-        place, words = f"{places[error.filename]}:{error.lineno}: ", error.msg
-    first = words.strip().partition("\n")[0]
-    unmet = _NOT_THERE.match(first)
-    if unmet:  # replaces Python's own advice, which is there from 3.12 on, and its path
-        first = unmet[0] + close_to(unmet[1], dir(sys.modules.get(unmet[2])))
-    return f"{place}{type(error).__name__}{': ' if first else ''}{first}"
 
 
 def undefined(error: AttributeError) -> str:

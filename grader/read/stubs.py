@@ -167,9 +167,14 @@ def keep_copy(file: Path, root: Path) -> Path:
 
 
 def read_source(stage: Stage) -> tuple[str, str]:
-    """The text of the stage's solution file, and its name for errors. Raises CourseError."""
+    """The text of the stage's solution file, and its name for errors.
+
+    Raises CourseError, also if it is not Python.
+    """
     place = stage.place(stage.solution_file)
-    return author_text(stage.solution_file, place), place
+    source = author_text(stage.solution_file, place)
+    _parsed(source, place)
+    return source, place
 
 
 def _given_stub(stage: Stage) -> str:

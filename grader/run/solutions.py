@@ -12,7 +12,7 @@ from grader.run.worker.loader import Loader
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import GRACE, Interpreter, Worker
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError
+from grader.types.errors import CourseError, fault_of
 
 _MODULE = "references"
 _ANSWER_SECONDS = 2.0
@@ -51,9 +51,22 @@ def at_hand(files: Mapping[str, bytes], stage: Stage) -> Iterator[Callable[[str]
 
 
 def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
-    """The entry points of the solution of `stage`, in this process, by name; see `at_hand`."""
-    with at_hand(solution_files(course), stage) as found:
-        return found
+    """The entry points of the solution of `stage`, in this process, by name; see `at_hand`.
+
+    Raises CourseError if the solution cannot be imported.
+    """
+    files = solution_files(course)
+    try:
+        with at_hand(files, stage) as found:
+            return found
+    except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
+        raise not_importable(course, error) from None
+
+
+def not_importable(course: Course, error: Exception) -> CourseError:
+    """The CourseError for a solution whose import raised this error."""
+    places = {each.file_name: each.place(each.solution_file) for each in course.stages}
+    return CourseError(f"{fault_of(error, places)}: fix the solution first")
 
 
 class References:

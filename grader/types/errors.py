@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 class KitError(Exception):
@@ -32,6 +36,28 @@ def close_to(word: str, known: Iterable[str]) -> str:
     """A suggestion in brackets: the known word closest to `word`; "" if none is close."""
     close = difflib.get_close_matches(word, sorted(known), n=1)
     return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
+    """An error in an author's file as one line: place and fault.
+
+    `places` maps the interpreter's names of files to names for people; the message names the last
+    of these files in the traceback.
+    """
+    place, words = "", str(error)
+    traceback = error.__traceback__
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if name in places:
+            place = f"{places[name]}:{traceback.tb_lineno}: "
+        traceback = traceback.tb_next
+    if isinstance(error, SyntaxError) and error.filename is not None and error.filename in places:
+        place, words = f"{places[error.filename]}:{error.lineno}: ", error.msg
+    first = words.strip().partition("\n")[0]
+    unmet = _NOT_THERE.match(first)
+    if unmet:  # replaces Python's own advice, which is there from 3.12 on, and its path
+        first = unmet[0] + close_to(unmet[1], dir(sys.modules.get(unmet[2])))
+    return f"{place}{type(error).__name__}{': ' if first else ''}{first}"
 
 
 def no_library(name: str, why: object) -> CourseError:

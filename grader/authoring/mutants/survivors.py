@@ -42,7 +42,7 @@ from grader.read.stubs import read_source
 from grader.run.facts import Case, CaseFact, Ending
 from grader.run.lanes import uninterrupted
 from grader.run.local_answers import LocalAnswers
-from grader.run.solutions import solution_files
+from grader.run.solutions import not_importable, solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.loader import Loader
 from grader.types.course import Course, Stage
@@ -431,11 +431,17 @@ def _change(record: Equivalent) -> str:
 
 @contextmanager
 def _in_place(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
-    """Find the solution's entry points; in the block, the required stages can be imported."""
+    """Find the solution's entry points; in the block, the required stages can be imported.
+
+    Raises CourseError if the solution cannot be imported.
+    """
     loader = Loader(solution_files(course), {})
     loader.install()
     try:
-        module = importlib.import_module(stage.slug)
+        try:
+            module = importlib.import_module(stage.slug)
+        except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
+            raise not_importable(course, error) from None
         del sys.modules[stage.slug]
         yield lambda name: getattr(module, name)
     finally:

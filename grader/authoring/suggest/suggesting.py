@@ -20,7 +20,6 @@ from grader.authoring.verify.solution_runs import FINE
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
 from grader.misconceptions import Misconception
-from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
 from grader.run.local_answers import LocalAnswers
@@ -28,7 +27,7 @@ from grader.run.solutions import at_hand
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.under_check import StageUnderCheck
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError
+from grader.types.errors import KitError, fault_of
 
 if TYPE_CHECKING:
     from grader.run.session import Checks
@@ -59,8 +58,11 @@ def suggest(
     def body(checks: Checks) -> Suggestions:
         try:
             return _Suggesting(course, stage, checks, progress).all()
-        except (ImportError, SyntaxError, NameError, AttributeError) as error:
+        except Exception as error:
             fault = fault_of(error, {stage.file_name: place})
+            is_its_own = fault.startswith(place) or isinstance(error, (ImportError, AttributeError))
+            if isinstance(error, KitError) or not is_its_own:
+                raise
             raise KitError(f"{fault}: fix the solution first") from None
 
     return with_checks(course, [stage], body, seconds=course.limits.load_seconds)

@@ -15,7 +15,7 @@ from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture, Typed, change
+from tests.kit.tiny import Capture, Say, Typed, change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
@@ -203,6 +203,22 @@ def test_a_solution_that_is_not_written_is_told(course: Course, capsys: Capture)
     old = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
     change(course, "solutions/roughness.py", old, "    raise NotImplementedError  # TODO: this")
     assert "solutions/roughness.py: is not written yet" in refused(course, capsys)
+
+
+@pytest.mark.parametrize(
+    "command", ["suggest", "grade", "grade --submission solutions", "verify --mutants"]
+)
+@pytest.mark.parametrize("line", ["return (", "raise ValueError(3)"])
+def test_a_solution_that_is_broken_is_told(
+    course: Course, monkeypatch: pytest.MonkeyPatch, say: Say, command: str, line: str
+) -> None:
+    monkeypatch.chdir(course.root)
+    solution = course.root / "solutions" / "roughness.py"
+    solution.write_text(f"{solution.read_text('utf-8')}\n{line}\n", encoding="utf-8")
+    (course.root / "exercises" / "roughness.py").write_text("def roughness(values): return 7\n")
+    at = solution.read_text("utf-8").count("\n")
+    code, shown, error = say(*command.split(), "roughness")
+    assert (code, f"solutions/roughness.py:{at}: " in error + shown) == (2, True), (shown, error)
 
 
 def test_checks_that_call_nothing_are_told(course: Course, capsys: Capture) -> None:
