@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import shlex
 from pathlib import Path
 
 from grader.classes.nbgrader.course import write_nbgrader_course
 from grader.command.output import console, short_path
 from grader.read.workspace import locate_whole_course
+from grader.types.errors import KitError
 
 
 def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,11 +34,16 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the course and print the next commands."""
+    """Write the course and print the next commands. Raises KitError."""
     from grader.show.workspace import handed_out
 
     course = locate_whole_course(args.course)
     root: Path = args.course_dir.resolve()
+    if glob.escape(str(root)) != str(root):
+        raise KitError(
+            f"{root}: nbgrader finds no file in a folder with *, ? or [ in its name: rename that "
+            "folder, or choose another one with --course-dir"
+        )
     done = write_nbgrader_course(root, course, kernel=args.kernel)
     name = "" if root == Path.cwd() else short_path(root)
     first = shlex.quote(course.assignments[0].name)

@@ -13,10 +13,11 @@ from nbgrader.nbgraderformat import MetadataValidator
 from traitlets.config.loader import PyFileConfigLoader
 
 from grader.classes.nbgrader.course import CONFIG, configured, write_nbgrader_course
+from grader.command.main import main
 from grader.learning.notebook.builder import solution_id
 from grader.types.course import Course
 from tests.kit.checkout import COURSE, TINY
-from tests.kit.tiny import copy_tiny
+from tests.kit.tiny import Capture, copy_tiny
 
 
 def settings(root: Path) -> Any:
@@ -121,3 +122,15 @@ def test_a_course_elsewhere_is_named_by_its_place(tmp_path: Path) -> None:
     (line,) = [line for line in text.splitlines() if "GRADE_COURSE" in line]
     exec(f"import os\n{line}", names)
     assert names["os"].environ["GRADE_COURSE"] == str(course.root.resolve())
+
+
+def test_a_folder_in_which_nbgrader_finds_nothing_is_refused(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    place = tmp_path / "MHA [2026]" / "nb"
+    words = ["release", "nbgrader", "--course", str(TINY.root), "--course-dir", str(place)]
+    assert main(words) == 2
+    assert (
+        "nbgrader finds no file in a folder with *, ? or [ in its name" in capsys.readouterr().err
+    )
+    assert not place.exists()
