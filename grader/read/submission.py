@@ -49,6 +49,7 @@ _EXPORTED = re.compile(
     re.MULTILINE,
 )
 _CELL_MARK = re.compile(r"^# In ?\[[ \d]*\]:?[ \t]*$", re.MULTILINE)
+_DEFINED = re.compile(r"^[ \t]*(?:def|class) (\w+)", re.MULTILINE)
 _CONFLICT = re.compile(rb"^<{7} .*\n", re.MULTILINE)
 
 
@@ -145,11 +146,9 @@ def text_definitions(data: bytes, names: Iterable[str]) -> list[str]:
         return []
     code = "\n".join(cell_source(cell) for cell in cells if _is_code(cell))
     text = "\n".join(cell_source(cell) for cell in cells if not _is_code(cell))
-    return [name for name in names if _defines(name, text) and not _defines(name, code)]
-
-
-def _defines(name: str, text: str) -> bool:
-    return re.search(rf"^[ \t]*(def|class) {name}\b", text, re.MULTILINE) is not None
+    found = {each[1] for each in _DEFINED.finditer(text)}
+    found -= {each[1] for each in _DEFINED.finditer(code)}
+    return [name for name in names if name in found]
 
 
 def parse_cells(data: bytes, name: str) -> tuple[str, ...]:
