@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
@@ -89,10 +89,11 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
         if not is_own:
             _expect_no_link(path)
         try:
+            below = None if is_own else path
             if (path / EXERCISES).is_dir() and (path / FILE_NAME).is_file():
                 path /= EXERCISES
                 _expect_no_link(path)
-            return _folder(path)
+            return _folder(path, below)
         except OSError as error:  # a folder without permission to read
             raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
     suffix = path.suffix.lower()
@@ -246,7 +247,7 @@ def cell_source(cell: Mapping[str, Any]) -> str:
     return source if isinstance(source, str) else ""
 
 
-def _folder(folder: Path) -> Submission:
+def _folder(folder: Path, below: Path | None) -> Submission:
     files: dict[str, bytes] = {}
     links: set[str] = set()
     size = 0
@@ -271,7 +272,7 @@ def _folder(folder: Path) -> Submission:
                 if len(files) >= FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
                 name = name_in_text(relative.with_suffix(".py"))
-                data = python_bytes(regular_bytes(path, FILE_CAP))
+                data = python_bytes(regular_bytes(path, FILE_CAP, below))
                 if name not in files or path.suffix == ".py":  # not the softmax.PY beside it
                     files[name] = data
                 size += len(data)
@@ -290,12 +291,12 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
-def notebook_bytes(path: Path) -> bytes:
+def notebook_bytes(path: Path, below: Path | None = None) -> bytes:
     """A notebook's bytes; without its outputs if it is large or has very many pieces.
 
-    Raises SubmissionFileError.
+    `below` is as for `regular_bytes`. Raises SubmissionFileError.
     """
-    with _regular(path) as file:
+    with _regular(path, below) as file:
         try:
             return read_notebook(file, OUTPUTS_CAP)
         except SubmissionFileError as error:
@@ -319,9 +320,12 @@ def read_notebook(file: IO[bytes], cap: int) -> bytes:
     return data
 
 
-def regular_bytes(path: Path, cap: int) -> bytes:
-    """A regular file's bytes. Refuses a file that becomes a link or a pipe meanwhile."""
-    with _regular(path) as file:
+def regular_bytes(path: Path, cap: int, below: Path | None = None) -> bytes:
+    """A regular file's bytes. Refuses a file that becomes a link or a pipe meanwhile.
+
+    Of the folders on the way from `below`, and of `below` itself, none may become a link either.
+    """
+    with _regular(path, below) as file:
         data = file.read(cap + 1)
     if len(data) > cap:
         raise SubmissionFileError(f"{path}: is larger than {cap >> 20} MiB")
@@ -329,11 +333,13 @@ def regular_bytes(path: Path, cap: int) -> bytes:
 
 
 @contextmanager
-def _regular(path: Path) -> Iterator[IO[bytes]]:
+def _regular(path: Path, below: Path | None) -> Iterator[IO[bytes]]:
     """Open a regular file. Raises SubmissionFileError."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+        with _parent_of(path, below) as parent:
+            name = path if parent is None else path.name
+            descriptor = os.open(name, flags | getattr(os, "O_BINARY", 0), dir_fd=parent)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SubmissionFileError(f"{path}: is not a regular file")
@@ -347,3 +353,23 @@ def _regular(path: Path) -> Iterator[IO[bytes]]:
         if error.errno == errno.ENXIO:  # a socket
             raise SubmissionFileError(f"{path}: is not a regular file") from None
         raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def _parent_of(path: Path, below: Path | None) -> Iterator[int | None]:
+    """A descriptor of the folder that `path` is in, reached from `below` through no link.
+
+    None without `below`, and on Windows, which has no such descriptors. Raises OSError.
+    """
+    if below is None or os.open not in os.supports_dir_fd:
+        yield None
+        return
+    with ExitStack() as opened:
+        parent: int | None = None
+        steps: list[str] = [str(below), *path.relative_to(below).parts[:-1]]
+        for name in steps:
+            # O_PATH also opens a folder that nobody may list.
+            flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
+            parent = os.open(name, flags, dir_fd=parent)
+            opened.callback(os.close, parent)
+        yield parent

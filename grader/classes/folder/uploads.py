@@ -71,7 +71,7 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
         shown = found.relative_to(folder).as_posix()
         try:
-            data = notebook_bytes(found)
+            data = notebook_bytes(found, folder)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
         counted = _notebook(data, shown, notebook, others, stages, there.files)

@@ -75,7 +75,7 @@ def read_submitted(
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:
-            data = notebook_bytes(file)
+            data = notebook_bytes(file, folder)
         except SubmissionFileError as error:
             notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
@@ -98,7 +98,7 @@ def choose_notebook(
     if os.path.lexists(right):
         return right, []
     found = ((path.relative_to(folder).as_posix(), path) for path in _notebooks(folder))
-    ranked = most_like_it(((shown, _bytes_of(path)) for shown, path in found), grade_ids)
+    ranked = most_like_it(((shown, _bytes_of(path, folder)) for shown, path in found), grade_ids)
     return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
 
 
@@ -171,10 +171,10 @@ def _notebooks(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _bytes_of(path: Path) -> bytes:
+def _bytes_of(path: Path, below: Path) -> bytes:
     """A notebook's bytes; empty if they cannot be read, or if reading many such takes long."""
     try:
-        return regular_bytes(path, NOTEBOOK_CAP)
+        return regular_bytes(path, NOTEBOOK_CAP, below)
     except SubmissionFileError:
         return b""
 

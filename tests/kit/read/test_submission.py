@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from grader.read import submission
 from grader.read.submission import (
     FILE_CAP,
     expect_code,
+    notebook_bytes,
     parse_cells,
     read_submission,
     text_definitions,
@@ -174,6 +176,24 @@ def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
     monkeypatch.setattr(Path, "lstat", lambda self: before)
     with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read"):
         read_submission(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a folder cannot be held open")
+def test_a_folder_that_becomes_a_link_under_our_hands_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbours = write_files(tmp_path / "bob", {"deep/a.py": "secret", "deep/a.ipynb": "{}"})
+    for own, linked, to in (("inside", "deep", "deep"), ("itself", "", "")):
+        folder = tmp_path / own / "eve"
+        (folder / linked).parent.mkdir(parents=True)
+        link(folder / linked, neighbours / to)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "lstat", Path.stat)  # as if it were no link yet
+            patch.setattr(Path, "is_symlink", lambda self: False)
+            with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read"):
+                read_submission(folder)
+        with pytest.raises(SubmissionFileError, match=r"a\.ipynb: cannot be read"):
+            notebook_bytes(folder / "deep" / "a.ipynb", folder)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
