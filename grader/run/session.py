@@ -33,7 +33,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, close_to
+from grader.types.errors import CourseError, KitError, close_to, fault_of
 from grader.types.proof import Comparison
 
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
@@ -363,13 +363,21 @@ class _Loop:
         """
         seed_all(0)
         with stopped_after(self._seconds) if self._seconds is not None else nullcontext():
-            return (yield)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember the first file that cannot be collected."""
+            report: pytest.CollectReport = yield
         if report.failed and self.error is None:
-            reason = report.longreprtext.strip().splitlines()[-1:]
-            self.error = CourseError(f"{report.nodeid}: cannot be collected: {' '.join(reason)}")
+            self.error = CourseError(self._collection_fault(report))
+        return report
+
+    def _collection_fault(self, report: pytest.CollectReport) -> str:
+        """Why a file cannot be collected: the error of its import, or pytest's own words."""
+        call = getattr(report, "call", None)  # pytest removes it afterwards
+        error = call.excinfo.value if call else None
+        places = {str(file): report.nodeid for file in self._files}
+        fault = fault_of(error.__cause__ or error, places) if error else ""
+        if fault.startswith(report.nodeid):
+            return fault
+        reason = report.longreprtext.strip().splitlines()[-1:]
+        return f"{report.nodeid}: cannot be collected: {' '.join(reason)}"
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remember Ctrl-C during collection, which pytest turns into an exit code."""

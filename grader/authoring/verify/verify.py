@@ -229,17 +229,9 @@ def _is_known(fault: str, draft: Draft) -> bool:
 def _collection_fault(course: Course, stage: Stage) -> list[str]:
     """Why the checks of a stage cannot be collected."""
     from grader.run.session import with_checks
-    from grader.run.stopping import Stopped, stopped_after
 
-    file, seconds = stage.check_file, course.limits.load_seconds
     try:
-        with_checks(course, [stage], lambda checks: None, seconds=seconds)
+        with_checks(course, [stage], lambda checks: None, seconds=course.limits.load_seconds)
     except CourseError as error:
-        try:
-            code = compile(file.read_bytes(), str(file), "exec")
-            with stopped_after(seconds):
-                exec(code, {"__name__": file.stem, "__file__": str(file)})  # noqa: S102 - the author's
-        except (Exception, Stopped) as own:  # noqa: BLE001 - every such fault is reported
-            return [fault_of(own, {str(file): stage.place(file)})]
         return str(error).split("\n")
     return []

@@ -22,6 +22,7 @@ from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
+from grader.types.errors import CourseError
 from grader.types.submission import Submission
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.tiny import copy_tiny
@@ -301,6 +302,25 @@ def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
 
     drawn = [with_checks(course, [stage], body) for _ in range(2)]
     assert drawn[0] == drawn[1] != ""
+
+
+@pytest.mark.parametrize(
+    "line, told",
+    [
+        ("def (", "SyntaxError: invalid syntax"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("import no_such", "ModuleNotFoundError: No module named 'no_such'"),
+    ],
+)
+def test_a_check_file_that_cannot_be_imported_is_told_with_its_line(
+    tmp_path: Path, line: str, told: str
+) -> None:
+    course = copy_tiny(tmp_path / "tiny")
+    stage = course.stage("moving_average")
+    stage.check_file.write_text(f"import pytest\n\n{line}\n", encoding="utf-8")
+    with pytest.raises(CourseError) as caught:
+        with_checks(course, [stage], lambda checks: None)
+    assert str(caught.value) == f"tests/checks/test_moving_average.py:3: {told}"
 
 
 def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
