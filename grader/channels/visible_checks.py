@@ -8,8 +8,9 @@ import symtable
 from collections.abc import Collection, Iterable, Iterator
 
 from grader.read.course_file import FILE_NAME
+from grader.read.faults import fault_of
 from grader.types.course import Stage
-from grader.types.errors import CourseError, close_to, fault_of
+from grader.types.errors import CourseError, close_to
 
 _CHECK = "test_"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from grader.types.course import Course
-from grader.types.errors import CourseError, close_to
+from grader.types.errors import CourseError, close_to, located
 
 
 def author_text(file: Path, place: str) -> str:
@@ -16,6 +18,11 @@ def author_text(file: Path, place: str) -> str:
         raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CourseError(f"{place}: is not UTF-8: save it as UTF-8") from None
+
+
+def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
+    """An error in an author's file as one line; see `located`."""
+    return located(error, places, sys.modules)
 
 
 def undefined(error: AttributeError) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.misconceptions import MARK, Known, Misconception, Symptom, Way, misconception
+from grader.read.faults import fault_of
 from grader.types.course import Stage
-from grader.types.errors import CourseError, close_to, fault_of
+from grader.types.errors import CourseError, close_to
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -33,7 +33,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, close_to, fault_of
+from grader.types.errors import CourseError, KitError, close_to, located
 from grader.types.proof import Comparison
 
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
@@ -373,7 +373,7 @@ class _Loop:
         call = getattr(report, "call", None)  # pytest removes it afterwards
         error = call.excinfo.value if call else None
         places = {str(file): report.nodeid for file in self._files}
-        fault = fault_of(error.__cause__ or error, places) if error else ""
+        fault = located(error.__cause__ or error, places, sys.modules) if error else ""
         if fault.startswith(report.nodeid):
             return fault
         reason = report.longreprtext.strip().splitlines()[-1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from grader.run.worker.loader import Loader
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import GRACE, Interpreter, Worker
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, fault_of
+from grader.types.errors import CourseError, located
 
 _MODULE = "references"
 _ANSWER_SECONDS = 2.0
@@ -66,7 +67,7 @@ def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
 def not_importable(course: Course, error: Exception) -> CourseError:
     """The CourseError for a solution whose import raised this error."""
     places = {each.file_name: each.place(each.solution_file) for each in course.stages}
-    return CourseError(f"{fault_of(error, places)}: fix the solution first")
+    return CourseError(f"{located(error, places, sys.modules)}: fix the solution first")
 
 
 class References:

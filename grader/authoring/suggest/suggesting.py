@@ -20,6 +20,7 @@ from grader.authoring.verify.solution_runs import FINE
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
 from grader.misconceptions import Misconception
+from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
 from grader.run.local_answers import LocalAnswers
@@ -27,7 +28,7 @@ from grader.run.solutions import at_hand
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.under_check import StageUnderCheck
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, fault_of
+from grader.types.errors import KitError
 
 if TYPE_CHECKING:
     from grader.run.session import Checks

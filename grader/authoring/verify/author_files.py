@@ -20,10 +20,11 @@ from grader.channels.leaks import (
 from grader.channels.student_copy import stage_files
 from grader.learning.hints.ladder import above_last_rung
 from grader.learning.predict.questions import read_predictions
+from grader.read.faults import fault_of
 from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, fault_of
+from grader.types.errors import CourseError, KitError
 
 LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
 _CONFTEST = "conftest.py"

@@ -35,13 +35,13 @@ from grader.learning.finale.programs import read_programs
 from grader.learning.hints.ladder import read_hints
 from grader.learning.pictures.examples import read_trace
 from grader.misconceptions import Known, Misconception, Way
-from grader.read.faults import undefined
+from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import other_call, read_known
 from grader.read.stubs import read_stub
 from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, close_to, fault_of
+from grader.types.errors import CourseError, close_to
 from grader.types.proof import CheckProof, MisconceptionProof, StageProof
 from grader.types.report import Outcome, Status
 from grader.types.submission import Submission

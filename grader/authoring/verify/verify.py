@@ -21,11 +21,11 @@ from grader.authoring.verify.author_files import (
 from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Draft, Progress, StageProving
 from grader.authoring.verify.runs import import_libraries
-from grader.read.faults import undefined
+from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, fault_of
+from grader.types.errors import CourseError
 from grader.types.proof import CourseProof
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from grader.read.faults import fault_of
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, fault_of
+from grader.types.errors import CourseError
 
 TraceFunction = Callable[[Any], Iterator[Any]]
 
