@@ -141,6 +141,7 @@ def test_the_time_is_the_one_that_nbgrader_reads(tmp_path: Path, text: str) -> N
             "",
             "yesterday",
             "99999999999999999999",
+            "12:" + "9" * 40,
             "\ufffd\n\n2026",
             "2026-01-05 a\0b",
             "2026 " * 99,
