@@ -138,7 +138,8 @@ class MultiHeadAttention(nn.Module):
 
         Typical masks: (1, 1, T, T) from causal_mask, (B, 1, 1, Tk) from
         padding_mask, and both joined with `&`. As in apply_mask, a mask is
-        bool or holds 0 and 1 in any dtype, and one with two axes is (Tq, Tk).
+        bool or holds 0 and 1 in any dtype, one with two axes is (Tq, Tk), and
+        one with three is (H, Tq, Tk).
         A query with no allowed key gets zero weights, so its output is the
         bias of w_o, and no gradient is NaN.
 

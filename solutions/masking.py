@@ -88,8 +88,9 @@ def apply_mask(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         result = scores where mask is True (or not 0), -inf elsewhere
 
     The mask may be bool or hold the numbers 0 and 1 in any dtype. A mask with
-    two axes is (Tq, Tk), the same for all heads and sequences. None means
-    that everything is allowed. Both tensors may be strided views.
+    two axes is (Tq, Tk), the same for all heads and sequences; one with three
+    is (H, Tq, Tk), the same for all sequences. None means that everything is
+    allowed. Both tensors may be strided views.
 
     The result has the dtype and the device of `scores`: float16, bfloat16
     and float64 stay what they are. Gradients flow back to every allowed

@@ -476,6 +476,20 @@ def apply_extra_axis(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @misconception(
+    "apply_three_axes_by_sequence",
+    replaces="apply_mask",
+    says="You read a mask with three axes as [B, Tq, Tk]. Broadcasting counts axes from the last "
+    "one, so it is [H, Tq, Tk] and needs no further axis.",
+    hint=4,
+)
+def apply_three_axes_by_sequence(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    mask = mask.unsqueeze(1) if mask.ndim == 3 else mask
+    return scores.masked_fill(mask == 0, float("-inf"))
+
+
+@misconception(
     "apply_in_place_minus_1e9",
     replaces="apply_mask",
     says="Two mistakes at once: you write into the caller's own scores, and you fill in -1e9. "

@@ -995,6 +995,19 @@ class MaskExtraAxis(_Base):
 
 
 @misconception(
+    "mha_mask_three_axes_by_sequence",
+    replaces="MultiHeadAttention",
+    says="You read a mask with three axes as [B, Tq, Tk]. Broadcasting counts axes from the last "
+    "one, so it is [H, Tq, Tk] and needs no further axis.",
+    hint=5,
+)
+class MaskThreeAxesBySequence(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        mask = mask.unsqueeze(1) if mask.ndim == 3 else mask
+        return scores.masked_fill(mask == 0, float("-inf"))
+
+
+@misconception(
     "mha_mask_of_first_head",
     replaces="MultiHeadAttention",
     says="All your heads use the first head's mask. A mask such as [1, H, 1, Tk] may differ from "

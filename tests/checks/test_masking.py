@@ -29,6 +29,8 @@ BROADCASTS = [
     (3, 2, (4, 5)),
     (4, 2, (4, 5)),
     (2, 4, (4, 5)),
+    (3, 2, (2, 4, 5)),
+    (2, 2, (2, 4, 5)),
     (3, 2, (1, 1, 4, 5)),
     (3, 2, (3, 1, 1, 5)),
     (3, 2, (3, 1, 4, 5)),
@@ -201,7 +203,7 @@ def test_broadcasting(
     sizes: tuple[int, ...],
     dtype: torch.dtype,
 ) -> None:
-    """A mask [Tq, Tk] or with axes of size 1 is broadcast to [B, H, Tq, Tk]"""
+    """A mask of fewer axes or with axes of size 1 fits [B, H, Tq, Tk]"""
     scores = rand(B=B, H=H, Tq=4, Tk=5)
     expect_masked(submission, scores, some_mask(rand, device, *sizes).to(dtype))
 

@@ -353,7 +353,7 @@ def test_mask_shapes(
     tolerance = 5e-3 if spread > 1 else None  # as in test_weights
     query, key, value = tokens(rand, sizes["B"], sizes["Tq"], sizes["Tk"], D)
     mha = module(submission, state, H)
-    for axes in ("Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"):
+    for axes in ("Tq Tk", "H Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"):
         shape = {
             f"axis_{place}": sizes.get(axis, 1)  # "1" is in no table of sizes
             for place, axis in enumerate(axes.split())
