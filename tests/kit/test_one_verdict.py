@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -301,7 +302,7 @@ def in_ledger(out: Path) -> Verdicts:
 
 
 def in_gradebook(root: Path) -> Verdicts:
-    with sqlite3.connect(root / "gradebook.db") as db:
+    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
         rows = db.execute(
             "SELECT a.student_id, graded.name, g.auto_score, c.auto_comment "
             "FROM submitted_assignment a JOIN submitted_notebook n ON n.assignment_id = a.id "

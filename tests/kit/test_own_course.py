@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,7 @@ def test_a_class_of_ten_is_graded_with_it(site: Path, course: Path, tmp_path: Pa
         (folder / f"{NAME}.ipynb").write_text(notebook, encoding="utf-8")
     said = grade(site, root, "class", "--course", str(course), "--nbgrader", ".", NAME)
     assert "curves: 10 submissions graded" in said
-    with sqlite3.connect(root / "gradebook.db") as db:
+    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
         points = dict(
             db.execute(
                 "SELECT a.student_id, sum(g.auto_score) FROM grade g "

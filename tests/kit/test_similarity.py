@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -233,7 +234,8 @@ STEPS = (
 )
 BODY = "def fold(sheet, times):\n" + "".join(f"    {step}\n" for step in STEPS)
 INDENTED = "".join(f"    {line}\n" for line in BODY.splitlines())
-DEEP = f"(x{chr(10)}{'+x' * 1900}{chr(10)}{'+x' * 1900})\n"  # Python's parser gives up
+DEEP = f"(x{chr(10)}{'+x' * 1900}{chr(10)}{'+x' * 1900})\n"
+TOO_DEEP = sys.version_info[:2] in ((3, 11), (3, 12))  # their parser gives up
 WIDE = str.maketrans({"e": "\uff45", "s": "\U0001d42c"})  # Python reads them as e and s
 
 
@@ -291,9 +293,9 @@ def test_a_copy_is_found_wherever_python_finds_it(hidden: Submission) -> None:
     [
         (cells(f"!ls \\\n  )(\n{BODY}"), True),
         (cells(BODY, "def fly(x:"), False),
-        (cells(BODY, DEEP), True),
-        (Submission("", {"mine.py": f"{BODY}{DEEP}".encode()}, script="mine.py"), True),
-        (folder(f"{BODY}{DEEP}"), True),
+        (cells(BODY, DEEP), TOO_DEEP),
+        (Submission("", {"mine.py": f"{BODY}{DEEP}".encode()}, script="mine.py"), TOO_DEEP),
+        (folder(f"{BODY}{DEEP}"), TOO_DEEP),
         (Submission("", {"fold.py": b"import mine", "mine.py": b"# coding: utf-7\n"}), True),
         (Submission("", {"fold.py": BODY.encode(), "mine.py": b"# coding: utf-7\n"}), False),
     ],

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def test_the_rows_are_those_that_nbgrader_makes(root: Path, made: bytes, tmp_pat
         gradebook.db.commit()
 
     def rows(folder: Path) -> dict[str, list[list[object]]]:
-        with sqlite3.connect(folder / FILE) as db:
+        with closing(sqlite3.connect(folder / FILE)) as db, db:
             tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master ORDER BY 1")]
             found = {}
             for table in tables:
@@ -173,7 +173,7 @@ def test_late_is_what_nbgrader_calls_late(root: Path) -> None:
 
 
 def test_without_a_deadline_nobody_is_late(root: Path) -> None:
-    with sqlite3.connect(root / FILE) as db:
+    with closing(sqlite3.connect(root / FILE)) as db, db:
         db.execute("UPDATE assignment SET duedate = NULL")
     assert read_deadlines(root, "birds") == {}
 
@@ -186,7 +186,7 @@ def test_all_or_nothing(root: Path) -> None:
     before = (root / FILE).read_bytes()
     with pytest.raises(KeyboardInterrupt):
         write_entries(root, "birds", "birds", entries())
-    with sqlite3.connect(root / FILE) as db:
+    with closing(sqlite3.connect(root / FILE)) as db, db:
         assert db.execute("SELECT count(*) FROM student").fetchone() == (0,)
     assert len((root / FILE).read_bytes()) == len(before)
 
