@@ -348,7 +348,12 @@ class _Loop:
         name of a folder for the parameters of a case.
         """
         for file in self._files:
-            session.items += session.genitems(pytest.Module.from_parent(session, path=file))
+            module = pytest.Module.from_parent(session, path=file)
+            try:
+                session.items += session.genitems(module)
+            except SystemExit:
+                self.error = CourseError(f"{module.nodeid}: ends Python while it is imported")
+                return True
         session.config.hook.pytest_collection_modifyitems(
             session=session, config=session.config, items=session.items
         )

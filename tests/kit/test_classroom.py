@@ -300,10 +300,8 @@ def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(
     assert penalties(root) == {"ann": POINTS * 0.5, "bob": POINTS * 0.5, "cas": None}
     assert found["bob"].notes == ("It came late by 1 day 1 second, which costs 50% of its points.",)
     assert found["cas"].notes == ()
-    with (
-        closing(sqlite3.connect(root / "gradebook.db")) as db,
-        db,
-    ):  # what formgrader shows to people
+    # What formgrader shows to people:
+    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
         db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
     graded(root, course, force=True)
     assert penalties(root) == {"ann": POINTS * 0.25, "bob": None, "cas": None}

@@ -345,3 +345,10 @@ def test_no_check_runs_where_python_skips_assertions() -> None:
         [sys.executable, "-O", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert "KitError: Python skips assertions here" in done.stderr
+
+
+def test_a_check_file_that_ends_python_is_named(tmp_path: Path) -> None:
+    course = copy_tiny(tmp_path / "tiny")
+    course.stages[0].check_file.write_text("raise SystemExit", encoding="utf-8")
+    with pytest.raises(CourseError, match=r"moving_average\.py: ends Python while it is imported$"):
+        with_checks(course, course.stages, lambda checks: None)
