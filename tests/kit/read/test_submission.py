@@ -470,6 +470,28 @@ EXPORTED = {
         ("x = 1\ny",),
     ),
     "a call of the grader": ("x = 1\ngrade_here('x')\n", ("x = 1\ngrade_here('x')\n",)),
+    "VS Code's": (
+        (
+            "# %% [markdown]\n# # A title\n\n# %%\n%matplotlib inline\nx = 1\n"
+            "#%% more\n# %%time\ny = 2\n"
+        ),
+        ("\n# # A title\n\n", "\n%matplotlib inline\nx = 1\n", "\n# %%time\ny = 2\n"),
+    ),
+    "Databricks'": (
+        "# Databricks notebook source\nx = 1\n\n# COMMAND ----------\n\n# MAGIC %md\ny = 2\n",
+        ("# Databricks notebook source\nx = 1\n\n", "\n\n# MAGIC %md\ny = 2\n"),
+    ),
+    "Jupyter's cell that is timed": (
+        (
+            "# In[1]:\n\n\nget_ipython().run_cell_magic('time', '', "
+            "\"x = 'ü€\\\\n'\\ny = 1\\n\")\n\n# Text\n"
+        ),
+        ("%%time \nx = 'ü€\\n'\ny = 1\n\n\n# Text\n",),
+    ),
+    "a call that Jupyter did not make": (
+        "# In[1]:\nget_ipython().run_cell_magic('time', '', '\\x')\n",
+        ("\nget_ipython().run_cell_magic('time', '', '\\x')\n",),
+    ),
 }
 
 
