@@ -18,6 +18,9 @@ def plain_words(message: str, code: str = "") -> str:
     """
     if len(message) > _LONGEST:
         return ""
+    for beginning, meaning in _LINES:
+        if re.match(beginning, code):
+            return meaning
     for pattern, words in _TABLE:
         found = re.search(pattern, message)
         if found is not None:
@@ -105,6 +108,17 @@ def _axis(lowest: str, highest: str, axis: str) -> str:
     return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1, and no axis {axis}"
 
 
+# How a line begins that fails whatever the message is.
+_LINES = (
+    (
+        r"raise NotImplementedError\b",
+        "this line ends the function, so nothing below it runs: replace it with your code",
+    ),
+    (
+        r"(<{7}|={7}|>{7})( |$)",
+        "git left the marks of a merge conflict here: keep one version and delete the marks",
+    ),
+)
 _TABLE: Sequence[tuple[str, _Words]] = (
     (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
     (
@@ -148,7 +162,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda kind: f"masked_fill takes a mask of True and False, but this one holds {kind}s",
     ),
     (
-        r"expected scalar type (\w+) but found (\w+)|dtype, but got: (\w+) != (\w+)",
+        r"expected scalar type (\w+) but found (\w+)|dtype, but got:? (\w+) (?:!=|and) (\w+)",
         lambda *kinds: " and ".join(filter(None, kinds)) + " meet here: both need one dtype",
     ),
     (
@@ -162,6 +176,27 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
         lambda function: f"torch.{function} takes a list or tuple of tensors, not a single one",
+    ),
+    (
+        r"Torch not compiled with CUDA enabled|Found no NVIDIA driver",
+        lambda: "there is no GPU here: let your code use the device of its input, such as x.device",
+    ),
+    (
+        r"^EOF when reading a line",
+        lambda: "nobody can answer input() while code is graded: delete it",
+    ),
+    (
+        r"^invalid non-printable character",
+        lambda: (
+            "the line has a character that you cannot see, often copied from a web page: "
+            "retype the line"
+        ),
+    ),
+    (
+        r"^invalid character '(.)'",
+        lambda letter: (
+            f"copied text often has {letter} where Python needs a plain character: retype it"
+        ),
     ),
     (
         r"^name '(\w+)' is not defined",

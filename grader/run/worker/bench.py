@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import difflib
 import functools
 import gc
+import inspect
+import linecache
 import random
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from grader.run.worker.probes import defined, held_shapes, made, meter
@@ -210,7 +213,8 @@ def describe(
     """An exception as data: its type, message and the frames that are the learner's own.
 
     `stub` is true if the exception is the NotImplementedError of an unchanged stub: raised in the
-    very function that was called, by the learner's file and not by a library below it.
+    very function that was called, which does nothing else, by the learner's file and not by a
+    library below it.
     """
     bases = type(error).__mro__
     names = [base.__name__ for base in bases if getattr(builtins, base.__name__, None) is base]
@@ -220,6 +224,7 @@ def describe(
         message = ""
     frames = []
     last_is_own = False
+    code: CodeType | None = None
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -253,8 +258,32 @@ def describe(
         "bases": names,
         "message": message,
         "frames": frames[-_FRAMES_CAP:],
-        "stub": type(error) is NotImplementedError and last_is_own and len(frames) == 1,
+        "stub": (
+            type(error) is NotImplementedError
+            and last_is_own
+            and len(frames) == 1
+            and (code is None or _is_one_statement(code))
+        ),
     }
+
+
+def _is_one_statement(code: CodeType) -> bool:
+    """Whether a function has one statement besides its docstring; true if its source is unknown.
+
+    Its code does not show it: Python leaves out what comes after a `raise`.
+    """
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    block = "".join(inspect.getblock(lines)) if lines else ""
+    try:
+        tree = ast.parse(f"if 1:\n{block}" if block[:1].isspace() else block)
+    except SyntaxError:
+        return True
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    if not functions:
+        return True
+    has_docstring = ast.get_docstring(functions[0]) is not None
+    return len(functions[0].body) <= 1 + has_docstring
 
 
 def _caret(traceback: TracebackType, text: str) -> dict[str, list[int]]:

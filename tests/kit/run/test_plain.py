@@ -26,6 +26,7 @@ def first_three(values: Any) -> Any:
 
 
 NONE: Any = None
+KINDS = (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NameError, SyntaxError)
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
     "a layer": (lambda: torch.nn.Linear(8, 8)(X), "rows of 5 numbers.*nn.Linear"),
@@ -57,6 +58,12 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "two sizes of a matrix; .* as a bias has",
     ),
     "one tensor to join": (lambda: torch.cat(NONE or X), "torch.cat takes a list or tuple"),
+    "two dtypes of a layer": (
+        lambda: torch.nn.Linear(5, 5, dtype=torch.double)(X),
+        "float and double meet|Float and Double meet",
+    ),
+    "a character that nobody sees": (lambda: compile("x\u00a0= 1", "f", "exec"), "cannot see"),
+    "a quotation mark": (lambda: compile("x = \u201ca\u201d", "f", "exec"), "has \u201c where"),
     "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
@@ -64,11 +71,32 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("call, words", CASES.values(), ids=CASES)
 def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(
-        (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NameError)
-    ) as raised:
+    with pytest.raises(KINDS) as raised:
         call()
-    assert re.search(words, plain_words(str(raised.value))), str(raised.value)
+    text = str(getattr(raised.value, "msg", raised.value))
+    assert re.search(words, plain_words(text)), text
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("raise NotImplementedError()", "nothing below it runs"),
+        ("<<<<<<< HEAD", "merge conflict"),
+        ("=======", "merge conflict"),
+        (">>>>>>> theirs", "merge conflict"),
+    ],
+)
+def test_a_line_that_says_enough(line: str, words: str) -> None:
+    assert words in plain_words("", line)
+
+
+def test_a_question_to_nobody() -> None:
+    assert "nobody can answer input()" in plain_words("EOF when reading a line")
+
+
+def test_without_a_gpu_the_words_say_so() -> None:
+    for said in ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver on your system."):
+        assert "there is no GPU here" in plain_words(said)
 
 
 def test_a_variable_without_a_value() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import random
 import sys
 import textwrap
@@ -45,6 +46,7 @@ def learner(source: str) -> tuple[Bench, dict[str, Any]]:
     source = textwrap.dedent(source)
     lines = source.split("\n")
     names: dict[str, Any] = {}
+    linecache.cache[OWN] = (len(source), None, source.splitlines(keepends=True), OWN)
     exec(compile(source, OWN, "exec"), names)
     return Bench(
         names.__getitem__, lambda file, number: lines[number - 1] if file == OWN else None
@@ -238,6 +240,12 @@ STUBS = {
         "def f():\n  try: 1 / 0\n  except ArithmeticError: raise NotImplementedError",
         True,
     ),
+    "below a docstring": (
+        "def f():\n    'Of f.\\n'\n    # YOURS\n    raise NotImplementedError()",
+        True,
+    ),
+    "above code": ("def f():\n    'Of f.'\n    raise NotImplementedError()\n    return 1", False),
+    "below code": ("def f():\n    x = 1\n    raise NotImplementedError()", False),
 }
 
 
@@ -249,6 +257,11 @@ def test_only_the_called_functions_own_error_is_a_stub(source: str, is_stub: boo
 MODULES = {
     "an untouched constructor": ("def __init__(self): raise NotImplementedError", None, True),
     "an untouched forward": ("def forward(self, x): raise NotImplementedError", 1, True),
+    "a forward with more": (
+        "def forward(self, x):\n        raise NotImplementedError\n        return x",
+        1,
+        False,
+    ),
     "a misspelt forward": ("def foward(self, x): return x", 1, False),
     "one raised deeper in a forward": (
         "def forward(self, x): return self.g()\n    def g(self): raise NotImplementedError",
