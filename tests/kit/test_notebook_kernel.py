@@ -331,7 +331,8 @@ def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> N
     """With `!grade finale` the kernel would end the process before it can say anything."""
     course = copy_tiny(tmp_path / "course").root
     (course / "hints" / "finale").mkdir()
-    (course / "hints" / "finale" / "smooth.py").write_text(PROGRAM, encoding="utf-8")
+    endless = PROGRAM.replace('"steps": 100', '"steps": 30_000')  # it never ends by itself
+    (course / "hints" / "finale" / "smooth.py").write_text(endless, encoding="utf-8")
     with kernel(course) as there:
         there.run("%load_ext grader")
         for stage in TINY.stages[:2]:
