@@ -807,7 +807,7 @@ def _slices(pair: Pair) -> Iterator[Relation]:
                 right = pair.want.take(at, axis)
                 if kind == "right" and not pair.is_bool and 2 * len(np.unique(right)) <= right.size:
                     continue  # zeros or a bias are right whatever the mistake
-                rest = "each other has wrong numbers" if kind == "right" else "the rest is right"
+                rest = "all others have wrong numbers" if kind == "right" else "the rest is right"
                 yield Relation(
                     f"only-{place}-{kind}:{axis}",
                     f"{pair.what} is {kind} only at the {place} position of {pair.axis(axis)}; "
@@ -858,7 +858,7 @@ def _stretches(pair: Pair) -> Iterator[Relation]:
                 yield Relation(
                     f"{place}-part-right:{axis}",
                     f"{pair.what} is right only in the {place} {share} of {pair.axis(axis)}; "
-                    "each position of the rest has wrong numbers.",
+                    "all other positions have wrong numbers.",
                     lambda other, axis=axis, place=place, share=share: (  # type: ignore[misc]
                         axis < other.want.ndim
                         and _right_stretch(other, axis, place) == share * other.want.shape[axis]
@@ -867,7 +867,7 @@ def _stretches(pair: Pair) -> Iterator[Relation]:
             yield Relation(
                 f"{place}-positions-right:{axis}",
                 f"{pair.what} is right only at the {place} {count} positions of "
-                f"{pair.axis(axis)}; each other has wrong numbers.",
+                f"{pair.axis(axis)}; all others have wrong numbers.",
                 lambda other, axis=axis, place=place, count=count: (  # type: ignore[misc]
                     axis < other.want.ndim and _right_stretch(other, axis, place) == count
                 ),
