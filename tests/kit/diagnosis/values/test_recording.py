@@ -20,7 +20,7 @@ STAGE = COURSE.stage("causal_self_attention")
 NEXT = "None of its tensors equals what comes next: "
 TOLD = {
     "diagonal_blocked": f"gets the scaled scores right \\(.*, line 34\\). {NEXT}the masked scores",
-    "keys_from_queries": f"^Your result is right only at the first position of .*; each other has "
+    "keys_from_queries": f"^Your result is right only at the first position of .*; all others have "
     f"wrong numbers. .*the query's heads and the value's heads right.* {NEXT}the key's heads",
     "no_grad": "",
 }
