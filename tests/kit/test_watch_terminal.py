@@ -129,6 +129,8 @@ class Terminal:
     def is_as_before(self) -> None:
         """The terminal is left as it was, without the lines of an exception."""
         assert termios.tcgetattr(self._terminal) == self.before
+        # Its last words may still be on their way when the process has ended.
+        self.until(lambda: LEAVES_THE_SCREEN in self.raw, "the screen has not been left")
         assert self.raw.count("\x1b[?1049h") == self.raw.count(LEAVES_THE_SCREEN) == 1
         assert "Traceback" not in self.raw
 
