@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
+import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.judge.blame import find_blame
@@ -22,7 +25,7 @@ from grader.run.facts import StageFacts
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader, Same
 from grader.run.workers import Interpreter
-from grader.types.course import Course, Stage
+from grader.types.course import Course, Limits, Stage
 from grader.types.errors import KitError
 from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
@@ -142,11 +145,10 @@ def with_engine(
     The engine grades these stages. `device` is "cpu", "cuda", "mps" or "auto". Raises KitError as
     `grade` does.
     """
-    gpu = may_use_gpu(device)
-    with Interpreter(course.preload, course.limits, gpu=gpu) as it, _quick_imports() as imported:
+    start = interpreter_on(course, course.limits, device)
+    with _quick_imports() as imported, start as (it, chosen):
         from grader.run.session import with_checks
 
-        chosen = chosen_device(course, device)
         needed = {stage.slug for stage in stages}
         for stage in stages:
             needed |= {earlier.slug for earlier in course.required(stage)}
@@ -412,8 +414,33 @@ def _first_failing(report: Report) -> str:
     return next((r.slug for r in report.stages if r.status is Status.FAILED), "")
 
 
-def chosen_device(course: Course, wanted: str) -> str:
-    """The device that the checks put their tensors on. Raises KitError if it is not there."""
+@contextmanager
+def interpreter_on(
+    course: Course, limits: Limits, wanted: str
+) -> Iterator[tuple[Interpreter, str]]:
+    """A new interpreter, and the device that the checks put their tensors on.
+
+    A GPU that locked workers cannot use is only taken if it is asked for by name: then, and if the
+    device is not there, it raises KitError.
+    """
+    gpu = _may_use_gpu(course, wanted)
+    with Interpreter(course.preload, limits, gpu=gpu) as interpreter:
+        if gpu:
+            importlib.import_module("torch")  # while the interpreter does the same
+        if not gpu or interpreter.has_gpu:
+            yield interpreter, _chosen_device(course, wanted)
+            return
+    if wanted == "cuda" and _chosen_device(course, wanted):
+        raise KitError(
+            "--device cuda: torch finds the GPU, but your code, which runs locked in a process of "
+            "its own, cannot use it there; try --device cpu"
+        )
+    with Interpreter(course.preload, limits, gpu=False) as interpreter:
+        yield interpreter, _chosen_device(course, wanted)
+
+
+def _chosen_device(course: Course, wanted: str) -> str:
+    """The device that is wanted, or the one to take. Raises KitError if it is not there."""
     if "torch" not in course.preload:
         return "cpu"
     import torch
@@ -452,9 +479,15 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
             gc.enable()
 
 
-def may_use_gpu(device: str) -> bool:
+def _may_use_gpu(course: Course, wanted: str) -> bool:
     """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
-    return device == "cuda" or (device == "auto" and os.path.exists("/dev/nvidiactl"))
+    if wanted != "auto" or "torch" not in course.preload:
+        return wanted == "cuda" and "torch" in course.preload
+    found = importlib.util.find_spec("torch")
+    folders = (found and found.submodule_search_locations) or ()
+    # Beside a GPU there is often torch's CPU build.
+    is_for_cuda = any(Path(folder, "lib", "libtorch_cuda.so").exists() for folder in folders)
+    return is_for_cuda and os.path.exists("/dev/nvidiactl")
 
 
 @dataclass(eq=False)

@@ -141,9 +141,10 @@ class Interpreter:
     """A fresh isolated interpreter that shares nothing with this process but one socket.
 
     Its environment is empty, its standard streams are /dev/null, it has its own session (Ctrl-C in
-    the terminal does not reach it), and it ends when this process ends. Without `gpu`, this process
-    sees no NVIDIA GPU either, unless it has already looked for one. Threads of this process may use
-    it; with more than `at_once` workers at work at the same time, nothing is gained.
+    the terminal does not reach it), and it ends when this process ends. With `gpu` its environment
+    holds what CUDA reads. Without `gpu`, this process sees no NVIDIA GPU either, unless it has
+    already looked for one. Threads of this process may use it; with more than `at_once` workers at
+    work at the same time, nothing is gained.
     """
 
     def __init__(self, preload: tuple[str, ...], limits: Limits, *, gpu: bool) -> None:
@@ -170,6 +171,7 @@ class Interpreter:
         self._turn = threading.RLock()  # to ask for something and receive the answer
         self._ready = False
         self._missing_layers: tuple[str, ...] = ()
+        self._has_gpu = False
         self.idle: Worker | None = None
         self.workers: set[Worker] = set()
         self._seconds_of_ended = 0.0
@@ -197,6 +199,12 @@ class Interpreter:
         if self._beside is None:
             self._beside = Interpreter(self._preload, self._limits, gpu=self._gpu)
         return self._beside
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether its workers, locked as they are, can use an NVIDIA GPU. Raises KitError."""
+        self._wait_until_ready(Channel(self._control))
+        return self._has_gpu
 
     @property
     def missing_layers(self) -> tuple[str, ...]:
@@ -326,6 +334,7 @@ class Interpreter:
             )
         self._ready = True
         self._missing_layers = tuple(answer["missing_layers"])
+        self._has_gpu = answer["gpu"]
 
 
 def _is_killed(status: End) -> bool:
@@ -379,7 +388,10 @@ def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socke
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={"SYSTEMROOT": os.environ.get("SYSTEMROOT", "")},
+                env={
+                    "SYSTEMROOT": os.environ.get("SYSTEMROOT", ""),
+                    **(_cuda_settings() if setup["gpu"] else {}),
+                },
             )
             shared = theirs.share(process.pid)  # type: ignore[attr-defined]
             assert process.stdin is not None
@@ -391,13 +403,19 @@ def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socke
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={},
+                env=_cuda_settings() if setup["gpu"] else {},
                 cwd="/",
                 start_new_session=True,
             )
     data = json.dumps({**setup, "sources": sources}).encode()
     ours.sendall(struct.pack("<I", len(data)) + data)
     return process, ours
+
+
+def _cuda_settings() -> dict[str, str]:
+    """The variables that say which GPUs to use and where CUDA's driver is."""
+    wanted = ("CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")
+    return {name: value for name, value in os.environ.items() if name.startswith(wanted)}
 
 
 def _environment_path() -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from grader.engine import chosen_device, may_use_gpu
+from grader.engine import interpreter_on
 from grader.learning.finale.programs import Program
 from grader.learning.pictures.tracer import NoPictureError, traced_heatmap
 from grader.learning.pictures.types import TracedHeatmap
@@ -145,8 +145,8 @@ def studio(course: Course, device: str) -> Iterator[Studio]:
         cpu_seconds=_ALL_SECONDS,
     )
     patient = replace(course, limits=limits)
-    with Interpreter(course.preload, limits, gpu=may_use_gpu(device)) as interpreter:
-        yield Studio(patient, chosen_device(course, device), interpreter)
+    with interpreter_on(course, limits, device) as (interpreter, chosen):
+        yield Studio(patient, chosen, interpreter)
 
 
 @dataclass(frozen=True)

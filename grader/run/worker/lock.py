@@ -251,8 +251,9 @@ _OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # a file's rule m
 
 _NVIDIA_DEVICES = ("/dev/nvidia*", "/dev/dri", "/dev/dxg")
 _NVIDIA_FILES = (
-    *("/sys", "/usr/local/cuda*", "/usr/local/nvidia", "/usr/share/nvidia"),
+    *("/sys", "/usr/local/cuda*", "/usr/local/nvidia", "/usr/share/nvidia", "/usr/lib64-nvidia"),
     *("/proc/driver/nvidia", "/proc/devices", "/proc/modules", "/proc/meminfo", "/proc/sys/vm"),
+    "/proc/sys/kernel/osrelease",
 )
 
 
@@ -288,6 +289,7 @@ class _Files:
             rights.update((path, _READ) for name in _NVIDIA_FILES for path in glob.glob(name))
             rights.update((path, _DEVICE) for name in _NVIDIA_DEVICES for path in glob.glob(name))
             self._own["/proc/self"] = _READ  # CUDA looks up its memory map
+            self._own["/proc/self/task"] = _READ | _WRITE_FILE | _TRUNCATE  # and names its threads
         self._rules = list(self._rules_for(rights, self._handled))
         hidden = _hidden(rights, policy.hidden)
         if hidden:
@@ -436,8 +438,13 @@ clock_nanosleep 230 115
 """
 _FOR_CUDA = """
 ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
-mbind 237 235, set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -
+mbind 237 235, set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -,
+bind 49 200, listen 50 201
 """
+# CUDA looks for a service of its own and listens at a local socket for others that share memory
+# with it; without these it does not start. Nobody is there or can be answered: accept and sendmsg
+# stay refused.
+_CHECKED_FOR_CUDA = "socket 41 198, setsockopt 54 208, connect 42 203"
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, AUDIT_ARCH_*
 
 # struct sock_filter: code, how far to jump if true and if false, operand
@@ -448,6 +455,7 @@ _EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 _ALLOW: _Instruction = (_RETURN, 0, 0, 0x7FFF0000)
 _REFUSE: _Instruction = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+_ABSENT: _Instruction = (_RETURN, 0, 0, 0x00050000 | errno.ENOENT)
 _UNKNOWN: _Instruction = (_RETURN, 0, 0, 0x00050000 | 38)  # ENOSYS; Windows has another number
 _KILL: _Instruction = (_RETURN, 0, 0, 0x80000000)
 _OWN_PID = -1  # an operand filled in by the child
@@ -518,6 +526,11 @@ _CHECKS: dict[str, _Code] = {
     **dict.fromkeys(("clock_gettime", "clock_getres", "clock_nanosleep"), _without(0, 1 << 31)),
     "sendto": _is_null(4),  # send() on a connected socket
 }
+_CUDA_CHECKS: dict[str, _Code] = {
+    "socket": _one_of(0, 1),  # AF_UNIX
+    "setsockopt": _one_of(2, 16),  # SO_PASSCRED
+    "connect": (_ABSENT,),  # as where that service does not run
+}
 
 
 class _Filter:
@@ -545,6 +558,8 @@ class _Filter:
         actions.update((number, _CHECKS[name]) for name, number in _numbers(_CHECKED, column))
         if gpu:
             actions.update((number, (_ALLOW,)) for _, number in _numbers(_FOR_CUDA, column))
+            checked = _numbers(_CHECKED_FOR_CUDA, column)
+            actions.update((number, _CUDA_CHECKS[name]) for name, number in checked)
         ranges: list[tuple[int, _Code]] = [(0, (_UNKNOWN,))]
         for number in sorted({*actions, *(number + 1 for number in actions)}):
             action = actions.get(number, (_UNKNOWN,))

@@ -235,16 +235,18 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
         library = ""
         if "torch" in sys.modules:
             _warm_torch()
+            if not setup["gpu"]:
+                _look_away()
         seed_all(0)  # numpy loads its generators on first use
         lock = prepare(_policy(setup))
-        missing = _missing_layers(lock, setup, control)
+        missing, has_gpu = _missing_layers(lock, setup, control)
     except Exception as error:  # noqa: BLE001 - the checker reports whatever an import raises
         why = f"{type(error).__name__}: {error}"[:500]
         channel.send(Frame({"failed": why, "library": library}))
         return
     server = _Server(control, setup, lock, missing)
     try:
-        channel.send(Frame({"ready": True, "missing_layers": list(missing)}))
+        channel.send(Frame({"ready": True, "missing_layers": list(missing), "gpu": has_gpu}))
         gc.freeze()
         gc.enable()
         server.run()
@@ -265,30 +267,45 @@ def _policy(setup: dict[str, Any]) -> Policy:
     )
 
 
-def _missing_layers(lock: Lock, setup: dict[str, Any], control: socket.socket) -> tuple[str, ...]:
-    """What a lock cannot apply on this machine, tried in a child that never runs a submission.
+def _missing_layers(
+    lock: Lock, setup: dict[str, Any], control: socket.socket
+) -> tuple[tuple[str, ...], bool]:
+    """What a lock cannot apply on this machine, and whether locked code can use a GPU.
 
-    Without fork this process is the one that locks itself, and no server watches it. Raises OSError
-    if the child does not report.
+    It is tried in a child that never runs a submission. Without fork this process is the one that
+    locks itself, and no server watches it. Raises OSError if the child does not report.
     """
     scratch = setup["scratch_root"]
     if not setup["fork"]:
-        keep = (0, 1, 2, control.fileno())
-        return (*lock.apply(scratch, keep), "disk space", "threads")
+        applied = lock.apply(scratch, (0, 1, 2, control.fileno()))
+        return (*applied, "disk space", "threads"), setup["gpu"] and _computes_on_gpu()
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.write(theirs, "\n".join([*lock.apply(scratch, keep=[theirs]), "end"]).encode())
+            found = [*lock.apply(scratch, keep=[theirs])]
+            gpu = str(setup["gpu"] and _computes_on_gpu())
+            os.write(theirs, "\n".join([*found, gpu, "end"]).encode())
         finally:
             os._exit(0)
     os.close(theirs)
     with open(ours, encoding="ascii") as said:
-        *missing, end = said.read().split("\n")
+        answer = said.read().split("\n")
     os.waitpid(pid, 0)
-    if end != "end":
+    if answer[-1] != "end":
         raise OSError("a process that locks itself ends at once")
-    return tuple(missing)
+    *missing, gpu, _ = answer
+    return tuple(missing), gpu == "True"
+
+
+def _computes_on_gpu() -> bool:
+    """Whether an NVIDIA GPU can be used; looking for one keeps a process from forking others."""
+    import torch
+
+    try:
+        return bool((torch.ones(1, device="cuda") + 1).item() == 2)
+    except Exception:  # noqa: BLE001 - a driver may fail in any way
+        return False
 
 
 class _Server:
@@ -484,6 +501,18 @@ def _warm_torch() -> None:
     heads = torch.randn(2, 3, 4, requires_grad=True)  # recorded, but without a backward pass
     weights = torch.softmax(layer(heads) @ heads.transpose(-2, -1), dim=-1)
     torch.nn.functional.dropout(weights, 0.5).double().sum()
+
+
+def _look_away() -> None:
+    """Let torch find that there is no GPU, once and for all.
+
+    A locked worker that looks for itself could not open the GPU, and torch would warn of that.
+    """
+    import torch
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    torch.cuda.is_available()
+    del os.environ["CUDA_VISIBLE_DEVICES"]
 
 
 def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -482,19 +483,44 @@ def test_no_memory_limit(tmp_path: Path) -> None:
         running.close()
 
 
+# What libcuda does when it starts, as strace shows it.
+AS_CUDA_STARTS = """
+import threading
+open('/proc/self/maps').read(); os.listdir('/sys')
+thread = threading.Thread(target=time.sleep, args=(1,)); thread.start()
+open(f'/proc/self/task/{thread.native_id}/comm', 'w').write('cuda00000')
+service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+service.setsockopt(socket.SOL_SOCKET, 16, 1)
+refused = service.connect_ex('/tmp/nvidia-mps/control')
+mine = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+mine.bind(f'\\0cuda-uvmfd-{os.getpid()}'); mine.listen(128)
+value = [refused, missing]
+"""
+
+
 def test_gpu(tmp_path: Path) -> None:
-    """What CUDA needs beside its devices: any ioctl and the worker's own /proc; no more."""
+    """What CUDA needs beside its devices: any ioctl, its own /proc, a socket; no more."""
     running = Server(tmp_path, memory_bytes=None, gpu=True)
+    heard = socket.socket(socket.AF_UNIX)
+    heard.bind(str(tmp_path / "heard"))
+    heard.listen()
     try:
-        code = "open('/proc/self/maps').read(); os.listdir('/sys'); value = missing"
-        assert running.ask(code)["value"] == []
+        assert running.ask(AS_CUDA_STARTS)["value"] == [errno.ENOENT, []]
         assert running.ask("fcntl.ioctl(0, 0xC0DE)")["errno"] == errno.ENOTTY
+        connect = "socket.socket(socket.AF_UNIX).connect(root + '/heard')"
+        assert running.ask(connect)["errno"] == errno.ENOENT
+        assert running.ask(connect, locked=False)["value"] is None
+        listener = "mine = socket.socket(socket.AF_UNIX); mine.bind(%s)"
+        assert refused(running.ask(listener % "'in_scratch'"))
+        assert refused(running.ask(listener % "'\\0taken'" + "; mine.listen(1); mine.accept()"))
         for attempt in (
             *("read /etc/passwd", "read the server's environment", "read a sibling's scratch"),
-            *("read a hidden package", "list processes", "unix socket", "fork by its number"),
+            *("read a hidden package", "list processes", "TCP", "UDP", "netlink", "socketpair"),
+            *("pass a descriptor", "send to an address", "fork by its number"),
         ):
             assert refused(running.ask(REFUSED.get(attempt, "os.fork()"))), attempt
     finally:
+        heard.close()
         running.close()
 
 
@@ -579,6 +605,9 @@ def test_program(machine: str, gpu: bool) -> None:
     checked = {n for _, n in lock._numbers(lock._CHECKED, column)}
     assert len(allowed | refused | checked) == len(allowed) + len(refused) + len(checked)
     cuda = {n for _, n in lock._numbers(lock._FOR_CUDA, column)} if gpu else set()
+    if gpu:
+        refused -= {n for _, n in lock._numbers(lock._CHECKED_FOR_CUDA, column)}
+        checked |= {n for _, n in lock._numbers(lock._CHECKED_FOR_CUDA, column)}
     for number in [*range(700), 0x40000000, 0x40000001, 0xFFFFFFFF]:
         answer = run_filter(program.code.raw, number, architecture)
         if number in allowed | cuda:
