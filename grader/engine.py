@@ -64,7 +64,7 @@ class Request:
 def grade(
     course: Course,
     request: Request,
-    device: str = "auto",
+    device: str = "cpu",
     progress: Callable[[StageResult], None] = lambda result: None,
     verdict: Callable[[Report], None] | None = None,
     core: Callable[[Report], None] | None = None,

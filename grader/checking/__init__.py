@@ -37,6 +37,8 @@ Errors, arguments and gradients:
 >>> leaf = torch.ones(3, requires_grad=True)
 >>> expect_gradients_close(leaf * 2, leaf + leaf, {"leaf": leaf}, axes={"leaf": "D"})
 >>> skip_unless_supported(torch.float64, torch.device("cpu"))
+>>> def on_a_gpu() -> None:
+...     y = x.to(gpu_or_skip())
 >>> def own() -> None:
 ...     raise CheckFailed("What is wrong, in one line\n  expected  this\n  got       that")
 
@@ -79,6 +81,7 @@ from grader.checking.comparing import (
     expect_shape,
     expect_unchanged,
     expect_within,
+    gpu_or_skip,
     is_between,
     is_watched,
     skip_unless_supported,
@@ -124,6 +127,7 @@ __all__ = [
     "expect_start",
     "expect_unchanged",
     "expect_within",
+    "gpu_or_skip",
     "is_between",
     "is_watched",
     "linear_shapes",

@@ -442,6 +442,15 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
     raise _contrast(because, kind.__name__, "no error", Way.NO_ERROR)
 
 
+def gpu_or_skip() -> torch.device:
+    """The run's GPU; if it may use none, skips the rest of a check."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("only with a GPU (--device cuda)")
+    return torch.device("cuda")
+
+
 def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
     """Skip the rest of a check if the run's device lacks the dtype (Apple's has no float64)."""
     if device.type == "mps" and str(dtype) == "torch.float64":

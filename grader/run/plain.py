@@ -178,16 +178,14 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda function: f"torch.{function} takes a list or tuple of tensors, not a single one",
     ),
     (
-        r"Torch not compiled with CUDA enabled|Found no NVIDIA driver"
-        r"|Cannot re-initialize CUDA in forked subprocess",
+        r"not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked",
         lambda: (
             "your code runs without a GPU here: let it use the device of its input, such as "
             "x.device"
         ),
     ),
     (
-        r"Expected all tensors to be on the same device|expected self and mask to be on the same "
-        r"device|indices should be either on .* or on the same device",
+        r"on the same device",
         lambda: (
             "some of these tensors are on the CPU and some on the GPU: give a tensor that you "
             "create the device of your input, such as device=x.device"

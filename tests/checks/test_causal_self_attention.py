@@ -31,6 +31,7 @@ from grader.checking import (
     expect_shape,
     expect_start,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -355,10 +356,8 @@ def test_dtypes(
 @torch.no_grad()
 def test_gpu(submission: Submission, rand: Rand) -> None:
     """The mask moves to the GPU with the module"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
-    gpu = torch.device("cuda")
     state = draw_state(rand, shapes(d_in, d_out))
     attention = module(submission, {name: tensor.cpu() for name, tensor in state.items()}, C, H)
     attention.to(gpu)

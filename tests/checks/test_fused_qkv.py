@@ -30,6 +30,7 @@ from grader.checking import (
     expect_results,
     expect_shape,
     expect_unchanged,
+    gpu_or_skip,
     is_between,
     linear_shapes,
     skip_unless_supported,
@@ -512,10 +513,8 @@ def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None
 @torch.no_grad()
 def test_fuse_gpu(submission: Submission, rand: Rand) -> None:
     """fuse of a module on a GPU gives a module on the same GPU"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     D, H = 12, 3
-    gpu = torch.device("cuda")
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     fused = submission.fuse(core(submission, state), H)
     for tensor in fused.state_dict().values():

@@ -31,6 +31,7 @@ from grader.checking import (
     expect_shape,
     expect_start,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -232,10 +233,8 @@ def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, ma
 @pytest.mark.points(1, stand_in="builtin")
 def test_builtin_gpu(submission: Submission, rand: Rand, seed: int) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     B, Tq, Tk = 3, 5, 7
-    gpu = torch.device("cuda")
     for sizes in ((24, 4, 4), GROUPED):
         state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(sizes)).items()}
         gqa = module(submission, state, sizes)

@@ -31,6 +31,7 @@ from grader.checking import (
     expect_shape,
     expect_start,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -441,10 +442,8 @@ def test_dtypes(
 @torch.no_grad()
 def test_gpu(submission: Submission, rand: Rand) -> None:
     """On a GPU too, chunks give the results of the full pass"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     B, T, D, H = 2, 7, 12, 3
-    gpu = torch.device("cuda")
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     x = rand(B=B, T=T, D=D).to(gpu)
     expected, joined = reference(state, H, x)

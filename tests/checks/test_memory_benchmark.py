@@ -21,6 +21,7 @@ from grader.checking import (
     CheckFailed,
     Submission,
     expect_equal,
+    gpu_or_skip,
     is_between,
 )
 
@@ -332,9 +333,7 @@ def test_fused(submission: Submission, seed: int) -> None:
 @pytest.mark.points(1, stand_in="held")
 def test_gpu(submission: Submission, seed: int) -> None:
     """On a GPU it measures the GPU's memory"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
-    expect_peaks(submission, (*HELD, *FREED), seed, device="cuda")
+    expect_peaks(submission, (*HELD, *FREED), seed, device=str(gpu_or_skip()))
 
 
 # --- the exponent ----------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from grader.checking import (
     expect_shape,
     expect_start,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -598,10 +599,8 @@ def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1, stand_in="builtin")
 def test_builtin_gpu(submission: Submission, rand: Rand) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     D, H = 24, 4
-    gpu = torch.device("cuda")
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     mha = module(submission, state, H)
     trained = trained_parameters(mha, shapes(D))

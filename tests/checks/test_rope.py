@@ -33,6 +33,7 @@ from grader.checking import (
     expect_shape,
     expect_start,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -537,9 +538,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
 @torch.no_grad()
 def test_gpu(submission: Submission, rand: Rand) -> None:
     """It works on a GPU, with angles made on the CPU"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
-    gpu = torch.device("cuda")
+    gpu = gpu_or_skip()
     B, Tq, Tk, D, H = 2, 5, 7, 24, 3
     x = rand(B=B, H=H, T=Tq, d_k=D // H).to(gpu)
     angles = exact_angles(Tq, D // H).float()

@@ -28,6 +28,7 @@ from grader.checking import (
     expect_raises,
     expect_shape,
     expect_unchanged,
+    gpu_or_skip,
     linear_shapes,
     named_parameters,
     skip_unless_supported,
@@ -418,10 +419,8 @@ def test_dtypes(
 @torch.no_grad()
 def test_gpu(submission: Submission, rand: Rand) -> None:
     """On a GPU too queries look only at valid keys"""
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU on this machine")
+    gpu = gpu_or_skip()
     D, H = 12, 3
-    gpu = torch.device("cuda")
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     attention = module(submission, state, H)
     inputs = [x.to(gpu) for x in tokens(rand, 2, 3, 6)]

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command.grade import DEVICES
+from grader.command.grade import add_device
 from grader.command.output import console, stage_bar
 from grader.learning.finale.programs import Program, all_programs
 from grader.learning.pictures.files import write_picture
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path("finale"), metavar="DIR", help="for the pictures"
     )
     parser.add_argument("--seed", type=int, default=_SEED, help="default: 1, the same for all")
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    add_device(parser)
     add_submission(parser)
 
 

@@ -78,7 +78,7 @@ def serve(
     service = _Service(course, root, send)
     reader = threading.Thread(target=service.read, args=(requests,), daemon=True)
     reader.start()
-    with_engine(course, course.stages, "auto", service.work)
+    with_engine(course, course.stages, "cpu", service.work)
 
 
 class _Service:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command.grade import DEVICES
+from grader.command.grade import add_device
 from grader.command.output import console, is_plain
 from grader.read.course_file import find_stage
 from grader.read.workspace import locate_workspace
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     next stage when this one passes. Without a terminal it prints lines.
     """
     parser.add_argument("stage", nargs="?", metavar="STAGE", help="default: your current stage")
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="default: auto")
+    add_device(parser)
     parser.add_argument("--seed", type=int, help="seed of the checks' random inputs")
 
 

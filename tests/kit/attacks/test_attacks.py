@@ -324,7 +324,7 @@ READING = {
     "its environment": Attack(
         "def concat_heads(x):\n"
         "    raise RuntimeError(sorted({**os.environ, **{k.decode(): 1 for k in os.environb}}))\n",
-        r"\['LC_CTYPE', 'TMPDIR'\]|\['TMPDIR'\]",
+        r"\[('LC_CTYPE', )?'LOGNAME', 'TMPDIR'\]",
     ),
     "its descriptors": Attack(
         "def concat_heads(x):\n    raise RuntimeError([n for n in range(3, 4096) if is_open(n)])\n",

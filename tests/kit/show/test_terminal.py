@@ -110,7 +110,7 @@ FAILING = stage(
         title="Every half lies in its own layer, whatever the number of sheets or folds",
     ),
     check("edges"),
-    check("device", Outcome.SKIPPED, message="no GPU on this machine"),
+    check("device", Outcome.SKIPPED, message="only with a GPU (--device cuda)"),
     printed="sheet (2, 3, 8)\nhalves (2, 3, 4)\n",
 )
 MANY = stage(
