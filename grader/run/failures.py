@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from grader.run.frames import frames_told
@@ -16,6 +17,10 @@ from grader.run.plain import plain_words
 from grader.types.text import safe
 
 _MESSAGE_CAP = 2000
+# What CUDA says of an error; a page of advice about the driver and the allocator follows.
+_OF_CUDA = re.compile(
+    r"(CUDA error: [^\n]+|CUDA out of memory\. Tried to allocate [\d.]+ \w+)\b.*", re.DOTALL
+)
 # Exceptions that end a program, which say nothing themselves.
 _OF_ENDS = {
     "SystemExit": "your code called sys.exit() or quit(); return a value instead",
@@ -105,7 +110,7 @@ def told(error: dict[str, Any]) -> str:
     """An exception of the learner's code in words: the error, then the learner's own frames."""
     name = safe(str(error.get("type", "Exception"))[:100])
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
-    message = _OF_ENDS.get(name, message)
+    message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name
     plain = plain_words(message, str(_last_frame(error).get("text", "")))
     if name == "NotImplementedError" and len(error.get("frames") or []) > 1:

@@ -152,7 +152,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (r"^(too many) values to unpack \(expected (\d+)(.*)\)", _parts),
     (r"^(not enough) values to unpack \(expected (\d+), got (\d+)\)", _parts),
-    (r"'NoneType'", _none),
+    (r"'NoneType'|- got \([^()]*\bNoneType\b", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),
     (r"'float' object cannot be interpreted as an integer", _float_size),

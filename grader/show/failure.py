@@ -44,7 +44,7 @@ def failing_stage(
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
         return
-    below = [*_waiting(page, report, stage), *_next(page, stage, traced, missing)]
+    below = [*_waiting(page, report, stage), *_next(page, report, stage, traced, missing)]
     below = [Text(), *below] if below else []
     if len(report.stages) > 1:
         below.append(Text())
@@ -95,7 +95,7 @@ def every_failing_stage(
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    yield from _next(page, stage, (), missing)
+    yield from _next(page, report, stage, (), missing)
     yield Text()
 
 
@@ -362,7 +362,11 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
 
 
 def _next(
-    page: Page, stage: StageResult, traced: Collection[str], missing: Collection[str]
+    page: Page,
+    report: Report,
+    stage: StageResult,
+    traced: Collection[str],
+    missing: Collection[str],
 ) -> Iterator[Text]:
     """The next command to type."""
     if stage.slug in missing:
@@ -377,4 +381,5 @@ def _next(
         if _CALL.search(first.message) and page.width >= _NARROW:
             if stage.slug in traced:
                 yield from page.offer("To see each step:   ", f"grade trace {stage.slug}")
-            yield from page.offer("To run it yourself: ", f"grade repro {first.id}")
+            if report.device == "cpu":  # what a GPU alone shows would pass there
+                yield from page.offer("To run it yourself: ", f"grade repro {first.id}")

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from grader.engine import Engine, Request, grade, with_engine
+from grader.engine import Engine, Request, grade, interpreter_on, with_engine
 from grader.run.earned import Earned
-from grader.run.lanes import can_fork
+from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
+from grader.types.errors import KitError
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, TINY
@@ -301,3 +302,23 @@ def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None
         else:
             submissions.append(Submission(str(number), texts))
     verdicts(COURSE, submissions)
+
+
+def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be none, or one that the lock or the driver keeps from it: here there is none."""
+    monkeypatch.setattr("grader.engine._may_use_gpu", lambda course, wanted: True)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with interpreter_on(COURSE, COURSE.limits, "auto") as (interpreter, device):
+        assert (interpreter.has_gpu, device) == (False, "cpu")
+        assert interpreter.at_once > 1 or usable_cores() == 1  # it may not even open one
+    with (
+        pytest.raises(KitError, match="torch finds no such device here"),
+        interpreter_on(COURSE, COURSE.limits, "cuda"),
+    ):
+        pass
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    with (
+        pytest.raises(KitError, match="runs locked in a process of its own, cannot use it there"),
+        interpreter_on(COURSE, COURSE.limits, "cuda"),
+    ):
+        pass

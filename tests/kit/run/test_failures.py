@@ -14,3 +14,19 @@ def test_a_debugger_is_sent_to_where_there_is_a_terminal() -> None:
 def test_an_exit_is_told_to_return_a_value() -> None:
     said = told({"type": "SystemExit", "message": "all tests passed"})
     assert said == "SystemExit: your code called sys.exit() or quit(); return a value instead"
+
+
+def test_of_a_gpus_error_only_what_went_wrong_is_told() -> None:
+    assertion = (
+        "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs."
+        "nvidia.com for more information.\nCUDA kernel errors might be reported later."
+    )
+    said = told({"type": "AcceleratorError", "message": assertion})
+    assert said.splitlines()[0] == "AcceleratorError: CUDA error: device-side assert triggered"
+    assert "an index is too large or negative" in said and len(said.splitlines()) == 2
+    memory = (
+        "CUDA out of memory. Tried to allocate 200.00 GiB. GPU 0 has a total capacity of 139.80 "
+        "GiB of which 134.01 GiB is free. Process 714 has 614.00 MiB memory in use."
+    )
+    said = told({"type": "OutOfMemoryError", "message": memory})
+    assert said == "OutOfMemoryError: CUDA out of memory. Tried to allocate 200.00 GiB"

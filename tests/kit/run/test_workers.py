@@ -80,6 +80,19 @@ def test_who_grades_without_a_gpu_sees_none(monkeypatch: pytest.MonkeyPatch) -> 
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
+def test_a_gpus_interpreter_gets_what_cuda_reads_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/lib64-nvidia")
+    asked = "import os; x = sorted(n for n in os.environ if n not in ('LC_CTYPE', 'TMPDIR'))"
+    cuda = f"{asked}\nassert x == ['CUDA_VISIBLE_DEVICES', 'LD_LIBRARY_PATH', 'LOGNAME'], x"
+    for gpu, code in ((True, cuda), (False, f"{asked}\nassert x == ['LOGNAME'], x")):
+        with Interpreter((), Limits(), gpu=gpu) as interpreter:
+            assert not interpreter.has_gpu
+            assert run_cells(interpreter.start(), code)
+
+
 WATCHING = """
 import sys, torch
 from torch.utils._python_dispatch import TorchDispatchMode
