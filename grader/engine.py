@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.judge.blame import find_blame
-from grader.judge.places import is_begun, is_written
+from grader.judge.places import is_begun, is_replaced, is_written
 from grader.judge.status import status
 from grader.judge.verdict import judge, judge_refused, judge_stage, judge_untouched
 from grader.read.stubs import read_stub
@@ -45,6 +45,7 @@ Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 0.5  # and on the first wrong value after that
+_STUB_BELOW = "{slug}: a cell below yours holds the stub and replaces your code: delete it"
 _NO_PLACE = "{slug}: the search for one small fix stopped after {seconds:g} s"
 
 
@@ -229,6 +230,10 @@ class Engine:
             self._runs = None
             runs.close()
         notes = [f"seed {request.seed}", *runs.notes]
+        for result in results:
+            stage = self.course.stage(result.slug)
+            if result.status is Status.NOT_STARTED and is_replaced(request.submission, stage):
+                notes.append(_STUB_BELOW.format(slug=stage.slug))
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import re
 import signal
 import sys
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if hasattr(signal, "SIGCHLD"):  # whoever started us may ignore it: no child could be waited for
         with suppress(ValueError):  # in another thread
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if os.environ.get("COLUMNS") == "0":  # of a terminal without a size; rich would print nothing
+        del os.environ["COLUMNS"]
     try:
         _expect_folder()
         args, unknown = parser_of(words).parse_known_args(words)

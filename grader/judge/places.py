@@ -34,11 +34,21 @@ def is_written(submission: Submission, stage: Stage) -> bool:
     if stage.fixture:
         texts = [text for _, text in stage_sources(submission, stage) if stage.fixture in text]
         return any(_TEST.search(text) and not _UNWRITTEN.search(text) for text in texts)
-    for entry in stage.entry_points:
-        name = entry.name
-        definition = re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
-        texts = [text for _, text in stage_sources(submission, stage)]
-        found = next((text for text in texts if definition.search(text)), None)
-        if found is None or _UNWRITTEN.search(found):
-            return False
-    return True
+    found = [_defining(submission, stage, entry.name) for entry in stage.entry_points]
+    return all(texts and not _UNWRITTEN.search(texts[0]) for texts in found)
+
+
+def is_replaced(submission: Submission, stage: Stage) -> bool:
+    """Whether an entry point is written in a notebook, and its stub stands in a later cell."""
+    found = [_defining(submission, stage, entry.name) for entry in stage.entry_points]
+    return any(
+        _UNWRITTEN.search(texts[0]) and not all(map(_UNWRITTEN.search, texts))
+        for texts in found
+        if texts and submission.cells
+    )
+
+
+def _defining(submission: Submission, stage: Stage, name: str) -> list[str]:
+    """The texts that define a name, the one that counts first."""
+    definition = re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
+    return [text for _, text in stage_sources(submission, stage) if definition.search(text)]

@@ -322,3 +322,14 @@ def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.Mon
         interpreter_on(COURSE, COURSE.limits, "cuda"),
     ):
         pass
+
+
+def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_code() -> None:
+    stage = COURSE.stage("split_heads")
+    stub = stage.exercise_file.read_text(encoding="utf-8")
+    solution = SOLUTIONS[stage.file_name].decode()
+    for cells, told in (((solution, stub), True), ((stub, stub), False)):
+        report = grade(COURSE, Request(Submission("nb", {}, cells=cells), (stage,), seed=11))
+        assert report.stages[0].status is Status.NOT_STARTED
+        replaces = "split_heads: a cell below yours holds the stub and replaces your code"
+        assert any(note.startswith(replaces) for note in report.notes) is told

@@ -454,3 +454,9 @@ def test_killed_it_leaves_no_process(
     process.kill()
     process.wait(timeout=30)
     assert until(lambda: not alive(below), 30), alive(below)
+
+
+def test_a_terminal_without_a_size_shows_everything() -> None:
+    words = command("list", "--course", str(TINY.root))
+    shown = subprocess.run(words, env=environment(COLUMNS="0"), capture_output=True, text=True)
+    assert "moving_average" in shown.stdout

@@ -92,7 +92,8 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """Choose from a heap of files by the rules of `read_upload`. Raises SubmissionFileError."""
     upload = chosen(heap.files, stages)
     if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
-        shown, others = f"{notebook}.ipynb", []
+        shown = f"{notebook}.ipynb"
+        others = sorted(heap.notebooks.keys() - {shown})
         if shown not in heap.notebooks:
             shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
         return _notebook(heap.notebooks[shown], shown, notebook, others, stages, heap.files)

@@ -92,13 +92,16 @@ def choose_notebook(
 ) -> tuple[Path | None, list[str]]:
     """The notebook that counts: the one of that name, else the one most like the release.
 
-    Also returns the names of the others, if there is none of that name.
+    Also returns the names of the others.
     """
-    right = folder / f"{name}{_SUFFIX}"
-    if os.path.lexists(right):
-        return right, []
-    found = ((path.relative_to(folder).as_posix(), path) for path in _notebooks(folder))
-    ranked = most_like_it(((shown, _bytes_of(path, folder)) for shown, path in found), grade_ids)
+    right = f"{name}{_SUFFIX}"
+    some = islice(_notebooks(folder), _READ_CAP)
+    found = {path.relative_to(folder).as_posix(): path for path in some}
+    if os.path.lexists(folder / right):
+        return folder / right, sorted(found.keys() - {right})
+    ranked = most_like_it(
+        ((shown, _bytes_of(path, folder)) for shown, path in found.items()), grade_ids
+    )
     return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
 
 
@@ -113,13 +116,16 @@ def most_like_it(notebooks: Iterable[tuple[str, bytes]], grade_ids: Collection[s
 
 
 def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
-    """A sentence if the notebook that counts is called `shown` and not `name`.
+    """A sentence if the notebook that counts is called `shown` and not `name`, or not the only one.
 
     The `others` were submitted too.
     """
-    if shown == f"{name}{_SUFFIX}":
+    right = f"{name}{_SUFFIX}"
+    if shown == right and not others:
         return []
-    note = f"There is no {name}{_SUFFIX}, so {safe_line(shown)} was graded"
+    note = f"{safe_line(shown)} was graded"
+    if shown != right:
+        note = f"There is no {right}, so {note}"
     if len(others) == 1:
         return [f"{note}, and {safe_line(others[0])} was not."]
     return [f"{note}, and {len(others)} other notebooks were not." if others else f"{note}."]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.places import is_begun, is_written
+from grader.judge.places import is_begun, is_replaced, is_written
 from grader.types.course import EntryPoint, Stage
 from grader.types.submission import Submission
 
@@ -39,6 +39,24 @@ STUB = "def fold(a):\n    raise NotImplementedError('fold is not written yet')\n
 )
 def test_whether_a_stage_is_written(submission: Submission, written: bool) -> None:
     assert is_written(submission, STAGE) is written
+
+
+@pytest.mark.parametrize(
+    "cells, replaced",
+    [
+        ((WRITTEN, STUB), True),
+        ((WRITTEN, "x = 1", STUB, "fold(2)"), True),
+        ((STUB, WRITTEN), False),
+        ((STUB, STUB), False),
+        ((STUB,), False),
+        ((WRITTEN,), False),
+    ],
+)
+def test_whether_a_stub_below_replaces_what_is_written(
+    cells: tuple[str, ...], replaced: bool
+) -> None:
+    assert is_replaced(Submission("nb", {}, cells=cells), STAGE) is replaced
+    assert not is_replaced(folder("\n".join(cells)), STAGE)
 
 
 def test_empty_lines_without_end_take_no_time() -> None:

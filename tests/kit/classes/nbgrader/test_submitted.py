@@ -24,7 +24,8 @@ def test_the_notebook_of_the_right_name_counts(tmp_path: Path) -> None:
     (tmp_path / "birds.ipynb").write_text("right")
     (tmp_path / "another.ipynb").write_text(notebook("fold", "bird"))
     found = read_submitted(tmp_path, "ann", "birds", ["fold", "bird"])
-    assert (found.student, found.data, found.notes) == ("ann", b"right", ())
+    assert (found.student, found.data) == ("ann", b"right")
+    assert found.notes == ("birds.ipynb was graded, and another.ipynb was not.",)
     assert found.file == tmp_path / "birds.ipynb"
 
 
