@@ -376,7 +376,12 @@ class Engine:
     def _with_first_wrong(
         self, request: Request, report: Report, stage: Stage, seconds: float
     ) -> Report:
-        """The report with the first wrong value in each failing check without a diagnosis."""
+        """The report with the first wrong value in each failing check without a diagnosis.
+
+        A student's copy has no solutions to compare with.
+        """
+        if self.course.is_partial:
+            return report
         self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
         if not known.ways:

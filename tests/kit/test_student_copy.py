@@ -204,6 +204,14 @@ def test_nothing_is_learnt_from_solutions_that_a_copy_has_not(whole: Course, cop
     with_engine(course, course.stages, "cpu", lambda engine: engine.rehearse(course.stages, 0))
 
 
+def test_a_mistake_that_no_small_edit_fixes_is_explained_without_a_solution(
+    whole: Course, copy: Path, capsys: Capture
+) -> None:
+    hand_in(whole, copy, moving_average="def moving_average(values, width):\n    return None\n")
+    said = type_(capsys, "moving_average", code=1)
+    assert "moving_average(...) returned None" in said and "moving_average([" in said, said
+
+
 @pytest.mark.parametrize(
     "words, why",
     [
