@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -40,7 +41,10 @@ def write_figure(draw: Callable[[], Any], file: Path, title: str, words: str) ->
     kind = file.suffix.removeprefix(".")
     buffer = io.BytesIO()
     metadata: dict[str, Any] = {"Title": safe(title)} | ({} if kind == "png" else {"Date": None})
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "grade"}):  # text stays text
+    text_stays_text = rc_context({"svg.fonttype": "none", "svg.hashsalt": "grade"})
+    with text_stays_text, warnings.catch_warnings():
+        if kind == "svg":  # then the viewer's fonts count, not matplotlib's
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
         drawn.savefig(buffer, format=kind, dpi=150, metadata=metadata)
     data = buffer.getvalue()
     if kind == "svg":

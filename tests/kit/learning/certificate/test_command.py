@@ -43,13 +43,13 @@ def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> Non
 
     solve(tiny, "smooth")
     assert "grade certificate" in say("grade")[1]
-    code, out, _ = say("certificate", "--name", "Eve <b>$\\frac")
+    code, out, _ = say("certificate", "--name", "Eve 明 <b>$\\frac")
     assert code == 0
     assert "All 2 stages pass: " in out and "The mean of 1 and 3 is 2." in out
     assert "Jumps" in out and "Shares" in out
     assert "moving_average  1 attempt, no hint, first passed on 2" in out
     written = (tiny / "certificate.svg").read_text("utf-8")
-    assert "Eve &lt;b&gt;$\\frac" in written and "<desc>" in written and "attempt" not in written
+    assert "Eve 明 &lt;b&gt;$\\frac" in written and "<desc>" in written and "attempt" not in written
 
     (tiny / "exercises" / "smooth.py").write_text("def smooth(values, width, times=1):\n    pass\n")
     assert say("certificate")[0] == 1  # a verdict on an older text does not count
