@@ -21,6 +21,7 @@ from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
 from grader.read.files import name_in_text
 from grader.read.submission import (
+    EXERCISES,
     FILES_CAP,
     is_left_out,
     notebook_bytes,
@@ -59,7 +60,8 @@ def read_students(
 
     The student's name is that of the folder or file, without what a learning platform added. In
     `submitted/` of an nbgrader course the assignment's folder counts, and so does the time beside
-    it; `times` tell the others. Raises KitError for a folder without submissions.
+    it; `times` tell the others. Elsewhere it counts if the student's folder has no code itself.
+    Raises KitError for a folder without submissions.
     """
     if folder.is_file():
         raise KitError(f"{folder}: is a file: unpack it, and name the folder")
@@ -94,7 +96,8 @@ def read_students(
             notes[student] = Found(student, path)
         elif entry.is_dir(follow_symlinks=False):
             inside = path / assignment.name
-            own = inside if inside.is_dir() or inside.is_symlink() else path
+            is_there = inside.is_dir() or inside.is_symlink()
+            own = inside if is_there and (is_collected or not _has_code(path)) else path
             student = _free(found, student, shown)
             found[student] = Found(student, own, submitted=_time(own) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
@@ -122,6 +125,15 @@ def read_students(
             for name, one in found.items()
         }
     return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def _has_code(folder: Path) -> bool:
+    """Whether something to grade lies in a student's folder itself, not only in those inside."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(name == EXERCISES or Path(name).suffix.lower() in _SUFFIXES for name in names)
 
 
 def _time(folder: Path) -> datetime | None:

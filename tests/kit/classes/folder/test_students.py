@@ -42,6 +42,17 @@ def test_in_an_nbgrader_tree_the_assignments_folder_counts(tmp_path: Path) -> No
     assert found == [Found("ann", tmp_path / "ann" / NAME)]
 
 
+@pytest.mark.parametrize("own", ["averages.py", "it.ipynb", "all.zip", "exercises/averages.py"])
+def test_a_students_own_folder_of_that_name_does_not_stand_for_the_rest(
+    tmp_path: Path, own: str
+) -> None:
+    ann = write_files(tmp_path / "submitted" / "ann", {own: b""})
+    (ann / NAME).mkdir()
+    assert read_students(ann.parent, ASSIGNMENT)[0] == [Found("ann", ann)]
+    (tmp_path / "nbgrader_config.py").touch()  # there it is nbgrader's folder
+    assert read_students(ann.parent, ASSIGNMENT)[0] == [Found("ann", ann / NAME)]
+
+
 def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(
     tmp_path: Path,
 ) -> None:
