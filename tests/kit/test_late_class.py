@@ -77,6 +77,32 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     assert "2026-10-25 22:58:00 UTC" in page
 
 
+def test_a_new_time_of_submission_grades_nothing_even_after_a_change_of_the_course(
+    course: Path, tmp_path: Path, grade: Typed
+) -> None:
+    submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
+    hand_in(submissions, ann=RIGHT, cas=NO_ERROR)
+    words = [*class_of(course, out), str(submissions)]
+    grade(*words)
+    before = results_of(out)
+    checks = course / "tests" / "checks" / "test_moving_average.py"
+    edit(checks, "(5, 2)", "(6, 2)")
+    table.write_text(TIMES, encoding="utf-8")
+    told = " ".join(grade(*words, "--times", str(table)).split())
+    assert "nothing new to grade" in told and "2 verdicts may be different now" in told
+    assert gradebook(out)["cas"]["late_penalty"] == "1.8"
+    after = results_of(out)
+    assert after["cas"]["submitted"] == "2026-10-25T22:58:00+00:00"
+    for name in before:
+        assert before[name] == {
+            **after[name],
+            **{key: before[name][key] for key in ("number", "submitted", "seconds_late")},
+            "late_penalty": 0,
+        }
+    told = " ".join(grade(*class_of(course, out), "--why", "cas").split())
+    assert "Changed: the time of submission is 2026-10-25 22:58:00 UTC." in told
+
+
 def test_two_assignments_do_not_share_results(course: Path, tmp_path: Path, refused: Typed) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, ann=RIGHT)

@@ -76,7 +76,9 @@ class FolderClass:
                     is_same = before.record.content == record.content
                     when = before.record.submitted if is_same else None
                     record = replace(record, submitted=when)
-                if before is not None and before.record == record and not before.is_lost:
+                if before is not None and not before.is_lost and _same_but_for_time(before, record):
+                    if before.record != record:
+                        self.ledger.add(replace(before, record=record), None)
                     tell(False)
                 elif submission.refused:
                     stages = self.assignment.stages
@@ -219,6 +221,11 @@ def graded(
     submission = replace(job.submission, name=job.record.student)
     report = engine.grade(Request(submission, tuple(stages), job.seed), earned=earned)
     return report, report.seconds
+
+
+def _same_but_for_time(entry: LedgerEntry, record: SubmissionRecord) -> bool:
+    """Whether the verdict is on this submission, whenever it came."""
+    return replace(entry.record, submitted=record.submitted) == record
 
 
 def differences(ledger: Ledger) -> Iterator[VerdictChange]:

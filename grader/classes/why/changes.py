@@ -10,7 +10,9 @@ from grader.show.screen import amount
 from grader.types.report import CheckResult, Report, StageResult
 from grader.types.text import listed
 
-_NO_REASON = "nothing that a verdict depends on: does the answer use random numbers or the time?"
+_NO_REASON = (
+    "Nothing that a verdict depends on has changed: does the answer use random numbers or the time?"
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,9 @@ def reasons(change: VerdictChange) -> Iterator[str]:
     before, after = change.before, change.after
     if before.record.content != after.record.content:
         yield "another submission was graded"
+    came = after.record.submitted
+    if came is not None and came != before.record.submitted:
+        yield f"the time of submission is {came:%Y-%m-%d %H:%M:%S} UTC"
     if before.version.engine != after.version.engine:
         yield "the kit, Python or a library has another version"
     report = after.report or before.report
@@ -106,7 +111,8 @@ def reasons(change: VerdictChange) -> Iterator[str]:
 
 def changed(change: VerdictChange, slugs: Sequence[str]) -> Iterator[str]:
     """What differs from the verdict before: what it depends on, then the points of the stages."""
-    yield f"Changed: {'; '.join(reasons(change)) or _NO_REASON}."
+    why = "; ".join(reasons(change))
+    yield f"Changed: {why}." if why else _NO_REASON
     stages = [each for each in stage_changes(change) if each.slug in slugs]
     is_same_code = change.before.record.content == change.after.record.content
     for stage in stages:

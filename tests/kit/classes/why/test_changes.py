@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 
 import pytest
 
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.why.changes import changed, reasons
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+
+CAME = datetime(2026, 10, 24, 23, 59, 1, tzinfo=timezone.utc)
 
 
 def entry(*scores: float, message: str = "It is wrong\n  call f(1)") -> LedgerEntry:
@@ -40,6 +43,10 @@ def entry(*scores: float, message: str = "It is wrong\n  call f(1)") -> LedgerEn
             ["changed mean,"],
         ),
         (replace(entry(1), record=SubmissionRecord("ann", "c2")), ["another submission"]),
+        (
+            replace(entry(1), record=replace(entry(1).record, submitted=CAME)),
+            ["the time of submission is 2026-10-24 23:59:01 UTC"],
+        ),
         (replace(entry(1), seed=6), ["the seed is 6 instead of 5"]),
         (replace(entry(1), device="cuda"), ["the device is cuda"]),
         (replace(entry(1), when="2027-01-01"), []),
