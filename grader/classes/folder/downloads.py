@@ -3,7 +3,8 @@
 Moodle puts each submission into a folder "Ada Lovelace_1234567_assignsubmission_file_", or, without
 folders, starts each file name with that. Canvas names each file
 "lovelaceada_LATE_123_456_softmax.py": the student, LATE if it is late, the student's number, the
-file's number, and the file's name.
+file's number, and the file's name; if the assignment is anonymous,
+"LATE_anon_aB3dE_456_softmax.py" (see lib/content_zipper.rb of instructure/canvas-lms).
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _ENTRY = b"PK\x01\x02"  # starts each entry in an archive's directory
 _ENTRIES_CAP = 20_000
 _PATH_CAP = 1000  # characters of an entry's name, with its folders
 # The end of a file's name is the student's own: it may look like what a platform puts first.
-_CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S)
+_CANVAS = re.compile(
+    r"(?P<name>(?:(?!_\d+_).)+?)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S
+)
+_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[0-9A-Za-z]{5})_\d+_(?P<file>.+)", re.S)
 _MOODLE = re.compile(
     r"(?P<who>.+?_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
@@ -67,6 +71,9 @@ def downloaded(name: str) -> Downloaded | None:
 
     The student keeps the platform's number, because two students may have the same name.
     """
+    if anonymous := _ANONYMOUS.fullmatch(name):
+        late = anonymous["late"] is not None
+        return Downloaded(anonymous["who"], anonymous["file"], is_late=late)
     if canvas := _CANVAS.fullmatch(name):
         student = f"{canvas['name']}_{canvas['number']}"
         return Downloaded(student, canvas["file"], is_late=canvas["late"] is not None)

@@ -93,7 +93,8 @@ def read_students(
         student = known.student if known else shown
         is_link = entry.is_symlink()
         if known and known.is_note:
-            notes[student] = Found(student, path)
+            files = () if entry.is_dir(follow_symlinks=False) else ((known.name, path),)
+            notes[student] = Found(student, path, files)
         elif entry.is_dir(follow_symlinks=False):
             inside = path / assignment.name
             is_there = inside.is_dir() or inside.is_symlink()

@@ -22,8 +22,12 @@ from tests.kit.files import zipped
         ("Ada Lovelace_1234567_assignsubmission_file", "Ada Lovelace_1234567", ""),
         ("Zoë O'Neil_7_assignsubmission_file_nb_1.ipynb", "Zoë O'Neil_7", "nb_1.ipynb"),
         ("a_b_7_assignsubmission_file_x.py", "a_b_7", "x.py"),
+        ("a_b_7_assignsubmission_file_x_1_22_y.py", "a_b_7", "x_1_22_y.py"),
         ("lovelaceada_123_456_nb-1.ipynb", "lovelaceada_123", "nb-1.ipynb"),
         ("lovelaceada_LATE_123_456_soft_max.py", "lovelaceada_123", "soft_max.py"),
+        ("de_la_cruzana_LATE_123_456_softmax.py", "de_la_cruzana_123", "softmax.py"),
+        ("anon_aB3dE_456_softmax.py", "anon_aB3dE", "softmax.py"),
+        ("LATE_anon_12345_456_x_1.py", "anon_12345", "x_1.py"),
         # Students choose the name of their file: it makes nobody another student.
         ("eve_1_22_x_9_assignsubmission_file_y.py", "eve_1", "x_9_assignsubmission_file_y.py"),
         (
@@ -35,7 +39,7 @@ from tests.kit.files import zipped
     ],
 )
 def test_a_platforms_name_tells_the_student_and_the_file(name: str, student: str, own: str) -> None:
-    assert downloaded(name) == Downloaded(student, own, is_late="_LATE_" in name)
+    assert downloaded(name) == Downloaded(student, own, is_late="LATE_" in name)
 
 
 @pytest.mark.parametrize(

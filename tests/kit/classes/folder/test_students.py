@@ -239,11 +239,13 @@ def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / ("my.ipynb" if kind == "file" else "onlinetext.html")).write_text(notebook("x"))
     (tmp_path / "Bob_8_assignsubmission_onlinetext_").mkdir()
+    (tmp_path / "Cid_9_assignsubmission_onlinetext_onlinetext.html").write_text("<p>my answer")
     found, _ = read_students(tmp_path, ASSIGNMENT)
-    assert [one.student for one in found] == ["Ada Lovelace_7", "Bob_8"]
+    assert [one.student for one in found] == ["Ada Lovelace_7", "Bob_8", "Cid_9"]
     read = [read_student(one, ASSIGNMENT) for one in found]
     assert read[0][1].cells == ("x",)
     assert read[1][1].refused and "nothing to grade" in read[1][0].notes[0]
+    assert "nothing to grade here, only onlinetext.html" in read[2][0].notes[0]
 
 
 def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_path: Path) -> None:
