@@ -116,9 +116,9 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name,stage\nann,smooth\n", "needs a column 'student'"),
+        ("name,stage\nann,smooth\n", "needs the column 'student'"),
         ("student\n\n", "has no request"),
-        ("", "needs a column 'student'"),
+        ("", "needs the column 'student'"),
     ],
 )
 def test_a_table_without_requests_is_refused(

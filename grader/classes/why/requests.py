@@ -25,9 +25,9 @@ from grader.types.errors import KitError
 from grader.types.report import Report, StageResult, Status
 
 _STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
-_OTHER = "the same code gave other results than before: does it use random numbers or the time?"
-_CHANGED = "the course or the kit has changed since; --regrade makes these points count"
-_SAME_NOW = "the course or the kit has changed since, but no points change"
+_OTHER = "The same code gave other results than before: does it use random numbers or the time?"
+_CHANGED = "The course or the kit has changed since; --regrade makes these points count"
+_SAME_NOW = "The course or the kit has changed since, but no points change"
 _UNREADABLE = "the ledger does not have this submission: rerun `grade class SUBMISSIONS --out DIR`"
 
 
@@ -76,7 +76,9 @@ def read_requests(file: Path) -> list[Asked]:
     header = [name.strip().lower() for name in rows[0]] if rows else []
     student = next((name for name in _STUDENT if name in header), None)
     if student is None:
-        raise KitError(f"{file}: needs a column 'student' in its first row; stage and words may be")
+        raise KitError(
+            f"{file}: needs the column 'student' in its first row; 'stage', 'words' are optional"
+        )
     records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
     asked = [
         Asked(cell_text(each[student]), each.get("stage", ""), each.get("words", ""))

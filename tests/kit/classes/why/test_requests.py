@@ -36,8 +36,8 @@ def test_a_student_may_write_as_much_as_the_table_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "needs a column 'student'"),
-        (b"ada,smooth\n", "needs a column 'student'"),
+        (b"", "needs the column 'student'"),
+        (b"ada,smooth\n", "needs the column 'student'"),
         (b"student\n \n", "has no request below its first row"),
         ("student\n\u00e9\n".encode("latin-1"), "is not UTF-8: export it as CSV"),
         (b'student\n"' + b"x" * 200_000, "a.csv:2: is not CSV"),
