@@ -50,6 +50,7 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
     submissions, out = tmp_path / "class", tmp_path / "out"
     known = ONE_TOO_FEW  # the mistake
     hand_in(submissions, ann=MEDIAN, bob=SHORT, cas=RAISES, dan=known, eve=RIGHT)
+    (submissions / "fay.ipynb").write_text("<html>", "utf-8")
     found = lessons(course, submissions, out, "--seed", "5")
     median, error = found["failures"]
     assert (median["stage"], median["students"], median["has_symptom"]) == (
@@ -61,6 +62,7 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
     code = median["code"]
     assert "def W(" in code and "UNUSED" not in code and "#" not in code  # the shorter of the two
     assert "def moving_average_1(values, width):" in code and '"""' not in code
+    assert "not a notebook" not in (out / "findings.csv").read_text("utf-8")
     text = (out / "for-author.md").read_text("utf-8")
     for name in ("ann", "bob", "cas", "dan", "eve"):
         assert not re.search(rf"\b{name}\b", text + json.dumps(found)), name

@@ -76,7 +76,7 @@ class _Group:
 def _commonest(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], _Group] = {}
     for entry in ledger.latest():
-        for stage in entry.report.stages if entry.report is not None else ():
+        for stage in entry.report.stages if entry.report and not entry.is_refused else ():
             reason = unexplained_reason(stage)
             if reason is not None:
                 new = _Group(stage.slug, reason, entry)

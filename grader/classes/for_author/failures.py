@@ -42,7 +42,7 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
     groups: dict[tuple[str, ...], _Group] = {}
     known = {stage.slug: stage for stage in course.stages}
     for entry in ledger.latest():
-        for result in entry.report.stages if entry.report is not None else ():
+        for result in entry.report.stages if entry.report and not entry.is_refused else ():
             reason = unexplained_reason(result)
             if reason is not None and result.slug in known:
                 key = (result.slug, reason.key, *_ids(result, failing=True))
