@@ -68,13 +68,15 @@ def console(args: argparse.Namespace) -> Console:
 def _redrawn(args: argparse.Namespace) -> Console | None:
     """The console for a line on stderr that is redrawn, or None where none can be.
 
-    A Jupyter cell gives `!grade` a terminal, but keeps every line that was to vanish.
+    A Jupyter cell gives `!grade` a terminal, but keeps every line that was to vanish. GitHub's
+    runner only wants colours in its log (FORCE_COLOR), which rich takes for a terminal.
     """
     from rich.console import Console
 
     errors = Console(stderr=True)
     is_cell = "JPY_PARENT_PID" in os.environ
-    return None if is_plain(args) or is_cell or not errors.is_terminal else errors
+    is_terminal = errors.is_terminal and sys.stderr.isatty()
+    return None if is_plain(args) or is_cell or not is_terminal else errors
 
 
 @contextmanager

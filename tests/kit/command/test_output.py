@@ -24,17 +24,18 @@ def test_only_a_terminal_breaks_an_error_and_only_between_words(
     assert (max(map(len, lines)) <= 20) is terminal
 
 
-@pytest.mark.parametrize("in_a_cell", [True, False])
-def test_a_jupyter_cell_gets_no_bar_because_it_keeps_every_line(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, in_a_cell: bool
+@pytest.mark.parametrize("place", ["a terminal", "a cell", "a log"])
+def test_only_a_terminal_gets_a_bar_because_cells_and_logs_keep_every_line(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, stderr is then a terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: place != "a log")
     monkeypatch.delenv("JPY_PARENT_PID", raising=False)
-    if in_a_cell:
+    if place == "a cell":
         monkeypatch.setenv("JPY_PARENT_PID", "1")
     args = argparse.Namespace(plain=False)
     with stage_bar(args) as tell:
         tell("softmax", 1, 6)
     with progress_bar(args, "grading", 2) as advance:
         advance()
-    assert ("1/6" in capsys.readouterr().err) is not in_a_cell
+    assert ("1/6" in capsys.readouterr().err) is (place == "a terminal")
