@@ -93,8 +93,8 @@ def read_students(
         student = known.student if known else shown
         is_link = entry.is_symlink()
         if known and known.is_note:
-            files = () if entry.is_dir(follow_symlinks=False) else ((known.name, path),)
-            notes[student] = Found(student, path, files)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            notes[student] = Found(student, path, () if is_folder else ((known.name, path),))
         elif entry.is_dir(follow_symlinks=False):
             inside = path / assignment.name
             is_there = inside.is_dir() or inside.is_symlink()
