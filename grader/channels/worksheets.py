@@ -10,7 +10,8 @@ a student who is missing from the table keeps the old grade.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.channels.points import PointsImport, folded, named_column, numbered
@@ -63,7 +64,8 @@ def blackboard_import(
 ) -> PointsImport:
     """Fill in the column `assignment`, given with or without the suffix of its title.
 
-    A score's name is the student's Username or Student ID. Raises KitError for a table that is not
+    A score's name is the student's Username or Student ID, or ends in the Username, as in files
+    downloaded from Blackboard. Raises KitError for a table that is not
     from Blackboard, and if no column or several columns match.
     """
     what = "a gradebook downloaded from Blackboard (Work offline)"
@@ -73,14 +75,28 @@ def blackboard_import(
     column = named_column(titles, assignment, "Blackboard", advice)
     found = _COLUMN.fullmatch(column)
     points = re.search(r"\d+([.,]\d+)?", found["about"]) if found else None
+    by_ending = _ending(folded(scores), [login_key(row[_USERNAME]) for row in rows])
 
     def student(row: Row) -> _Student:
         full = " ".join(filter(None, (row.get("First Name"), row.get("Last Name"))))
         shown = f"{full or 'no name'} ({row[_USERNAME]})"
-        return _Student(shown, (row[_USERNAME], row.get("Student ID", "")))
+        username = row[_USERNAME]
+        ending = by_ending.get(login_key(username), "")
+        return _Student(shown, (username, row.get("Student ID", ""), ending))
 
     possible = points[0] if points else ""
     return _filled(rows, scores, (_USERNAME, column), column, possible, student)
+
+
+def _ending(names: Iterable[str], logins: Sequence[str]) -> dict[str, str]:
+    """The names that end in "_" and a login, by login; none if several end in the same one.
+
+    `grade class` uses such names for files downloaded from Blackboard: Homework 1_alovelace.
+    """
+    longest = sorted(logins, key=len, reverse=True)  # s_lee before lee
+    ends = {name: next((x for x in longest if name.endswith(f"_{x}")), "") for name in names}
+    count = Counter(ends.values())
+    return {login: name for name, login in ends.items() if count[login] == 1}
 
 
 def _table(

@@ -4,7 +4,9 @@ Moodle puts each submission into a folder "Ada Lovelace_1234567_assignsubmission
 folders, starts each file name with that. Canvas names each file
 "lovelaceada_LATE_123_456_softmax.py": the student, LATE if it is late, the student's number, the
 file's number, and the file's name; if the assignment is anonymous,
-"LATE_anon_aB3dE_456_softmax.py" (see lib/content_zipper.rb of instructure/canvas-lms).
+"LATE_anon_aB3dE_456_softmax.py" (see lib/content_zipper.rb of instructure/canvas-lms). Blackboard
+names it "Homework 1_alovelace_attempt_2026-10-30-23-59-00_softmax.py", for each attempt, and adds a
+.txt file to each. A title and a login may hold "_", so both together name the student.
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ _CANVAS = re.compile(
     r"(?P<name>(?:(?!_\d+_).)+?)_(?P<late>LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.S
 )
 _ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[0-9A-Za-z]{5})_\d+_(?P<file>.+)", re.S)
+_BLACKBOARD = re.compile(
+    r"(?P<who>(?:(?!_\d+_(?:\d+|assignsubmission)_).)+?)"
+    r"_attempt_(?P<attempt>\d{4}(?:-\d\d){5})(?:\.txt|_(?P<file>.+))",
+    re.S,
+)
 _MOODLE = re.compile(
     r"(?P<who>.+?_\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
@@ -57,13 +64,14 @@ class Downloaded:
     """The student, and the student's own name of the file ("" for a folder).
 
     A note is text that the student typed on the platform, and no submission. A platform may say
-    that a file came late, but not when.
+    that a file came late, but not when, or of which `attempt` it is: a later one sorts after it.
     """
 
     student: str
     name: str
     is_note: bool = False
     is_late: bool = False
+    attempt: str = ""
 
 
 def downloaded(name: str) -> Downloaded | None:
@@ -71,6 +79,9 @@ def downloaded(name: str) -> Downloaded | None:
 
     The student keeps the platform's number, because two students may have the same name.
     """
+    if board := _BLACKBOARD.fullmatch(name):
+        own, attempt = board["file"], board["attempt"]
+        return Downloaded(board["who"], own or name, is_note=own is None, attempt=attempt)
     if anonymous := _ANONYMOUS.fullmatch(name):
         late = anonymous["late"] is not None
         return Downloaded(anonymous["who"], anonymous["file"], is_late=late)

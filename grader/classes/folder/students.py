@@ -34,6 +34,7 @@ from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."
+_EARLIER = "It is the last attempt: earlier ones were not graded."
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
 
 
@@ -82,6 +83,7 @@ def read_students(
     is_collected = (folder.resolve().parent / CONFIG).is_file()
     found: dict[str, Found] = {}
     notes: dict[str, Found] = {}
+    attempts: dict[str, str] = {}
     odd = []
     for entry in entries:
         path = Path(entry.path)
@@ -103,6 +105,9 @@ def read_students(
             found[student] = Found(student, own, submitted=_time(own) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
+            if attempts.setdefault(student, known.attempt) != known.attempt:
+                attempts[student] = known.attempt
+                before = Found(student, path, notes=(_EARLIER,))
             files = (*before.files, (known.name, path))[:FILES_CAP]
             late = (_LATE,) if known.is_late else before.notes
             found[student] = Found(student, files[0][1], files, late)

@@ -70,6 +70,14 @@ def test_blackboard_gets_the_username_and_the_one_column() -> None:
     assert blackboard_import(BOOK, {"ada": 1.0}, HEADS).column == HEADS
 
 
+def test_blackboard_knows_the_names_of_its_own_downloads() -> None:
+    book = [*BOOK, ["Lee", "Sam", "x_ada", "s5", "", ""]]
+    names = {"Home_work_ada": 1.0, "Home_work_x_ada": 2.0, "a_cyn": 3.0, "b_cyn": 4.0, "bob": 5.0}
+    found = blackboard_import(book, names, "Heads")
+    assert list(found.rows[1:]) == [("ada", "1"), ("bob", "5"), ("x_ada", "2")]
+    assert found.without_student == ("a_cyn", "b_cyn")
+
+
 @pytest.mark.parametrize("fill", [moodle_import, blackboard_import])
 def test_a_table_from_elsewhere_is_refused(fill: object) -> None:
     assert callable(fill)

@@ -50,6 +50,30 @@ def test_a_name_that_somebody_has_given_is_no_platforms(name: str) -> None:
     assert downloaded(name) is None
 
 
+WHEN = "2026-10-30-23-59-01"
+
+
+@pytest.mark.parametrize(
+    "name, student, own",
+    [
+        (f"Homework 1_ada_attempt_{WHEN}_soft_max.py", "Homework 1_ada", "soft_max.py"),
+        (f"Home_work_s_lee_attempt_{WHEN}_nb.ipynb", "Home_work_s_lee", "nb.ipynb"),
+        (f"HW_eve_attempt_{WHEN}_HW_bob_attempt_{WHEN}_x", "HW_eve", f"HW_bob_attempt_{WHEN}_x"),
+        (f"HW_eve_attempt_{WHEN}_1_2_x.py", "HW_eve", "1_2_x.py"),
+    ],
+)
+def test_blackboards_name_tells_the_attempt_too(name: str, student: str, own: str) -> None:
+    assert downloaded(name) == Downloaded(student, own, attempt=WHEN)
+    known = downloaded(f"{student}_attempt_{WHEN}.txt")
+    assert known is not None and known.is_note and known.student == student
+
+
+@pytest.mark.parametrize("start", ["eve_1_22_", "Eve E_1_assignsubmission_file_"])
+def test_a_students_file_is_not_taken_for_blackboards(start: str) -> None:
+    known = downloaded(f"{start}HW_bob_attempt_{WHEN}_x.py")
+    assert known is not None and known.student == start.partition("_1")[0] + "_1"
+
+
 def test_what_moodle_keeps_of_a_text_field_is_no_hand_in() -> None:
     known = downloaded("Ada_7_assignsubmission_onlinetext_onlinetext.html")
     assert known is not None and known.is_note and known.student == "Ada_7"

@@ -248,6 +248,22 @@ def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
     assert "nothing to grade here, only onlinetext.html" in read[2][0].notes[0]
 
 
+def test_the_last_attempt_in_blackboards_download_counts(tmp_path: Path) -> None:
+    stage = ASSIGNMENT.stages[0]
+    for day, code in (("28", "x = 1"), ("30", "x = 2"), ("29", "x = 3")):
+        start = f"HW 1_ada_attempt_2026-10-{day}-08-00-00"
+        (tmp_path / f"{start}_{stage.file_name}").write_text(code)
+        (tmp_path / f"{start}_{day}.py").write_text("y = 1")
+        (tmp_path / f"{start}.txt").write_text("Name: Ada (ada)")
+    (tmp_path / "HW 1_bob_attempt_2026-10-30-08-00-00.txt").write_text("Name: Bob (bob)")
+    found, odd = read_students(tmp_path, ASSIGNMENT)
+    assert [one.student for one in found] == ["HW 1_ada", "HW 1_bob"] and odd == []
+    (record, first), (_, second) = (read_student(one, ASSIGNMENT) for one in found)
+    assert first.files == {stage.file_name: b"x = 2", "30.py": b"y = 1"}
+    assert record.notes == ("It is the last attempt: earlier ones were not graded.",)
+    assert second.refused
+
+
 def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_path: Path) -> None:
     for number in (7, 8):
         (tmp_path / f"Ada Lovelace_{number}_assignsubmission_file_").mkdir()
