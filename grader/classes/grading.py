@@ -446,4 +446,4 @@ class NbgraderClass:
 
 def _is_there(folder: Path) -> bool:
     """Whether a student submitted something: a link counts, and gets no points."""
-    return folder.is_dir() or folder.is_symlink()
+    return os.path.isdir(folder) or os.path.islink(folder)

@@ -46,6 +46,14 @@ def name_in_text(path: Path) -> str:
     return safe_line(os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace"))
 
 
+def listed_names(folder: Path) -> list[str]:
+    """The names of a folder's entries in order; none if its owner has closed it to us."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
 def free_name(path: Path) -> Path:
     """`path` with the first unused number at its end: `path`-1, `path`-2 ..."""
     number = 1

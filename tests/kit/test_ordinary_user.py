@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.run.solutions import solution_files
 from tests.kit.checkout import ROOT
+from tests.kit.files import write_files
 from tests.kit.ordinary import container, ordinary
 from tests.kit.tiny import copy_tiny
 
@@ -44,6 +47,34 @@ def test_attacks_end_alike_for_an_ordinary_user(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_attacks_end_alike_in_a_container(tmp_path: Path) -> None:
     passes(container(), (*CLEANING, *ATTACKED), tmp_path)
+
+
+CLOSED = {"nothing": 0o000, "list": 0o444, "enter": 0o111}
+
+
+def test_a_folder_that_is_closed_to_the_instructor_costs_only_its_author(tmp_path: Path) -> None:
+    """Archives keep the modes that a student gave."""
+    course = copy_tiny(tmp_path / "course")
+    right = {**solution_files(course), "smoothing.ipynb": b"{}"}
+    for student in ("honest", *CLOSED):
+        write_files(tmp_path / "class" / student, right)
+    write_files(tmp_path / "class" / "inner" / "smoothing", right)
+    closed = {tmp_path / "class" / name: mode for name, mode in CLOSED.items()}
+    closed[tmp_path / "class" / "inner" / "smoothing"] = 0o000
+    words = ("-m", "grader", "class", "../class", "--out", "../results", "--for-author")
+    for folder, mode in closed.items():
+        folder.chmod(mode)
+    try:
+        done = subprocess.run(
+            [*ordinary(), sys.executable, *words], cwd=course.root, capture_output=True, text=True
+        )
+    finally:
+        for folder in closed:
+            folder.chmod(0o755)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(tmp_path / "results" / "scores.csv", encoding="utf-8-sig") as file:
+        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+    assert scores == {"honest": "10", "inner": "0", **dict.fromkeys(CLOSED, "0")}
 
 
 def test_the_folder_above_a_course_may_be_one_that_nobody_can_list(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from grader.classes.folder.uploads import heap_upload, read_upload, text_cell_no
 from grader.classes.folder.versions import content_of
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
-from grader.read.files import name_in_text
+from grader.read.files import listed_names, name_in_text
 from grader.read.submission import (
     EXERCISES,
     FILES_CAP,
@@ -99,7 +99,7 @@ def read_students(
             notes[student] = Found(student, path, () if is_folder else ((known.name, path),))
         elif entry.is_dir(follow_symlinks=False):
             inside = path / assignment.name
-            is_there = inside.is_dir() or inside.is_symlink()
+            is_there = os.path.isdir(inside) or os.path.islink(inside)
             own = inside if is_there and (is_collected or not _has_code(path)) else path
             student = _free(found, student, shown)
             found[student] = Found(student, own, submitted=_time(own) if is_collected else None)
@@ -135,10 +135,7 @@ def read_students(
 
 def _has_code(folder: Path) -> bool:
     """Whether something to grade lies in a student's folder itself, not only in those inside."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return False
+    names = listed_names(folder)
     return any(name == EXERCISES or Path(name).suffix.lower() in _SUFFIXES for name in names)
 
 
@@ -160,9 +157,9 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
     """Read a student's submission; one that cannot be graded is `refused`. Never raises."""
     notes: tuple[str, ...] = ()
     try:
-        if found.path.is_symlink():
+        if os.path.islink(found.path):
             raise SubmissionFileError(f"{found.path}: {IS_A_LINK}")
-        if found.path.is_dir():
+        if os.path.isdir(found.path):
             upload = read_upload(found.path, assignment.stages, assignment.name)
             submission, notes = upload.submission, upload.notes
         elif found.files or found.path.suffix.lower() == ARCHIVE:

@@ -19,6 +19,7 @@ from grader.classes.nbgrader.submitted import (
     names_in,
     only,
 )
+from grader.read.files import listed_names
 from grader.read.stubs import read_stub, same_but_for_words
 from grader.read.submission import (
     notebook_bytes,
@@ -63,7 +64,8 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
         if found is None:
             raise SubmissionFileError(_without(error, folder)) from None
         there = Submission(str(folder), {})
-    archives = sorted(path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+    paths = map(folder.joinpath, listed_names(folder))
+    archives = [path for path in paths if path.suffix.lower() == ARCHIVE]
     unopened = _unopened_notes([path.name for path in archives])
     upload = chosen(there.files, stages)
     if upload is not None:

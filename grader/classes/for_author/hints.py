@@ -6,6 +6,7 @@ A student can write anything into that file, so it decides no points, and only n
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ def _progress(folder: Path) -> Progress | None:
     """The progress in a submitted workspace, or in one a level below."""
     for root in _roots(folder):
         try:
-            if not memory_folder(root).is_symlink():
+            if not os.path.islink(memory_folder(root)):
                 return parse_progress(json.loads(regular_bytes(progress_file(root), _LARGEST)))
         except (SubmissionFileError, ValueError, RecursionError):
             continue
@@ -42,7 +43,7 @@ def _progress(folder: Path) -> Progress | None:
 
 
 def _roots(folder: Path) -> Iterator[Path]:
-    if not folder.is_dir() or folder.is_symlink():
+    if not os.path.isdir(folder) or os.path.islink(folder):
         return
     yield folder
     try:

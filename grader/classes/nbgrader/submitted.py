@@ -84,7 +84,7 @@ def read_submitted(
 
 def is_linked(folder: Path) -> bool:
     """Whether a folder submitted/STUDENT/ASSIGNMENT, or the student's folder, is a link."""
-    return folder.is_symlink() or folder.parent.is_symlink()
+    return os.path.islink(folder) or os.path.islink(folder.parent)
 
 
 def choose_notebook(
