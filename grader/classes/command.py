@@ -187,6 +187,11 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("--similar needs rapidfuzz: type `pip install rapidfuzz`")
     if args.out is None:
         raise KitError("name a folder for the results with --out DIR")
+    if args.times is not None and (args.why or args.requests or args.regrade):
+        raise KitError(
+            "--times counts only when a folder is graded: type `grade class SUBMISSIONS --out DIR "
+            "--times FILE.csv` first"
+        )
     if args.why is not None:
         return _why(args, course)
     if args.requests is not None:

@@ -51,6 +51,7 @@ def test_why_of_something_that_is_no_stage_says_so(out: Path, refused: Typed) ->
     for word, said in (
         ("smoth", "did you mean 'smooth'?"),
         ("3", "'roughness' was not graded; choose"),
+        ("../class", "there is no stage '../class'"),
     ):
         assert said in refused(*class_of(TINY.root, out), "--why", "ann", word)
 

@@ -372,6 +372,7 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
         ),
         (("here", "--nbgrader", "x", "--times", "a.csv"), "--out does not work with --nbgrader"),
         (("--regrade",), "has no results yet"),
+        (("--regrade", "--times", "a.csv"), "--times counts only when a folder is graded"),
         (("--why", "ann"), "has no results yet"),
         (("here", "--assignment", "other"), "there is no 'other'"),
         ((".",), "is inside ., where it would count as a student: choose another folder"),

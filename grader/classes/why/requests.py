@@ -98,7 +98,7 @@ def graded_stages(course: Course, entry: LedgerEntry, word: str | None) -> list[
     graded = [stage.slug for stage in entry.report.stages] if entry.report is not None else []
     if not word:
         return [stage for stage in course.stages if stage.slug in graded]
-    stage = find_stage(course, word.partition(".")[0])
+    stage = find_stage(course, word.partition(".")[0] or word)
     if graded and stage.slug not in graded:
         raise KitError(f"'{stage.slug}' was not graded; choose one of {', '.join(graded)}")
     return [stage]
