@@ -79,12 +79,12 @@ def downloaded(name: str) -> Downloaded | None:
 
     The student keeps the platform's number, because two students may have the same name.
     """
-    if board := _BLACKBOARD.fullmatch(name):
-        own, attempt = board["file"], board["attempt"]
-        return Downloaded(board["who"], own or name, is_note=own is None, attempt=attempt)
     if anonymous := _ANONYMOUS.fullmatch(name):
         late = anonymous["late"] is not None
         return Downloaded(anonymous["who"], anonymous["file"], is_late=late)
+    if board := _BLACKBOARD.fullmatch(name):
+        own, attempt = board["file"], board["attempt"]
+        return Downloaded(board["who"], own or name, is_note=own is None, attempt=attempt)
     if canvas := _CANVAS.fullmatch(name):
         student = f"{canvas['name']}_{canvas['number']}"
         return Downloaded(student, canvas["file"], is_late=canvas["late"] is not None)

@@ -68,10 +68,19 @@ def test_blackboards_name_tells_the_attempt_too(name: str, student: str, own: st
     assert known is not None and known.is_note and known.student == student
 
 
-@pytest.mark.parametrize("start", ["eve_1_22_", "Eve E_1_assignsubmission_file_"])
-def test_a_students_file_is_not_taken_for_blackboards(start: str) -> None:
+@pytest.mark.parametrize(
+    "start, student",
+    [
+        ("eve_1_22_", "eve_1"),
+        ("Eve E_1_assignsubmission_file_", "Eve E_1"),
+        ("anon_aB3dE_22_", "anon_aB3dE"),
+        ("LATE_anon_aB3dE_22_", "anon_aB3dE"),
+    ],
+)
+def test_a_students_file_is_not_taken_for_blackboards(start: str, student: str) -> None:
     known = downloaded(f"{start}HW_bob_attempt_{WHEN}_x.py")
-    assert known is not None and known.student == start.partition("_1")[0] + "_1"
+    assert known is not None and known.student == student
+    assert known.is_late == start.startswith("LATE")
 
 
 def test_what_moodle_keeps_of_a_text_field_is_no_hand_in() -> None:
