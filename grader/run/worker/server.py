@@ -300,9 +300,9 @@ def _missing_layers(
 
 def _computes_on_gpu() -> bool:
     """Whether an NVIDIA GPU can be used; looking for one keeps a process from forking others."""
-    import torch
-
     try:
+        import torch
+
         x = torch.ones(2, 2, device="cuda", requires_grad=True)
         (slope,) = torch.autograd.grad((x @ x).sum(), x)
         return slope.sum().item() == 16
