@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, datetime, timezone, tzinfo
+from datetime import MAXYEAR, MINYEAR, date, datetime, timezone, tzinfo
 from pathlib import Path
 
 from grader.classes.folder.csv_files import parse_table, read_text
@@ -106,6 +106,9 @@ def _moment(text: str, zone: tzinfo | None, place: str) -> datetime:
 
 
 def _read(text: str) -> datetime | None:
+    with suppress(ValueError):
+        date.fromisoformat(text)
+        return None  # at midnight, when such a day begins, the student was not late yet
     with suppress(ValueError):
         # Python 3.10 reads no Z.
         return datetime.fromisoformat(re.sub(r"[zZ]$|\s+UTC$", "+00:00", text))
