@@ -1,0 +1,50 @@
+"""What only a machine with an NVIDIA GPU can show, typed by somebody who has one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.checkout import COURSE, ROOT
+
+HAS_GPU = os.path.exists("/dev/nvidiactl")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAS_GPU, reason="no NVIDIA GPU on this machine"),
+]
+
+
+def report(submission: Path, *stages: str, device: str = "cuda") -> Any:
+    words = [*stages, "--submission", str(submission), "--device", device, "--json"]
+    env = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    command = [sys.executable, "-m", "grader", "grade", *words]
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("device", ["cuda", "auto"])
+def test_the_solutions_get_everything_and_no_check_is_skipped(device: str) -> None:
+    found = report(COURSE.root / "solutions", device=device)
+    assert found["device"] == "cuda"
+    assert all(stage["score"] == stage["max_score"] for stage in found["stages"])
+    outcomes = {check["outcome"] for stage in found["stages"] for check in stage["checks"]}
+    assert outcomes == {"passed"}
+
+
+def test_a_tensor_left_on_the_cpu_is_told_in_plain_words(tmp_path: Path) -> None:
+    for file in (COURSE.root / "solutions").glob("*.py"):
+        text = file.read_text(encoding="utf-8").replace(", device=valid_lens.device", "")
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    [stage] = report(tmp_path, "masking")["stages"]
+    assert stage["status"] == "failed"
+    said = " ".join(check["message"] for check in stage["checks"])
+    assert "some of these tensors are on the CPU and some on the GPU" in " ".join(said.split())
+    [stage] = report(tmp_path, "masking", device="cpu")["stages"]
+    assert stage["status"] == "passed"
