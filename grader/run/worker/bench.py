@@ -244,7 +244,7 @@ def describe(
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         text = line(error.filename, error.lineno)
         if text is not None:
-            message = str(error.msg)
+            message = str(error.msg)[:_MESSAGE_CAP]
             place = {"file": error.filename, "line": error.lineno, "function": ""}
             begin = (error.offset or 0) - 1
             last = getattr(error, "end_offset", None) or 0

@@ -210,6 +210,8 @@ def test_a_syntax_error_points_at_its_line() -> None:
         error = describe(raised, lambda file, n: source.split("\n")[n - 1] if file == OWN else None)
     assert error["frames"] == [{"file": OWN, "line": 2, "function": "", "text": "def f(:"}]
     assert OWN not in error["message"]
+    made_up = SyntaxError("m" * 1_000_000, (OWN, 1, 1, ""))
+    assert len(describe(made_up, lambda file, n: source)["message"]) < 10_000
 
 
 # --- stubs -----------------------------------------------------------------------------------
