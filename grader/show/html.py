@@ -11,7 +11,7 @@ from html import escape
 from types import MappingProxyType
 
 from grader.show.failure import NOT_YOURS, TOO_SLOW
-from grader.show.scoreboard import VISIBLE_PASS, standing
+from grader.show.scoreboard import VISIBLE_PASS, skipped_lines, standing
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
 from grader.types.report import Cause, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import safe, what_it_did
@@ -47,7 +47,7 @@ def verdict_html(report: Report, beside: Mapping[str, str]) -> str:
         shown = tuple(stage for stage in shown if stage.status in (Status.FAILED, Status.ERROR))
     for stage in shown:
         parts.append(_stage(report, stage, beside.get(stage.slug, "")))
-    notes = [*_skipped(report), *report.notes]
+    notes = [*skipped_lines(report), *report.notes]
     if notes:
         parts.append(f"<p><small>{'<br>'.join(_text(note) for note in notes)}</small></p>")
     return "".join(parts) + "</div>"
@@ -219,14 +219,6 @@ def diagnosis_html(found: Diagnosis) -> str:
     """Why a check fails, in a sentence."""
     opening = f"<strong>{found.opening.strip()}</strong> " if found.opening else ""
     return opening + inline_html(found.text)
-
-
-def _skipped(report: Report) -> list[str]:
-    checks = [check for stage in report.stages for check in stage.checks]
-    skipped = [check.message for check in checks if check.outcome is Outcome.SKIPPED]
-    reasons = ", ".join(sorted(filter(None, map(str.strip, set(skipped)))))
-    why = f": {reasons}" if reasons else ""
-    return [f"{count(len(skipped))} skipped, at no cost{why}"] if skipped else []
 
 
 # --- small pieces ------------------------------------------------------------------------------

@@ -80,15 +80,7 @@ def known_board(page: Page, course: Course, progress: Progress, here: str) -> It
 @screen
 def footnotes(page: Page, report: Report) -> Iterator[Text]:
     """Facts about the run: skipped checks and the report's notes. May be empty."""
-    skipped: dict[str, int] = {}
-    for stage in report.stages:
-        for check in stage.checks:
-            if check.outcome is Outcome.SKIPPED:
-                skipped[check.message.strip()] = skipped.get(check.message.strip(), 0) + 1
-    lines = [
-        f"{count(number)} skipped, at no cost" + (f": {reason}" if reason else "")
-        for reason, number in skipped.items()
-    ]
+    lines = skipped_lines(report)
     if len(report.stages) == 1 and not page.plain:
         course = (report.whole_name,) if report.version else ()
         lines.append(", ".join((*course, report.submission, report.device, *report.notes)))
@@ -100,6 +92,19 @@ def footnotes(page: Page, report: Report) -> Iterator[Text]:
         yield from page.wrap(Text(page.word(line), "dim"), MARGIN)
     if len(report.stages) != 1 and lines:
         yield Text()
+
+
+def skipped_lines(report: Report) -> list[str]:
+    """How many checks were skipped, what that cost, and why."""
+    skipped: dict[str, int] = {}
+    for stage in report.stages:
+        for check in stage.checks:
+            if check.outcome is Outcome.SKIPPED:
+                is_lost = check.score < check.max_score and stage.status is Status.FAILED
+                cost = "without points because other checks fail" if is_lost else "at no cost"
+                why = f"{cost}: {check.message.strip()}".removesuffix(": ")
+                skipped[why] = skipped.get(why, 0) + 1
+    return [f"{count(number)} skipped, {why}" for why, number in skipped.items()]
 
 
 def _unchanged(report: Report) -> str:

@@ -544,3 +544,13 @@ def test_import_stays_small() -> None:
     code = f"import sys, grader.show.terminal; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:
+    free, lost = (check(name, Outcome.SKIPPED, message="it is dark") for name in ("free", "lost"))
+    lost = replace(lost, score=0.0)
+    failing = stage(0, F, check("shapes", Outcome.FAILED), free, lost)
+    assert scoreboard.skipped_lines(report(failing, stage(1, N, lost))) == [
+        "2 checks skipped, at no cost: it is dark",
+        "1 check skipped, without points because other checks fail: it is dark",
+    ]
