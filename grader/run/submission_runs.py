@@ -138,11 +138,17 @@ class SubmissionRuns:
             yield _SPENT.format(seconds=self._course.limits.submission_seconds)
 
     def _run(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
-        """Run a stage; if a deadly cell ends the run, run a smaller part of the notebook."""
+        """Run a stage; if a deadly cell or file ends the run, run a smaller part."""
         parts = self._parts
         facts, answers = self._attempt(stage, answered, parts.needed(stage))
-        is_notebook = self._submission.cells is not None
-        if not answers.died_at_import or not is_notebook or self.budget.is_spent:
+        if not answers.died_at_import or self.budget.is_spent:
+            return facts
+        if self._submission.is_folder:
+            theirs = {earlier.file_name for earlier in answered}
+            files = {n: data for n, data in self._submission.files.items() if n not in theirs}
+            part = replace(self._submission, files=files)
+            return self._attempt(stage, answered, part)[0] if theirs else facts
+        if self._submission.cells is None:
             return facts
         if not parts.has_deadly_cell:
             parts.has_deadly_cell = True

@@ -333,3 +333,16 @@ def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_cod
         assert report.stages[0].status is Status.NOT_STARTED
         replaces = "split_heads: a cell below yours holds the stub and replaces your code"
         assert any(note.startswith(replaces) for note in report.notes) is told
+
+
+@pytest.mark.parametrize("source", [b"import os\nos._exit(0)\n", None], ids=["deadly", "missing"])
+def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
+    source: bytes | None,
+) -> None:
+    first, later, _ = TINY.stages
+    files = {f"{stage.slug}.py": stage.solution_file.read_bytes() for stage in TINY.stages}
+    files = {n: data for n, data in files.items() if n != first.file_name}
+    files |= {} if source is None else {first.file_name: source}
+    report = grade(TINY, Request(Submission("mine", files), (first, later), seed=11))
+    assert [stage.status for stage in report.stages] == [Status.FAILED, Status.FAILED]
+    assert [stage.caused_by for stage in report.stages] == [None, first.slug]

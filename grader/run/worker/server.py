@@ -145,7 +145,8 @@ class StageServer:
         self._watch.begin(())
         self._watch.over(header["forbidden"])
         patches = {slug: self._patch(names) for slug, names in header["answered"].items()}
-        files = {name: text.encode("latin-1") for name, text in header["files"].items()}
+        files = dict.fromkeys((f"{slug}.py" for slug in patches), b"")  # one may be missing
+        files |= {name: text.encode("latin-1") for name, text in header["files"].items()}
         loader = self._loader = Loader(files, patches)
         loader.install()
         cells = header["cells"]
