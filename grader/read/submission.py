@@ -282,7 +282,8 @@ def _folder(folder: Path, below: Path | None) -> Submission:
             mode = path.lstat().st_mode
             relative = path.relative_to(folder)
             if stat.S_ISDIR(mode):
-                if is_left_out(path.name):
+                # A Python environment may have any name.
+                if is_left_out(path.name) or os.path.lexists(path / "pyvenv.cfg"):
                     continue
                 if len(relative.parts) > DEPTH_CAP or len(pending) > FILES_CAP:
                     raise SubmissionFileError(f"{folder}: has too many folders")

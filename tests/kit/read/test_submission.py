@@ -86,6 +86,11 @@ def test_folders_that_no_one_hands_in_are_left_out(tmp_path: Path, name: str) ->
     assert read_submission(tmp_path).files == {"a.py": b"mine"}
 
 
+def test_a_python_environment_of_any_name_is_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path, {"env/pyvenv.cfg": "", "env/lib/a.py": "x", "a.py": "mine"})
+    assert read_submission(tmp_path).files == {"a.py": b"mine"}
+
+
 @pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py", "..py"])
 def test_odd_names_do_no_harm(tmp_path: Path, name: str) -> None:
     assert read_submission(write_files(tmp_path, {name: "x"})).files == {name: b"x"}
