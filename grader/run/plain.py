@@ -89,7 +89,10 @@ def _parts(many: str, wanted: str, got: str) -> str:
 
 
 def _none(*_: str) -> str:
-    return "this value is None: it was passed as None, or it comes from a function without a return"
+    return (
+        "this value is None: it was set or passed as None, or it comes from a function without a "
+        "return"
+    )
 
 
 def _pair(function: str) -> str:
@@ -129,6 +132,17 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         r"tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)",
         _meeting,
     ),
+    (
+        r"^Tensor must have a last dimension with stride 1",
+        lambda: (
+            "the two parts of a complex number must be neighbours in memory, and those of a "
+            "strided view are not: call contiguous() first"
+        ),
+    ),
+    (
+        r"^output with shape \[([-\d, ]{1,90})\] doesn't match the broadcast shape",
+        lambda shape: f"a method that works in place cannot enlarge its tensor of shape [{shape}]",
+    ),
     (r"shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)", _reshaped),
     (
         r"view size is not compatible with",
@@ -152,7 +166,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (r"^(too many) values to unpack \(expected (\d+)(.*)\)", _parts),
     (r"^(not enough) values to unpack \(expected (\d+), got (\d+)\)", _parts),
-    (r"'NoneType'|- got \([^()]*\bNoneType\b", _none),
+    (r"'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),
     (r"'float' object cannot be interpreted as an integer", _float_size),
@@ -194,6 +208,14 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"CUDA error: device-side assert triggered",
         lambda: "an index is too large or negative; with --device cpu you see which",
+    ),
+    (
+        r"^'(\w+)' object is not callable",
+        lambda kind: f"parentheses after a value call it, but a plain {kind} cannot be called",
+    ),
+    (
+        r"^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16",
+        lambda: "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
     ),
     (
         r"^EOF when reading a line",

@@ -38,10 +38,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a root": (lambda: torch.sqrt(NONE or 4), "plain int.*math.sqrt"),
     "None": (
         lambda: torch.softmax(NONE, -1),
-        "is None: it was passed as None, or .* without a return",
+        "is None: it was set or passed as None, or .* without a return",
     ),
     "a method of None": (lambda: NONE.shape, "None"),
     "a sum with None": (lambda: NONE + X, "None"),
+    "a part that is None": (lambda: torch.cat([NONE, X]), "this value is None"),
     "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),
     "max": (lambda: X - X.max(-1), "the values and their indices: .max"),
     "a method of max": (lambda: X.max(-1).exp(), ".values is the first"),  # type: ignore[attr-defined]
@@ -65,6 +66,17 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a character that nobody sees": (lambda: compile("x\u00a0= 1", "f", "exec"), "cannot see"),
     "a quotation mark": (lambda: compile("x = \u201ca\u201d", "f", "exec"), "has \u201c where"),
     "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
+    "a larger mask in place": (
+        lambda: torch.ones(2, 1).masked_fill_(torch.ones(2, 2).bool(), 0),
+        r"cannot enlarge .* \[2, 1\]",
+    ),
+    "complex numbers of a view": (
+        lambda: torch.view_as_complex(torch.ones(2, 3).mT),
+        "call contiguous",
+    ),
+    "a call of a number": (lambda: (NONE or 0.5)(X), "a plain float cannot be called"),
+    "numpy": (lambda: X.clone().requires_grad_().numpy(), "no gradient passes through numpy"),
+    "numpy of bfloat16": (lambda: X.bfloat16().numpy(), "has no bfloat16"),
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
 
