@@ -148,6 +148,18 @@ class NotCut(_Base):
 
 
 @misconception(
+    "csa_not_cut_in_place",
+    replaces="CausalSelfAttention",
+    says="Your mask keeps all its context_size rows and columns, so it fits only the longest "
+    "texts. Use its first T rows and its first T columns.",
+    hint=3,
+)
+class NotCutInPlace(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        return scores.masked_fill_(self.later(self.context_size), float("-inf"))
+
+
+@misconception(
     "csa_cut_kept",
     replaces="CausalSelfAttention",
     says="You replace the whole mask by the cropped one, so the next longer text has none. Crop "
@@ -561,6 +573,18 @@ class NoScale(_Base):
 class ScaleByDOut(_Base):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q @ k.transpose(-2, -1) / math.sqrt(self.num_heads * self.d_k)
+
+
+@misconception(
+    "csa_scale_by_d_in",
+    replaces="CausalSelfAttention",
+    says="You divide the scores by the root of d_in, the size of x. One head's product sums over "
+    "its own d_k features only.",
+    hint=5,
+)
+class ScaleByDIn(_Base):
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.transpose(-2, -1) / math.sqrt(self.w_q.in_features)
 
 
 @misconception(

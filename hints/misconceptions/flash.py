@@ -143,6 +143,27 @@ def flash_numbers_passed_on(
 
 
 @misconception(
+    "flash_numbers_converted",
+    replaces="flash_attention",
+    says="You turn a mask of numbers into floats, and F.scaled_dot_product_attention adds floats "
+    "to the scores: make the mask boolean.",
+    hint=3,
+)
+def flash_numbers_converted(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    if mask is None or causal or mask.dtype == torch.bool:
+        return _right(q, k, v, mask, causal, dropout_p)
+    bias = mask.to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+
+
+@misconception(
     "flash_mask_made_numbers",
     replaces="flash_attention",
     says="You turn the mask into numbers. F.scaled_dot_product_attention adds those to the scores, "

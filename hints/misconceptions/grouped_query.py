@@ -354,6 +354,18 @@ class KeysAndValuesFull(_Base):
 
 
 @misconception(
+    "gqa_layers_by_key_heads",
+    replaces="GroupedQueryAttention",
+    says="w_k and w_v have D / Hkv outputs, so more key heads would make them narrower. They make "
+    "Hkv heads of size d_k = D / H: Hkv * d_k outputs.",
+    hint=1,
+)
+class LayersByKeyHeads(_Base):
+    def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
+        super().make_layers(d_model, d_model // self.num_kv_heads, bias)
+
+
+@misconception(
     "gqa_values_from_key",
     replaces="GroupedQueryAttention",
     says="You compute the values from the key, so the argument value is ignored. Heads share; "

@@ -89,6 +89,19 @@ def half_scaled_first(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 
 
 @misconception(
+    "half_scaled_first_throughout",
+    replaces="stable_attention",
+    says="You scale q first and compute everything in the inputs' dtype. That postpones the "
+    "overflow but still rounds the scores: convert q and k to float32 first.",
+    hint=3,
+)
+def half_scaled_first_throughout(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    return _softmax(_blocked(q / math.sqrt(q.shape[-1]) @ k.mT, mask)) @ v
+
+
+@misconception(
     "half_clamped",
     replaces="stable_attention",
     says="You clamp scores that overflowed, so different scores become equal. Keep them from "

@@ -488,6 +488,21 @@ class KeptOnSelf(_Base):
 
 
 @misconception(
+    "kv_kept_on_self_alone",
+    replaces="CachedSelfAttention",
+    says="With a cache you continue from keys and values that you keep in the module, and for "
+    "a new module there are none. Use the argument; the module must not remember anything.",
+    hint=4,
+)
+class KeptOnSelfAlone(_Base):
+    kept: Any = (None, None)
+
+    def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        self.kept = super().join(k, v, None if cache is None else self.kept)
+        return self.kept
+
+
+@misconception(
     "kv_goes_on_by_itself",
     replaces="CachedSelfAttention",
     says="Without a cache you continue from the last call's. No cache means a new text: keep "

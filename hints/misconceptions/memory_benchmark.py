@@ -62,6 +62,11 @@ class _EveryView(_Watch):
             weakref.finalize(tensor, self.alive.pop, key, None)
 
 
+class _Results(_Watch):
+    def note(self, tensor: Tensor) -> None:
+        self.seen.append(tensor.numel() * tensor.element_size())
+
+
 class _Numbers(_Watch):
     def size(self, tensor: Tensor) -> int:
         return tensor.untyped_storage().nbytes() // tensor.element_size()
@@ -103,6 +108,22 @@ def memory_sum(
     with _Watch() as watch:
         attention(*_inputs(seq_len, d_model, num_heads, device))
     return sum(watch.seen[3:])
+
+
+@misconception(
+    "memory_sum_of_results",
+    replaces="peak_bytes",
+    says="You add up the results of all operations. Freed memory is used again, and views and "
+    "results in place take none: the peak is the most that was in use at one moment.",
+    hint=3,
+)
+def memory_sum_of_results(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    q, k, v = _inputs(seq_len, d_model, num_heads, device)
+    with _Results() as watch:
+        attention(q, k, v)
+    return sum(watch.seen)
 
 
 @misconception(
@@ -202,6 +223,17 @@ def _logs(seq_lens: Sequence[float], sizes: Sequence[float]) -> tuple[list[float
 def exponent_ends(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
     x, y = _logs(seq_lens, sizes)
     return (y[-1] - y[0]) / (x[-1] - x[0])
+
+
+@misconception(
+    "exponent_last_two",
+    replaces="growth_exponent",
+    says="You use only the last two measurements. Each is a little off: fit all of them.",
+    hint=7,
+)
+def exponent_last_two(seq_lens: Sequence[int], sizes: Sequence[float]) -> float:
+    x, y = _logs(seq_lens, sizes)
+    return (y[-1] - y[-2]) / (x[-1] - x[-2])
 
 
 @misconception(

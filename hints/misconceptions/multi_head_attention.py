@@ -299,6 +299,31 @@ class OneLayerForAll(_Base):
 
 
 @misconception(
+    "mha_layers_of_one_head",
+    replaces="MultiHeadAttention",
+    says="Your layers are d_k x d_k and work on heads that are split off first, so each head sees "
+    "only its own slice of the input. Make them D x D: project first, then split.",
+    hint=5,
+)
+class LayersOfOneHead(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.w_q = nn.Linear(self.d_k, self.d_k, bias=bias)
+        self.w_k = nn.Linear(self.d_k, self.d_k, bias=bias)
+        self.w_v = nn.Linear(self.d_k, self.d_k, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return (
+            self.w_q(super().split(query)),
+            self.w_k(super().split(key)),
+            self.w_v(super().split(value)),
+        )
+
+    def split(self, x: Tensor) -> Tensor:
+        return x
+
+
+@misconception(
     "mha_scale_saved",
     replaces="MultiHeadAttention",
     says="You register the scale as a buffer, so it is saved with the weights and a strict load "

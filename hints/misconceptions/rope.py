@@ -226,6 +226,19 @@ def halves(x: Tensor, angles: Tensor) -> Tensor:
 
 
 @misconception(
+    "rope_halves_by_neighbours_angles",
+    replaces="apply_rope",
+    says="You mix two conventions: you pair feature i with feature i + d_k / 2, but give features "
+    "2i and 2i + 1 the same angle. Here features 2i and 2i + 1 are a pair.",
+    hint=3,
+)
+def halves_by_neighbours_angles(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = (each.repeat_interleave(2, dim=-1) for each in _cos_sin(x, angles))
+    a, b = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+
+@misconception(
     "rope_left_in_halves",
     replaces="apply_rope",
     says="You turn neighbours, but put all first features before all second ones. Put each number "

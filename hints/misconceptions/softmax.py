@@ -186,6 +186,33 @@ def softmax_unstable_epsilon(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_unstable_blocked_mended",
+    replaces="attention_weights",
+    says="You handle blocked rows, but exp of a large score overflows to inf, and inf / inf is "
+    "NaN; in a row of very low scores every exp is 0. Shift each row by its largest score first.",
+    hint=2,
+)
+def softmax_unstable_blocked_mended(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    exp = torch.exp(scores.masked_fill(blocked, 0.0))
+    return (exp / exp.sum(dim=-1, keepdim=True)).masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "softmax_unstable_guarded",
+    replaces="attention_weights",
+    says="You keep the divisor from being 0, but exp of a large score overflows to inf, and "
+    "inf / inf is NaN; a row of very low scores looks blocked. Shift each row by its largest "
+    "score first.",
+    hint=2,
+)
+def softmax_unstable_guarded(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores)
+    total = exp.sum(dim=-1, keepdim=True)
+    return exp / total.masked_fill(total == 0, 1.0)
+
+
+@misconception(
     "softmax_shared_maximum",
     replaces="attention_weights",
     says="You shift every row by the largest score of the whole tensor. In a row far below it "

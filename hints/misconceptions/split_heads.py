@@ -106,6 +106,18 @@ def split_folded_batch(x: Tensor, num_heads: int) -> Tensor:
 
 
 @misconception(
+    "split_chunks_in_batch",
+    replaces="split_heads",
+    says="You join the heads along the batch axis, [H·B, T, d_k]. Give them an axis of their own, "
+    "the second: torch.stack does that, torch.cat does not.",
+    hint=4,
+)
+def split_chunks_in_batch(x: Tensor, num_heads: int) -> Tensor:
+    _head_width(x, num_heads)
+    return torch.cat(x.chunk(num_heads, dim=-1), dim=0)
+
+
+@misconception(
     "split_tokens_before_batch",
     replaces="split_heads",
     says="You read the input as [T, B, D], as nn.MultiheadAttention does by default, so batch and "
