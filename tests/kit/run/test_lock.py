@@ -501,13 +501,14 @@ value = [refused, missing]
 def test_gpu(tmp_path: Path) -> None:
     """What CUDA needs beside its devices: any ioctl, its own /proc, a socket; no more."""
     running = Server(tmp_path, memory_bytes=None, gpu=True)
+    name = f"\0grade-{os.getpid()}"  # abstract: a path may be too long
     heard = socket.socket(socket.AF_UNIX)
-    heard.bind(str(tmp_path / "heard"))
+    heard.bind(name)
     heard.listen()
     try:
         assert running.ask(AS_CUDA_STARTS)["value"] == [errno.ENOENT, []]
         assert running.ask("fcntl.ioctl(0, 0xC0DE)")["errno"] == errno.ENOTTY
-        connect = "socket.socket(socket.AF_UNIX).connect(root + '/heard')"
+        connect = f"socket.socket(socket.AF_UNIX).connect({name!r})"
         assert running.ask(connect)["errno"] == errno.ENOENT
         assert running.ask(connect, locked=False)["value"] is None
         listener = "mine = socket.socket(socket.AF_UNIX); mine.bind(%s)"
