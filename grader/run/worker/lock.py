@@ -441,9 +441,8 @@ ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, 
 mbind 237 235, set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -,
 bind 49 200, listen 50 201
 """
-# CUDA looks for a service of its own and listens at a local socket for others that share memory
-# with it; without these it does not start. Nobody is there or can be answered: accept and sendmsg
-# stay refused.
+# CUDA looks for a service of its own, and listens at a local socket for processes that share
+# memory with it. It does not start without these. A worker can still neither connect nor accept.
 _CHECKED_FOR_CUDA = "socket 41 198, setsockopt 54 208, connect 42 203"
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, AUDIT_ARCH_*
 
