@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,22 @@ def test_a_tensor_left_on_the_cpu_is_told_in_plain_words(tmp_path: Path) -> None
     assert "some of these tensors are on the CPU and some on the GPU" in " ".join(said.split())
     [stage] = report(tmp_path, "masking", device="cpu")["stages"]
     assert stage["status"] == "passed"
+
+
+def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path: Path) -> None:
+    for file in (COURSE.root / "solutions").glob("*.py"):
+        shutil.copy(file, tmp_path)
+    needs_contiguous = (
+        "def split_heads(x, num_heads):\n"
+        "    batch, tokens, d_model = x.shape\n"
+        "    rows = x.view(batch * tokens, num_heads, -1)\n"
+        "    return rows.unflatten(0, (batch, tokens)).transpose(1, 2)\n"
+    )
+    (tmp_path / "split_heads.py").write_text(needs_contiguous, encoding="utf-8")
+    on_gpu, on_cpu = (
+        {check["id"]: check["outcome"] for check in stage["checks"]}
+        for device in ("cuda", "cpu")
+        for stage in report(tmp_path, "split_heads", device=device)["stages"]
+    )
+    assert "failed" in on_cpu.values()
+    assert on_gpu == on_cpu

@@ -389,7 +389,7 @@ class _Server:
                 socket.socket(fileno=descriptor),
                 scratch,
                 lambda: self._lock.apply(scratch, keep) == self._missing,
-                gpu=self._setup["gpu"],
+                gpu=self._setup["gpu"] and not measured,  # CUDA takes gigabytes of addresses
             )
         os.close(descriptor)
         self._scratch[pid] = scratch

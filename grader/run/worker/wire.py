@@ -774,10 +774,10 @@ def _tensor(entry: dict[str, Any], buffer: bytes, strided: bool, leaves: bool) -
         tensor = torch.frombuffer(bytearray(buffer), dtype=dtype).reshape(shape)
     else:
         tensor = torch.empty(shape, dtype=dtype)
-    if strided and "stride" in entry:
-        tensor = _with_strides(tensor, entry["stride"], torch)
     if "device" in entry:
         tensor = tensor.to(_torch_device(entry["device"]))
+    if strided and "stride" in entry:  # on its device: moving it there would repeat expanded axes
+        tensor = _with_strides(tensor, entry["stride"], torch)
     if leaves and entry.get("grad"):
         tensor.requires_grad_()
     return tensor
@@ -791,7 +791,8 @@ def _with_strides(tensor: Any, stride: Sequence[int], torch: Any) -> Any:
     for axis, step in enumerate(stride):
         if step == 0:
             base = base.narrow(axis, 0, 1)
-    laid_out = torch.empty_strided(base.shape, [max(1, step) for step in stride], dtype=base.dtype)
+    steps = [max(1, step) for step in stride]
+    laid_out = torch.empty_strided(base.shape, steps, dtype=base.dtype, device=base.device)
     return laid_out.copy_(base).expand(tensor.shape)
 
 
