@@ -163,7 +163,7 @@ def long_inputs(rand: Rand) -> list[Tensor]:
     """A long sequence on the CPU, of random length, so that the length reveals nothing."""
     # Right answers hold up to 4 MiB: libraries keep memory for matrix products.
     more, still_more = rand(T=2).abs().tolist()
-    return [x.cpu() for x in inputs(rand, 1, 700 + int(35 * more), 3000 + int(150 * still_more))]
+    return [x.cpu() for x in inputs(rand, 1, 700 + int(35 * more), 4500 + int(200 * still_more))]
 
 
 def expect_some_rows(output: Tensor, state: State, given: list[Tensor], H: int = H) -> None:
