@@ -15,7 +15,7 @@ from grader.run.earned import Earned
 from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
 from grader.run.solutions import solution_files
-from grader.types.course import Course, Stage
+from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
@@ -27,28 +27,17 @@ SOLUTIONS = solution_files(COURSE)
 STUBS = {stage.file_name: stage.exercise_file.read_bytes() for stage in COURSE.stages}
 
 
-def graded(files: dict[str, bytes], stages: tuple[Stage, ...] = COURSE.stages) -> Report:
+def graded(files: dict[str, bytes]) -> Report:
     submission = Submission("a submission", files)
-    return grade(COURSE, Request(submission, stages, seed=11), "cpu")
-
-
-def some() -> tuple[Stage, ...]:
-    """The core, and of the bonus stages one that calls `split_heads` and one that does not."""
-    bonus = [stage for stage in COURSE.stages if stage.bonus]
-    calls = next(stage for stage in bonus if "split_heads" in stage.requires)
-    other = next(stage for stage in bonus if "split_heads" not in stage.requires)
-    return tuple(s for s in COURSE.stages if not s.bonus or s in (calls, other))
+    return grade(COURSE, Request(submission, COURSE.stages, seed=11), "cpu")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stages", [some(), COURSE.stages], ids=["some", "all"])
-def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones(
-    stages: tuple[Stage, ...],
-) -> None:
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() -> None:
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source
-    report = graded({**SOLUTIONS, "split_heads.py": poisoned}, stages)
+    report = graded({**SOLUTIONS, "split_heads.py": poisoned})
     by_slug = {stage.slug: stage for stage in report.stages}
     assert by_slug["split_heads"].status is Status.FAILED
     for stage in report.stages:

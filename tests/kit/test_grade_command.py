@@ -259,14 +259,6 @@ def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
     one_line(say("--course", str(tmp_path)), "course.toml")
 
 
-def test_one_stage_alone(tiny: Path, say: Say, checks_apart: None) -> None:
-    code, shown, _ = say("moving_average", "--submission", str(tiny / "solutions"), "--json")
-    assert code == 0
-    report = json.loads(shown)
-    assert [stage["slug"] for stage in report["stages"]] == ["moving_average"]
-    assert (report["score"], report["max_score"]) == (6, 6)
-
-
 # --- colour and width ----------------------------------------------------------------------------
 
 

@@ -183,25 +183,6 @@ reason = "nothing is added"
 
 
 @pytest.mark.slow
-def test_a_live_mutant_may_be_explained(course: Course) -> None:
-    edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
-    before = tried(course, "roughness")
-    alive = [
-        mutant for mutant in mutants_of(course.stage("roughness")) if mutant.id in live(before)
-    ]
-    assert alive
-    tables = [
-        f"[[equivalent]]\nwhere = {mutant.where!r}\nbefore = {mutant.before[0]!r}\n"
-        f"after = {mutant.after[0]!r}\nreason = 'nobody asks for no values'\n"
-        for mutant in alive
-    ]
-    record(course, "roughness", "\n".join(tables))
-    after = tried(course, "roughness")
-    assert after.is_sound
-    assert after.count(Fate.EXPLAINED) == len(alive)
-
-
-@pytest.mark.slow
 def test_a_record_of_no_mutant_is_named(course: Course) -> None:
     record(course, "smooth", SAME)
     (problem,) = tried(course, "smooth").problems

@@ -173,8 +173,9 @@ def stages_of(name: str) -> tuple[Stage, ...]:
     return tuple(stage for stage in COURSE.stages if stage.file_name in VARIANTS[name])
 
 
-def by_the_engine(*names: str) -> dict[str, tuple[Points, Points]]:
-    """The points of variants as files and as a saved notebook, from the engine itself."""
+@pytest.fixture(scope="module")
+def elsewhere() -> dict[str, tuple[Points, Points]]:
+    """The points of the variants as files and as a saved notebook, from the engine itself."""
     stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
 
     def body(engine: Engine) -> dict[str, tuple[Points, Points]]:
@@ -183,8 +184,8 @@ def by_the_engine(*names: str) -> dict[str, tuple[Points, Points]]:
             return points(to_json(report))
 
         found = {}
-        for name in names:
-            files, stages = VARIANTS[name], stages_of(name)
+        for name, files in VARIANTS.items():
+            stages = stages_of(name)
             answers = {Path(file).stem: source for file, source in files.items()}
             saved = json.dumps(notebook(COURSE, stubs, {}, {}, answers)).encode()
             cells = parse_cells(saved, "saved.ipynb")
@@ -195,13 +196,7 @@ def by_the_engine(*names: str) -> dict[str, tuple[Points, Points]]:
             )
         return found
 
-    needed = {stage for name in names for stage in stages_of(name)}
-    return with_engine(COURSE, [s for s in COURSE.stages if s in needed], "cpu", body)
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> dict[str, tuple[Points, Points]]:
-    return by_the_engine(*VARIANTS)
+    return with_engine(COURSE, COURSE.stages, "cpu", body)
 
 
 @pytest.fixture(scope="module")
@@ -228,19 +223,6 @@ def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(
     assert by_stage == files
     there.run("grade_here()")
     assert points(there.report()) == files
-
-
-@pytest.mark.slow
-def test_cells_without_the_magic_give_the_same_points(warm: Kernel) -> None:
-    name = "softmax, nan_to_num"
-    files = VARIANTS[name]
-    for stage in CORE:
-        warm.run(cell_code(files[stage.file_name], COURSE))
-    warm.run("grade_here()")
-    as_files, saved = by_the_engine(name)[name]
-    assert points(warm.report()) == as_files == saved
-    warm.run('grade_here("split_heads")')
-    assert points(warm.report()) == [("split_heads", "passed", 12, None)]
 
 
 @pytest.mark.slow

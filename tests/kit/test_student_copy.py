@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify.verify import verify
 from grader.channels.student_copy import student_files, zipped
 from grader.command.main import main
 from grader.engine import Engine, Request, with_engine
@@ -25,11 +24,10 @@ from grader.read.stubs import read_stub
 from grader.read.workspace import locate_workspace
 from grader.run.solutions import solution_files
 from grader.types.course import Course
-from grader.types.proof import StageProof
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, ROOT
-from tests.kit.files import edit, write_files
+from tests.kit.files import write_files
 from tests.kit.tiny import Capture, copy_tiny, forget_checks
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
@@ -278,29 +276,6 @@ def test_hints_and_questions_are_those_of_the_course() -> None:
         assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in names
         if read_predictions(stage) is not None:
             assert f"hints/predictions/{stage.slug}.md" in names
-
-
-def proofs(course: Course) -> tuple[StageProof, ...]:
-    return verify(course, course.stages[1:], seeds=(1,)).stages
-
-
-def test_verify_tells_the_author_what_cannot_be_handed_out(whole: Course, tmp_path: Path) -> None:
-    shutil.copytree(whole.root, tmp_path / "tiny")
-    file = tmp_path / "tiny" / "course.toml"
-    edit(file, 'slug = "roughness"\n', 'slug = "roughness"\nvisible = ["vlaues"]\n')
-    course = read_course(file)
-    found = {proof.slug: proof.problems for proof in proofs(course)}
-    assert found["smooth"] == ()
-    (problem,) = found["roughness"]
-    assert "there is no check 'vlaues' (did you mean 'values'?)" in problem
-    edit(file, "vlaues", "values")
-    with open(course.stages[1].hints_file, "a", encoding="utf-8") as hints:
-        hints.write("\n    values = moving_average(values, width)\n")
-    course = read_course(file)
-    found = {proof.slug: proof.problems for proof in proofs(course)}
-    assert found["roughness"] == ()
-    (problem,) = found["smooth"]
-    assert "hints/smooth.md:" in problem and "gives away solutions/smooth.py:16" in problem
 
 
 # --- grade release student ---------------------------------------------------------------------

@@ -172,12 +172,6 @@ def test_the_zip_has_the_scripts_at_its_top_and_the_whole_course_in_it(archive: 
     assert not [name for name in infos if "__pycache__" in name or name.startswith("/")]
 
 
-def test_the_same_course_gives_the_same_zip(course: Path, archive: Path, tmp_path: Path) -> None:
-    again = tmp_path / "b.zip"
-    assert main(["release", "gradescope", "--course", str(course), "--out", str(again)]) == 0
-    assert again.read_bytes() == archive.read_bytes()
-
-
 @posix_only
 def test_the_scripts_are_shell(archive: Path, tmp_path: Path) -> None:
     Autograder(tmp_path, archive)
@@ -223,16 +217,6 @@ def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_pat
         source = autograder.root / "source"
         assert [line for line in ran if line == f"chown -R nobody {source}"]
         assert [line for line in ran if line == f"chmod -R go= {source}"]
-
-
-def test_a_students_copy_is_refused(course: Path, tmp_path: Path, refused: Typed) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(course, copy)
-    toml = (copy / "course.toml").read_text(encoding="utf-8")
-    (copy / "course.toml").write_text(f"partial = true\n{toml}", encoding="utf-8")
-    assert "this is a student's copy" in refused(
-        "release", "gradescope", "--course", str(copy), "--out", "x.zip"
-    )
 
 
 def test_each_assignment_has_a_zip_of_its_own(course: Path, tmp_path: Path, refused: Typed) -> None:

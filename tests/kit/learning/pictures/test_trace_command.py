@@ -9,7 +9,6 @@ import pytest
 from tests.kit.checkout import imported_by
 from tests.kit.tiny import Say
 
-AVERAGE = "import numpy as np\n\n\ndef moving_average(values, width):\n    return {}\n"
 STEPS = """
 import numpy as np
 
@@ -37,15 +36,6 @@ def test_of_stubs_it_ends_at_the_first_function(tiny: Path, say: Say) -> None:
     assert "values   days=5" in shown
     assert "The trace ends here: moving_average is not written yet." in shown
     assert "grade hint moving_average" in shown
-
-
-def test_what_raises_is_told_with_its_line(tiny: Path, say: Say) -> None:
-    broken = AVERAGE.format("values[width:] + values")
-    (tiny / "exercises" / "moving_average.py").write_text(broken, encoding="utf-8")
-    code, shown, errors = say("trace")
-    assert (code, errors) == (1, "")
-    assert "moving_average gave no usable result." in shown
-    assert "moving_average.py, line 5, in moving_average" in shown
 
 
 def test_plain(tiny: Path, say: Say) -> None:
