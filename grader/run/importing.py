@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, strings, told
+from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
 from grader.types.submission import IS_A_LINK, Submission
@@ -105,5 +106,20 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
         return f"{name} in {where} is neither a function nor a class"
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; it defines {safe(close[0])}: rename it" if close else ""
+    hint = hint or _unreached(name, stage, submission)
     fails = f"\n  And a cell of it fails: {told(cells[0])}" if cells else ""
     return f"{where} does not define {name}{hint}{fails}"
+
+
+def _unreached(name: str, stage: Stage, submission: Submission) -> str:
+    """Why a definition in the text does not define the name; "" if there is none."""
+    defines = re.compile(rf"^([ \t]*)(def|class) {name}\b", re.MULTILINE)
+    text = submission.files.get(submission.script or stage.file_name, b"")
+    for code in submission.cells or (text.decode("utf-8", "replace"),):
+        found = defines.search(code)
+        magic = FOREIGN.match(code)
+        if found and magic:
+            return f": a cell that begins with %%{magic[1][:20]} is not run; delete that line"
+        if found and found[1]:
+            return ": it is inside a class, a function or a block; move it to the left edge"
+    return ""

@@ -121,6 +121,18 @@ _LINES = (
         r"(<{7}|={7}|>{7})( |$)",
         "git left the marks of a merge conflict here: keep one version and delete the marks",
     ),
+    (
+        r"```",
+        "``` marks code in a chat or a text, and is not Python: delete the lines with it",
+    ),
+    (
+        r"\d+[.:]? +(import|from|def|class|return|@)\b",
+        "the number of the line was copied with it: delete the numbers",
+    ),
+    (
+        r">>> ",
+        "Python's prompt was copied with the code: delete >>> and ... before each line",
+    ),
 )
 _TABLE: Sequence[tuple[str, _Words]] = (
     (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
@@ -227,6 +239,14 @@ _TABLE: Sequence[tuple[str, _Words]] = (
             "the line has a character that you cannot see, often copied from a web page: "
             "retype the line"
         ),
+    ),
+    (
+        r"^inconsistent use of tabs and spaces",
+        lambda: "some lines begin with tabs and some with spaces: use four spaces for each level",
+    ),
+    (
+        r"^unindent does not match any outer",
+        lambda: "no line above has the indentation of this line: align it with its own block",
     ),
     (
         r"^invalid character '(.)'",

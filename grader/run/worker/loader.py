@@ -199,8 +199,8 @@ def without_magics(cell: str) -> str:
     cell = without_prompts(cell)
     first = cell.lstrip().split("\n", 1)
     if first[0].startswith("%%"):
-        keeps_python = re.match(r"%%(time|timeit|capture|prun|grade)\b", first[0])
-        cell = "\n" + first[1] if keeps_python and len(first) > 1 else ""
+        is_python = not FOREIGN.match(first[0])
+        cell = "\n" + first[1] if is_python and len(first) > 1 else ""
     lines = cell.split("\n")
     if not any(map(MAGIC.match, lines)):
         return cell
@@ -241,6 +241,7 @@ def without_prompts(cell: str) -> str:
     return cell
 
 
+FOREIGN = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun|grade)\b)(\w*)")
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 # No two parts of a pattern match the same characters, because a line may be long.
 MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")

@@ -57,6 +57,23 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     assert said_of_missing(cells=[]) == "the notebook does not define fold"
 
 
+@pytest.mark.parametrize(
+    "cell, why",
+    [
+        ("%%writefile fold.py\ndef fold(x): ...", "%%writefile is not run; delete that line"),
+        ("class A:\n    def fold(x): ...", "inside a class, a function or a block; move it"),
+        ("%%time\ndef fold(x): ...\ndel fold", "the notebook does not define fold"),
+        ("# def fold\ndef folds(x): ...", "the notebook does not define fold"),
+    ],
+)
+def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    said = missing_name("fold", {}, stage, Submission("n", {}, cells=("x = 1", cell)))
+    assert why in said and said.count("define fold") == 1
+    file = Submission("n", {"fold.py": cell.encode()})
+    assert missing_name("fold", {}, stage, file) == said.replace("the notebook", stage.file_name)
+
+
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
     said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))

@@ -64,6 +64,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "float and double meet|Float and Double meet",
     ),
     "a character that nobody sees": (lambda: compile("x\u00a0= 1", "f", "exec"), "cannot see"),
+    "tabs and spaces": (lambda: compile("if 1:\n\tx\n        y", "f", "exec"), "four spaces"),
+    "half a level": (lambda: compile("if 1:\n    x\n  y", "f", "exec"), "align it with its own"),
     "a quotation mark": (lambda: compile("x = \u201ca\u201d", "f", "exec"), "has \u201c where"),
     "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
     "a larger mask in place": (
@@ -96,6 +98,10 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         ("<<<<<<< HEAD", "merge conflict"),
         ("=======", "merge conflict"),
         (">>>>>>> theirs", "merge conflict"),
+        ("```python", "is not Python"),
+        ("1 import torch", "delete the numbers"),
+        ("12: return x", "delete the numbers"),
+        (">>> import torch", "Python's prompt"),
     ],
 )
 def test_a_line_that_says_enough(line: str, words: str) -> None:

@@ -414,6 +414,7 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> N
         ({}, "nothing to grade"),
         ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
         ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here, only essay.txt: submit"),
+        ({"a.ipynb.json": "{}"}, "only a.ipynb.json: rename it, so that its name ends with .ipynb"),
         ({f"{n}.txt": "x" for n in range(5)}, "here, only 0.txt, 1.txt, 2.txt and 2 more: submit"),
         ({"a.zip": "x"}, "a.zip: is not a complete zip file"),
     ],
