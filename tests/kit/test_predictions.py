@@ -392,7 +392,7 @@ def length_of_a_pair() -> Worked:
     return solution("apply_rope")(pair, torch.tensor([[2.0]])).norm().item()
 
 
-@answers("rope", 4, "position 3 scores 1.2", "position 5", "40 places on")
+@answers("rope", 4, "position 3 scores 1.2", "position 5", "40 places to the right")
 def score_of_moved_words() -> Worked:
     q, k = torch.randn(2, 1, 1, 1, 8)
 
@@ -477,7 +477,7 @@ def first_value_of_head_1() -> Worked:
     return solution("split_heads")(values, 2)[0, 1, 0, 0].item()
 
 
-@answers("fused_qkv", 3, "with biases", "D = 8 and 2\nheads")
+@answers("fused_qkv", 3, "with biases", "D = 8\nand 2 heads")
 def numbers_to_learn() -> Worked:
     fused, apart = solution("FusedMultiHeadAttention")(8, 2), solution("MultiHeadAttention")(8, 2)
     counts = {sum(p.numel() for p in module.parameters()) for module in (fused, apart)}
@@ -511,14 +511,14 @@ def length_of_the_result() -> Worked:
     return len(solution("OptionalWeightsAttention")(8, 2)(x, x, x, need_weights=False))
 
 
-@answers("need_weights", 2, "2 sequences of 100 tokens, 4 heads, 8 features a token")
+@answers("need_weights", 2, "2 sequences of 100 tokens, 4 heads, 8 features per token")
 def weights_for_each_number() -> Worked:
     x = torch.randn(2, 100, 8)
     output, weights = solution("OptionalWeightsAttention")(8, 4)(x, x, x)
     return weights.numel() / output.numel()
 
 
-@answers("need_weights", 3, "twice as long", "memory do the weights take")
+@answers("need_weights", 3, "twice as long", "memory of the weights grow")
 def weights_of_twice_the_tokens() -> Worked:
     module, sizes = solution("OptionalWeightsAttention")(8, 2), []
     for T in (5, 10):
@@ -559,7 +559,7 @@ def mebibytes_of_scores() -> Worked:
     return solution("scaled_scores")(q, q).nbytes / 1024**2
 
 
-@answers("flash", 2, "ten times as long", "plain\nattention")
+@answers("flash", 2, "ten times as long", "plain attention")
 def scores_of_ten_times_the_tokens() -> Worked:
     few, many = torch.zeros(1, 1, 7, 2), torch.zeros(1, 1, 70, 2)
     return (
@@ -738,7 +738,7 @@ def exponent_of_two_points() -> Worked:
     return solution("growth_exponent")([1000, 2000], [2 << 20, 16 << 20])
 
 
-@answers("memory_benchmark", 4, "10 MiB once", "1 KiB a token", "From 100 to 400 tokens")
+@answers("memory_benchmark", 4, "10 MiB once", "1 KiB per\ntoken", "From 100 to 400 tokens")
 def exponent_beside_a_constant() -> Worked:
     lengths = [100, 200, 400]
     measured = solution("growth_exponent")(lengths, [(10 << 20) + (n << 10) for n in lengths])
