@@ -244,7 +244,7 @@ def _no_notebook(data: bytes) -> str:
     if _CONFLICT.search(text):
         return "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it"
     if text.startswith(b"{") and not text.endswith(b"}"):
-        return "is not a complete notebook: its end is missing"
+        return "is not a complete notebook: its end is missing, so save and submit it again"
     return "is not a notebook: it is not JSON, so Jupyter cannot open it either"
 
 

@@ -56,5 +56,6 @@ def _advice(error: Mapping[str, Any]) -> str:
     bases = error.get("bases")
     kinds = [error.get("type"), *(bases if isinstance(bases, list) else [])]
     if "ModuleNotFoundError" in kinds:
-        return _NO_MODULE
+        is_own = str(error.get("message")).startswith("No module named 'exercises")
+        return "" if is_own else _NO_MODULE
     return _LOCKED if any(kind in kinds for kind in _OF_THE_LOCK) else ""

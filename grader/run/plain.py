@@ -130,6 +130,10 @@ _LINES = (
         "the number of the line was copied with it: delete the numbers",
     ),
     (
+        r"[%!]\w",
+        "a line that begins with % or ! runs only in a notebook: delete it",
+    ),
+    (
         r">>> ",
         "Python's prompt was copied with the code: delete >>> and ... before each line",
     ),
@@ -253,6 +257,10 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda letter: (
             f"copied text often has {letter} where Python needs a plain character: retype it"
         ),
+    ),
+    (
+        r"^attempted relative import|^No module named 'exercises",
+        lambda: "a stage's file is imported by its name alone: from NAME import ...",
     ),
     (
         r"^name '(\w+)' is not defined",

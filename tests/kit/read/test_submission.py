@@ -429,7 +429,10 @@ def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
         (b"%PDF-1.7\n", "is not a notebook but a PDF"),
         (b"PK\x03\x04\x14", "is not a notebook but a zip file"),
         (b"\x1f\x8b\x08", "is not a notebook but an archive"),
-        (notebook(code("x = 1"))[:-5], "is not a complete notebook: its end is missing"),
+        (
+            notebook(code("x = 1"))[:-5],
+            "is not a complete notebook: its end is missing, so save and submit it again",
+        ),
         (
             b'{"cells": [\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> mine\n]}',
             "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it",

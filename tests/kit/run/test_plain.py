@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader.run.frames import frames_told
 from grader.run.plain import plain_words
 
 X = torch.ones(2, 3, 4, 5)
@@ -102,10 +103,23 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         ("1 import torch", "delete the numbers"),
         ("12: return x", "delete the numbers"),
         (">>> import torch", "Python's prompt"),
+        ("%matplotlib inline", "only in a notebook"),
+        ("!pip install torch", "only in a notebook"),
     ],
 )
 def test_a_line_that_says_enough(line: str, words: str) -> None:
     assert words in plain_words("", line)
+
+
+def test_a_stage_is_imported_by_its_name_alone() -> None:
+    for said in (
+        "attempted relative import with no known parent package",
+        "No module named 'exercises'",
+    ):
+        assert "by its name alone" in plain_words(said)
+    elsewhere = {"type": "ModuleNotFoundError", "message": "No module named 'exercises'"}
+    assert frames_told(elsewhere) == ""
+    assert "nor installed here" in frames_told({**elsewhere, "message": "No module named 'x'"})
 
 
 def test_a_question_to_nobody() -> None:
