@@ -123,7 +123,7 @@ def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Cour
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", ["split_heads", "scaled_scores", "concat_heads", "half_precision"])
+@pytest.mark.parametrize("slug", ["split_heads", "scaled_scores", "concat_heads"])
 def test_of_the_courses_stages_too(
     slug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
