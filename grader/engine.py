@@ -8,8 +8,8 @@ import importlib
 import importlib.util
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -223,9 +223,10 @@ class Engine:
                 self.course, request, self.device, runs, self._diagnosed, earned, lanes
             )
             self._unnamed = grading.unnamed
-            for result in grading.results():
-                progress(result)
-                results.append(result)
+            with closing(grading.results()) as judged:  # after Ctrl-C the lanes end here
+                for result in judged:
+                    progress(result)
+                    results.append(result)
         finally:
             self._runs = None
             runs.close()
@@ -519,7 +520,7 @@ class _Grading:
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name
 
-    def results(self) -> Iterator[StageResult]:
+    def results(self) -> Generator[StageResult, None, None]:
         """The verdict on each stage that is asked for."""
         if self._lanes > 1 and len(self._request.stages) > 1:
             yield from self._side_by_side(self._request.stages)
