@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from grader.run import workers
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.checkout import ROOT
 
 GRADER = ROOT / "grader"
 WORKER = GRADER / "run" / "worker"
@@ -207,21 +207,3 @@ def test_no_name_in_the_code_belongs_to_what_is_taught() -> None:
 def test_the_search_for_names_finds_them(source: str, found: list[str]) -> None:
     taught = [n for n, _ in identifiers(source) if TAUGHT.intersection(words(n))]
     assert taught == found
-
-
-STAGES = COURSE.stages
-OWN = {stage.slug for stage in STAGES} | {e.name for stage in STAGES for e in stage.entry_points}
-
-
-def test_no_slug_or_entry_point_is_written_anywhere() -> None:
-    def written(file: Path) -> set[str]:
-        strings = {
-            node.value
-            for node in ast.walk(tree_of(file))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }
-        names = {name for name, _ in identifiers(file.read_text(encoding="utf-8"), "")}
-        # softmax is also the name of an operation of torch; docstrings may hold examples.
-        return (strings | names) & OWN - {"softmax"}
-
-    assert found_in(FILES, written) == {}

@@ -27,7 +27,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
-from tests.kit.checkout import ROOT, run_python
+from tests.kit.checkout import ROOT
 from tests.kit.files import edit
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
@@ -358,12 +358,6 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
     assert "removed: def smooth(values: np.ndarray, width: int, times: int = 1)" in output
     assert "added: def smooth(values: np.ndarray, width: int, times: int = 2)" in output
     assert "smooth: 21 mutants, 19 caught, 0 explained, 2 live" in output
-
-
-def test_its_options_go_together() -> None:
-    done = run_python("-m", "grader", "verify", "--needed", cwd=ROOT)
-    assert done.returncode == 2
-    assert done.stderr == "grade: --needed only works with --mutants: add it\n"
 
 
 @pytest.mark.slow
