@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ COURSE = read_course(ROOT / "course.toml")
 TINY = read_course(ROOT / "tests" / "kit" / "courses" / "tiny" / "course.toml")
 
 
-def run_python(*words: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+def run_python(
+    *words: str | Path, env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
     """Run `python ...`, which finds this checkout's kit; what is written is text."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
@@ -23,7 +26,7 @@ def run_python(*words: str | Path, **more: Any) -> subprocess.CompletedProcess[s
         capture_output=True,
         encoding="utf-8",
         timeout=120,
-        env=environment,
+        env={**environment, **(env or {})},
         **more,
     )
 

@@ -10,7 +10,6 @@ first folder, so only some of it is graded here.
 
 from __future__ import annotations
 
-import io
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from grader.authoring.verify.author_files import accepted_files
 from grader.judge.blame import with_calls
@@ -37,6 +35,7 @@ from grader.types.course import Stage
 from grader.types.report import Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE
+from tests.kit.drawn import draw
 from tests.kit.explained import SEED, Explaining, told
 from tests.kit.wrong_answers import base_files, wrong_answers
 
@@ -231,10 +230,8 @@ PLACE = "file.py, line 12: the axes of this call\n    x.transpose(1, 2)\n      ^
 def lines(stage: StageResult, *notes: str) -> int:
     """How many lines `grade STAGE` prints."""
     report = judge(COURSE, "exercises", "cpu", [stage], ["seed 1234567890", *notes])
-    file = io.StringIO()
-    console = Console(file=file, width=80, force_terminal=False, _environ={})
-    console.print(scoreboard(report), explanation(report), footnotes(report), sep="", end="")
-    return len(file.getvalue().splitlines())
+    screens = (scoreboard(report), explanation(report), footnotes(report))
+    return len("".join(map(draw, screens)).splitlines())
 
 
 def explained(stage: StageResult, text: str) -> StageResult:

@@ -26,6 +26,7 @@ from grader.engine import Engine, Request, with_engine
 from grader.read.submission import read_submission
 from grader.types.errors import KitError
 from tests.kit.checkout import COURSE, ROOT
+from tests.kit.files import edit
 
 pytestmark = pytest.mark.slow
 
@@ -259,7 +260,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
     for file in (made.course / "submitted" / "bob_partial" / NAME).iterdir():
         if file.suffix != ".ipynb":  # as an instructor may put it there by hand: alone
             file.unlink()
-    made.students = students  # type: ignore[attr-defined]
     made.due = due(made, students, root)  # type: ignore[attr-defined]
     return made
 
@@ -320,7 +320,7 @@ def test_without_our_package_nothing_is_graded_in_silence(made: Class, tmp_path:
     shutil.copytree(made.course, there.course)
     shutil.rmtree(there.course / "autograded", ignore_errors=True)
     config = there.course / "nbgrader_config.py"
-    config.write_text(config.read_text("utf-8").replace("grader.nbgrader", "gone.nbgrader"))
+    edit(config, "grader.nbgrader", "gone.nbgrader")
     said = there.nbgrader("autograde", NAME, "--student=ann_full", fails=True)
     assert "gone" in said
     assert not list(there.course.glob("autograded/*/*/*.ipynb"))

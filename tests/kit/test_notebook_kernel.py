@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +22,7 @@ from grader.run.solutions import solution_files
 from grader.types.course import Stage
 from grader.types.report import Report, to_json
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.checkout import COURSE, ROOT, TINY, run_python
 from tests.kit.learning.finale.test_finale_command import PROGRAM
 from tests.kit.tiny import copy_tiny
 from tests.kit.wrong_answers import wrong_answers, wrong_source
@@ -409,9 +407,7 @@ def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path
 
 def test_importing_the_package_imports_nothing_else_of_it() -> None:
     code = "import sys, grader; print([name for name in sys.modules if 'grader' in name])"
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['grader']"
+    assert run_python("-c", code).stdout == "['grader']\n"
 
 
 # --- interrupts and ends -----------------------------------------------------------------------

@@ -7,8 +7,6 @@ courses/tiny holds, file by file, into what `grade new` has begun.
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from grader.classes.folder.course_files import read_engine_files
 from tests.kit.checkout import TINY
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, run, wheel_of
 from tests.kit.files import write_files
+from tests.kit.test_classroom import scores
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
@@ -135,14 +134,6 @@ def test_a_class_of_ten_is_graded_with_it(site: Path, course: Path, tmp_path: Pa
         (folder / f"{NAME}.ipynb").write_text(notebook, encoding="utf-8")
     said = grade(site, root, "class", "--course", str(course), "--nbgrader", ".", NAME)
     assert "curves: 10 submissions graded" in said
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        points = dict(
-            db.execute(
-                "SELECT a.student_id, sum(g.auto_score) FROM grade g "
-                "JOIN submitted_notebook n ON g.notebook_id = n.id "
-                "JOIN submitted_assignment a ON n.assignment_id = a.id GROUP BY 1"
-            )
-        )
     expected |= {"fay": 3, "gus": 3, "hal": 0, "ivy": 0, "joe": 0}
-    assert points == expected
+    assert scores(root) == expected
     assert names_attention(root) == []

@@ -14,7 +14,7 @@ from grader.channels.project import package_folder
 from grader.channels.student_copy import student_files
 from grader.read.course_file import read_course
 from grader.types.course import Course
-from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.checkout import COURSE, ROOT, TINY, run_python
 from tests.kit.environment import KITS_NEEDS, environment, grade, install, python, wheel_of
 from tests.kit.files import edit, write_files
 from tests.kit.folder_class import results_of
@@ -34,8 +34,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packages of both examples, as their author makes them, and the kit's."""
     folder = tmp_path_factory.mktemp("dist")
     for course in (TOKENS, BLOCK):
-        command = [sys.executable, "-m", "grader", "package", "--course", course.root]
-        done = subprocess.run([*command, "--out", folder], capture_output=True, text=True)
+        words = ("-m", "grader", "package", "--course", course.root, "--out", folder)
+        done = run_python(*words)
         assert done.returncode == 0, done.stderr
     return folder
 

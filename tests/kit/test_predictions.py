@@ -7,7 +7,6 @@ neither can be changed without the other.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-from rich.console import Console
 from torch import nn
 
 from grader.learning.predict.questions import judge, read_predictions
@@ -24,6 +22,7 @@ from grader.learning.predict.screen import asked, explained
 from grader.learning.predict.types import Choice, Judgement, Number, Predictions, Question, Shape
 from grader.run.solutions import local_solutions
 from tests.kit.checkout import COURSE, ROOT
+from tests.kit.drawn import draw
 
 CORE = [stage.slug for stage in COURSE.stages if not stage.bonus]
 ASKED = [stage.slug for stage in COURSE.stages if stage.predictions_file.is_file()]
@@ -855,10 +854,7 @@ def test_a_question_and_its_answer_fit_a_small_screen(slug: str, number: int) ->
     question = get(slug, number)
     assert 2 <= len(question.because.splitlines()) <= 4
     assert len(set(question.choices.values())) == len(question.choices)
-    file = io.StringIO()
-    console = Console(file=file, width=80, force_terminal=False, _environ={})
-    console.print(asked(question, number, 5), explained(question, False), end="")
-    lines = file.getvalue().splitlines()
+    lines = (draw(asked(question, number, 5)) + draw(explained(question, False))).splitlines()
     assert len(lines) + 3 <= 24  # two answers, and "Not quite" between them
     assert max(map(len, lines)) <= 80
 

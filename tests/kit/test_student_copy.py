@@ -26,8 +26,8 @@ from grader.run.solutions import solution_files
 from grader.types.course import Course
 from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, ROOT
-from tests.kit.files import write_files
+from tests.kit.checkout import COURSE, ROOT, run_python
+from tests.kit.files import edit, write_files
 from tests.kit.tiny import Capture, copy_tiny, forget_checks
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
@@ -322,16 +322,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(installed: Path, tmp_path: Path) -> Callable[..., str]:
     def run(*words: str, code: int = 0) -> str:
         folder = tmp_path / "mine"
-        done = subprocess.run(
-            [sys.executable, "-m", "grader", *words],
-            cwd=folder if folder.is_dir() else tmp_path,
-            env={**os.environ, "PYTHONPATH": str(installed), "COLUMNS": "80"},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
+        here = folder if folder.is_dir() else tmp_path
+        env = {"PYTHONPATH": str(installed), "COLUMNS": "80"}
+        done = run_python("-m", "grader", *words, env=env, cwd=here)
         assert done.returncode == code, done.stdout + done.stderr
         assert str(ROOT) not in done.stdout + done.stderr
         return " ".join((done.stderr if code == 2 else done.stdout).split())
@@ -355,8 +348,7 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     said = run()
     assert f"our visible checks pass; {MORE}" in said and TOO_MUCH.search(said) is None
     wrong = tmp_path / "mine" / "exercises" / "split_heads.py"
-    text = wrong.read_text(encoding="utf-8").replace("transpose(1, 2)", "transpose(2, 3)")
-    wrong.write_text(text, encoding="utf-8")
+    edit(wrong, "transpose(1, 2)", "transpose(2, 3)")
     said = run("split_heads", code=1)
     assert "1 of 2 checks does not pass yet" in said and "Likely" not in said
     assert "has no solutions" in run("solution", "softmax", code=2)

@@ -14,7 +14,7 @@ import pytest
 from grader.command.main import main
 from grader.run.workers import Interpreter
 from grader.types.report import UNLOCKED
-from tests.kit.checkout import ROOT, TINY
+from tests.kit.checkout import ROOT, TINY, run_python
 from tests.kit.folder_class import RIGHT, class_of, gradebook, hand_in, results_of
 from tests.kit.ordinary import container
 from tests.kit.tiny import Say, Typed, copy_tiny
@@ -28,19 +28,8 @@ has_both = pytest.mark.skipif(
 
 def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
     """`grade class` on a machine that lacks a layer."""
-    without = [sys.executable, str(KIT / "without.py"), layer]
-    command = [
-        *without,
-        sys.executable,
-        "-m",
-        "grader",
-        "class",
-        "--course",
-        str(TINY.root),
-        *words,
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    command = [sys.executable, "-m", "grader", "class", "--course", str(TINY.root), *words]
+    return run_python(KIT / "without.py", layer, *command)
 
 
 @has_both

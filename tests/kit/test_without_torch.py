@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT, TINY
+from tests.kit.checkout import ROOT, TINY, run_python
 from tests.kit.files import edit
 from tests.kit.folder_class import results_of
 from tests.kit.tiny import copy_tiny
@@ -50,14 +50,7 @@ if {unless}"torch" in _sys.modules:
 
 def without_torch(*words: str | Path, course: Path, code: int) -> str:
     """What `grade` prints, in processes that cannot import torch."""
-    done = subprocess.run(
-        [sys.executable, "-c", REFUSED, *map(str, words), "--course", str(course)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
+    done = run_python("-c", REFUSED, *words, "--course", course)
     assert done.stderr.splitlines()[-1:] == ["[]"], done.stderr
     assert "asks for torch" not in done.stderr
     assert done.returncode == code, done.stdout

@@ -7,7 +7,6 @@ can reach is looked through in test_secrecy.py; careless submissions are in situ
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -23,7 +22,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from rich.console import Console
 
 from grader.channels.gradescope import results as gradescope
 from grader.engine import Engine, Request, with_engine
@@ -37,6 +35,7 @@ from grader.types.submission import Submission
 from tests.kit.attacks.few_checks import leave_few
 from tests.kit.checkout import COURSE as REAL
 from tests.kit.checkout import ROOT
+from tests.kit.drawn import draw
 
 LIMITS = replace(REAL.limits, memory_mb=512, scratch_mb=32, file_mb=8, cpu_seconds=20)
 COURSE = replace(REAL, limits=LIMITS)
@@ -1216,10 +1215,8 @@ def test_nothing_is_left_behind(met: Mapping[str, Met], attack: str) -> None:
 def test_every_channel_can_show_it(met: Mapping[str, Met], attack: str) -> None:
     """No report on it is a danger to a terminal, a browser or who parses it."""
     report = met[attack].report
-    file = io.StringIO()
-    console = Console(file=file, width=80, color_system=None, legacy_windows=False)
-    console.print(scoreboard(report), explanation(report, every=True))
-    screen, page = file.getvalue(), verdict_html(report, {})
+    screens = (scoreboard(report), explanation(report, every=True))
+    screen, page = "".join(map(draw, screens)), verdict_html(report, {})
     tests = json.dumps(gradescope(report, COURSE, "published", 1.0))
     texts = {"screen": screen, "html": page, "json": json.dumps(to_json(report)), "tests": tests}
     for where, text in texts.items():

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.files import edit
+
 MOST = 150
 FUNCTIONS = (
     'alibi_slopes(num_heads: int) -> "H"',
@@ -184,10 +186,7 @@ class Author:
 
     def replace(self, file: str, old: str, new: str) -> None:
         """Type something in the first place of something else."""
-        path = self.root / file
-        text = path.read_text("utf-8")
-        assert old in text, f"{file} has no {old}"
-        path.write_text(text.replace(old, self.typed(new), 1), "utf-8")
+        edit(self.root / file, old, self.typed(new))
 
 
 @pytest.mark.slow

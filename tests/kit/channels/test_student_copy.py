@@ -337,10 +337,8 @@ def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
     course: Course, before: int
 ) -> None:
     solution = course.stage("roughness").solution_file
-    text = solution.read_text(encoding="utf-8")
-    text = text.replace("    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
-    text = text.replace("    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb", 1)
-    solution.write_text(text, encoding="utf-8")
+    edit(solution, "    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
+    edit(solution, "    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb")
     found = secret_lines(course, course.stages)
     assert "zqvw = 98766" in found
     assert "zqvw = 98765" not in found
@@ -391,7 +389,7 @@ def test_a_table_of_extensions_is_left_out_whole(tmp_path: Path) -> None:
     course = exam_course(tmp_path, "")
     toml = course.root / "course.toml"
     text = toml.read_text("utf-8")
-    toml.write_text(text.replace("[limits]", f"{table}[limits]"), "utf-8")
+    edit(toml, "[limits]", f"{table}[limits]")
     assert nameless_toml(course) == text
     toml.write_text(text, "utf-8")
     text = """[[assignments]]

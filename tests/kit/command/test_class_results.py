@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,20 +33,25 @@ ODD = b"""def smooth(signal):
 REPORT = Report("Tiny", "x", "cpu", 0, 10, 0, (), ("seed 7",))
 
 
-def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> str:
-    args = argparse.Namespace(
-        out=folder, junit=False, anonymous=anonymous, similar=similar, since=None, plain=True
-    )
+def results(folder: Path, given: Mapping[str, tuple[Report, bytes]], **options: bool) -> list[str]:
+    """Write the results of a class, by name a verdict and the code; the names of the files."""
+    usual = {"junit": False, "anonymous": False, "similar": False, "since": None, "plain": True}
+    args = argparse.Namespace(out=folder, **{**usual, **options})
     with open_ledger(folder, create=True) as ledger:
-        for place, name in enumerate(NAMES):
-            report = replace(REPORT, submission=name, score=float(place))
-            submission = Submission(name, {"smooth.py": ODD if place < 2 else b"x = 1"})
+        for name, (report, code) in given.items():
+            submission = Submission(name, {"smooth.py": code})
             record = SubmissionRecord(name, content_of(submission))
-            ledger.add(
-                LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0), submission
-            )
-        files = _write_results(args, ledger, TINY, TINY.assignments[0])
-    assert [Path(file).name for file in files] == [
+            entry = LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0)
+            ledger.add(entry, submission)
+        return _write_results(args, ledger, TINY, TINY.assignments[0])
+
+
+def written(folder: Path, **options: bool) -> str:
+    given = {
+        name: (replace(REPORT, submission=name, score=float(n)), ODD if n < 2 else b"x = 1")
+        for n, name in enumerate(NAMES)
+    }
+    assert [Path(file).name for file in results(folder, given, **options)] == [
         *("scores.csv", "results.jsonl", "findings.csv", "findings.json", "report.html")
     ]
     return (folder / "report.html").read_text("utf-8")
@@ -53,16 +59,7 @@ def written(folder: Path, *, anonymous: bool = False, similar: bool = False) -> 
 
 def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     names = ["n" * 255, "n" * 254, "\u00e9" * 127, "n;=1+1"]
-    args = argparse.Namespace(
-        out=tmp_path, junit=True, anonymous=False, similar=False, since=None, plain=True
-    )
-    with open_ledger(tmp_path, create=True) as ledger:
-        for name in names:
-            entry = LedgerEntry(
-                SubmissionRecord(name, name), Version("e", {}), 7, "cpu", REPORT, "now", 1.0
-            )
-            ledger.add(entry, Submission(name, {"smooth.py": b"x = 1"}))
-        _write_results(args, ledger, TINY, TINY.assignments[0])
+    results(tmp_path, dict.fromkeys(names, (REPORT, b"x = 1")), junit=True)
     assert len(list((tmp_path / "junit").iterdir())) == len(names)
     # Where a table is split at semicolons, this name is no formula.
     assert '\n"n;=1+1",' in (tmp_path / "scores.csv").read_text("utf-8")
@@ -74,28 +71,14 @@ def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons
     message = "RuntimeError: a;=1+1"
     check = CheckResult("smooth.c", "It is smooth", Outcome.FAILED, 0, 4, message)
     stage = StageResult("smooth", "Smooth", Status.FAILED, 0, 4, False, (check,))
-    with open_ledger(tmp_path, create=True) as ledger:
-        report = replace(REPORT, stages=(stage,))
-        record = SubmissionRecord("ann", "1")
-        ledger.add(LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0), None)
-        args = argparse.Namespace(
-            out=tmp_path, junit=False, anonymous=False, similar=False, since=None, plain=True
-        )
-        _write_results(args, ledger, TINY, TINY.assignments[0])
+    results(tmp_path, {"ann": (replace(REPORT, stages=(stage,)), b"x = 1")})
     table = (tmp_path / "findings.csv").read_text("utf-8")
     assert f'"{message}"' in table
     assert '""' in table and ",," not in table  # an empty cell is quoted too
 
 
 def test_a_name_that_messages_need_as_a_number_is_told(tmp_path: Path, capsys: Capture) -> None:
-    with open_ledger(tmp_path, create=True) as ledger:
-        for name in ("ann", "12"):
-            record = SubmissionRecord(name, name)
-            ledger.add(LedgerEntry(record, Version("e", {}), 7, "cpu", REPORT, "now", 1.0), None)
-        args = argparse.Namespace(
-            out=tmp_path, junit=False, anonymous=True, similar=False, since=None, plain=True
-        )
-        _write_results(args, ledger, TINY, TINY.assignments[0])
+    results(tmp_path, dict.fromkeys(("ann", "12"), (REPORT, b"x = 1")), anonymous=True)
     assert "'12' is a name and a number that messages need" in capsys.readouterr().err
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from grader.run.scratch_root import ScratchRoot, sweep
 from grader.run.worker.scratch import OWNER
+from tests.kit.checkout import run_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no flock")
 
@@ -42,9 +41,7 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def left(temp: Path) -> tuple[Path, int]:
     """The folder of a run that has ended without a farewell, and its lane, which lives on."""
-    environment = {**os.environ, "TMPDIR": str(temp)}
-    command = [sys.executable, "-c", A_RUN]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    done = run_python("-c", A_RUN, env={"TMPDIR": str(temp)}, check=True)
     path, pid = done.stdout.split()
     return Path(path), int(pid)
 
@@ -134,11 +131,6 @@ def test_the_line_is_on_stderr(temp: Path) -> None:
         "run = s.ScratchRoot()\nos.makedirs(run.path + '/a')\n"
         "def refuse(path): raise PermissionError(1, 'no')\nos.rmdir = refuse\nrun.remove()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TMPDIR": str(temp)},
-    )
+    done = run_python("-c", code, env={"TMPDIR": str(temp)})
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith(f"grade: cannot remove {temp}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +22,7 @@ from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from tests.kit.checkout import ROOT, TINY
+from tests.kit.checkout import TINY, run_python
 from tests.kit.tiny import copy_tiny
 
 STAGE = TINY.stage("moving_average")
@@ -341,10 +339,7 @@ def test_no_check_runs_where_python_skips_assertions() -> None:
         "from tests.kit.checkout import TINY; from grader.run.session import with_checks; "
         "with_checks(TINY, TINY.stages, print)"
     )
-    done = subprocess.run(
-        [sys.executable, "-O", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert "KitError: Python skips assertions here" in done.stderr
+    assert "KitError: Python skips assertions here" in run_python("-O", "-c", line).stderr
 
 
 def test_a_check_file_that_ends_python_is_named(tmp_path: Path) -> None:

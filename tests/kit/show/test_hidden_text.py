@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from grader.channels import gradescope
 from grader.classes.folder.ledger import open_ledger
@@ -28,6 +26,7 @@ from grader.classes.why.screen import decisions_screen, failure_screen, history
 from grader.learning.notebook import screen as notebook
 from grader.read.course_file import parse_course
 from grader.show import html, junit, scoreboard, terminal
+from grader.show.screen import Screen
 from grader.types.course import Course, Limits
 from grader.types.report import (
     CheckResult,
@@ -40,6 +39,7 @@ from grader.types.report import (
     to_json,
 )
 from grader.types.text import safe
+from tests.kit.drawn import draw
 from tests.kit.tiny import Typed
 
 LETTERS = {
@@ -105,12 +105,8 @@ def entry(letter: str) -> LedgerEntry:
     )
 
 
-def drawn(*screens: object) -> str:
-    console = Console(file=io.StringIO(), width=100, color_system=None, force_terminal=False)
-    console.print(*screens, sep="", end="")
-    file = console.file
-    assert isinstance(file, io.StringIO)
-    return file.getvalue()
+def drawn(screen: Screen) -> str:
+    return draw(screen, 100, color_system=None)
 
 
 def report_of(letter: str) -> Report:

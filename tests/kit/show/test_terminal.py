@@ -6,8 +6,6 @@ REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    draws all 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +25,7 @@ from grader.show.screen import screen as screen_of
 from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from tests.kit.checkout import run_python
 from tests.kit.drawn import compare_with, draw
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -542,8 +541,7 @@ def test_import_stays_small() -> None:
         "rich.table",
     )
     code = f"import sys, grader.show.terminal; print([m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert run_python("-c", code).stdout == "[]\n"
 
 
 def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,8 @@ from grader.authoring.verify.verify import verify
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.errors import KitError
+from tests.kit.checkout import run_python
+from tests.kit.files import edit
 from tests.kit.tiny import Typed
 
 TOML = """\
@@ -36,14 +36,6 @@ SHIFT = 'shift(x: "B T", n: int) -> "B T"'
 def course(root: Path, preload: str) -> Course:
     (root / "course.toml").write_text(TOML.format(preload=preload), encoding="utf-8")
     return read_course(root / "course.toml")
-
-
-def rewrite(file: Path, *pairs: tuple[str, str]) -> None:
-    text = file.read_text(encoding="utf-8")
-    for old, new in pairs:
-        assert old in text, f"{old!r} is not in {text}"
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -119,12 +111,7 @@ def test_what_is_to_be_written_is_a_to_do_and_no_proof(tmp_path: Path, library: 
     assert [entry.name for entry in stage.entry_points] == ["shift", "count", "Egg"]
     for file in files:
         assert max(map(len, file.read_text("utf-8").splitlines())) <= 100, file
-    linted = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", *_RULES, *files],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    linted = run_python("-m", "ruff", "check", "--isolated", *_RULES, *files)
     assert linted.returncode == 0, linted.stdout
     whole = read_course(tmp_path / "course.toml")
     [proof] = verify(whole, [stage], seeds=(1,)).stages
@@ -142,9 +129,9 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
 ) -> None:
     whole = course(tmp_path, PRELOAD[library])
     stage, _ = new_stage(whole, "nest", "Nest", functions=[SHIFT], bonus=True)
-    rewrite(stage.solution_file, ("raise NotImplementedError", "return x + n"))
-    rewrite(stage.check_file, ("raise NotImplementedError", "return n + x"))
-    rewrite(stage.accepted_folder / "another.py", ("raise NotImplementedError", "return n + x"))
+    edit(stage.solution_file, "raise NotImplementedError", "return x + n")
+    edit(stage.check_file, "raise NotImplementedError", "return n + x")
+    edit(stage.accepted_folder / "another.py", "raise NotImplementedError", "return n + x")
     stage.misconceptions_file.write_text(
         "from grader.misconceptions import misconception\n"
         '@misconception("minus", replaces="shift", says="You subtract.")\n'
@@ -177,8 +164,8 @@ def test_a_square_has_the_same_axis_twice(
 ) -> None:
     whole = course(tmp_path, PRELOAD[library])
     stage, _ = new_stage(whole, "nest", "Nest", functions=[signature])
-    rewrite(stage.solution_file, ("raise NotImplementedError", f"return {answer}"))
-    rewrite(stage.check_file, ("raise NotImplementedError", f"return {answer}"))
+    edit(stage.solution_file, "raise NotImplementedError", f"return {answer}")
+    edit(stage.check_file, "raise NotImplementedError", f"return {answer}")
     assert f"expect_shape(result, {axes})\n" in stage.check_file.read_text("utf-8")
     (stage.accepted_folder / "another.py").unlink()
     [proof] = verify(read_course(tmp_path / "course.toml"), [stage], seeds=(1,)).stages
@@ -194,16 +181,11 @@ def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path
     signature = 'Egg(d_model)(x: "B T D") -> "B T D"'
     stage, _ = new_stage(whole, "nest", "Nest", classes=[signature], bonus=True)
     layer = "self.w = nn.Linear(d_model, d_model)"
-    text = stage.solution_file.read_text("utf-8")
-    text = text.replace("raise NotImplementedError", layer, 1)
-    text = text.replace("raise NotImplementedError", "return self.w(x)")
-    stage.solution_file.write_text(text, "utf-8")
+    edit(stage.solution_file, "raise NotImplementedError", layer)
+    edit(stage.solution_file, "raise NotImplementedError", "return self.w(x)")
     right = 'return x @ state["w.weight"].T + state["w.bias"]'
-    rewrite(
-        stage.check_file,
-        ("raise NotImplementedError", right),
-        ("= {}", '= {"w.weight": (4, 4), "w.bias": (4,)}'),
-    )
+    edit(stage.check_file, "raise NotImplementedError", right)
+    edit(stage.check_file, "= {}", '= {"w.weight": (4, 4), "w.bias": (4,)}')
     (stage.accepted_folder / "another.py").unlink()
     stage.misconceptions_file.write_text(
         "from torch import nn\nfrom grader.misconceptions import misconception\n"

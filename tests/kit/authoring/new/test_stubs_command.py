@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.command.main import main
+from tests.kit.files import edit
 from tests.kit.tiny import Capture, Typed
 
 BEGUN = "is not the stub: someone worked in it, or the stub's code has changed"
@@ -27,7 +28,7 @@ def test_absent_and_old(birds: Path, capsys: Capture) -> None:
     fold, wings = birds / "exercises" / "fold.py", birds / "exercises" / "wings.py"
     stub = wings.read_text(encoding="utf-8")
     fold.unlink()
-    wings.write_text(stub.replace("Do it", "Did it"), encoding="utf-8")
+    edit(wings, "Do it", "Did it")
     assert main(["stubs", "--check"]) == 1
     assert said(capsys) == [
         "exercises/fold.py  is missing",

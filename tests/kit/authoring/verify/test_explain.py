@@ -23,6 +23,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
 from tests.kit.checkout import ROOT, TINY
+from tests.kit.files import edit
 from tests.kit.tiny import Capture, Say, Typed
 
 
@@ -77,10 +78,7 @@ def test_an_unexplained_mutant_is_shown_with_its_change_and_what_its_learner_rea
 @pytest.mark.usefixtures("few")
 def test_a_mutant_that_passes_or_is_recorded_as_equivalent_is_not_counted(course: Course) -> None:
     stage = course.stage("roughness")
-    stage.check_file.write_text(
-        stage.check_file.read_text(encoding="utf-8").replace("([1.0], 0.0)", "([1.0, 1.0], 0.0)"),
-        encoding="utf-8",
-    )
+    edit(stage.check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     before, after = "default=0.0)", "default=1.0)"
     found = explained(course, "roughness")
     assert found.tried == len(explaining.mutants_of(stage)) > len(found.mutants)

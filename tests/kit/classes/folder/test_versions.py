@@ -10,6 +10,7 @@ import pytest
 from grader.classes.folder.versions import content_of, read_version
 from grader.read.course_file import read_course
 from grader.types.submission import Submission
+from tests.kit.files import edit
 from tests.kit.tiny import copy_tiny
 
 
@@ -29,21 +30,14 @@ def changed(root: Path, change: Callable[[Path], object]) -> set[str]:
 
 def append(name: str) -> Callable[[Path], object]:
     def change(root: Path) -> None:
-        file = root / name
-        text = file.read_text("utf-8") if file.exists() else ""
-        file.write_text(text + "\n# more\n", encoding="utf-8")
+        with open(root / name, "a", encoding="utf-8") as file:
+            file.write("\n# more\n")
 
     return change
 
 
 def put(old: str, new: str) -> Callable[[Path], object]:
-    def change(root: Path) -> None:
-        file = root / "course.toml"
-        text = file.read_text("utf-8")
-        assert text.count(old) == 1
-        file.write_text(text.replace(old, new), encoding="utf-8")
-
-    return change
+    return lambda root: edit(root / "course.toml", old, new)
 
 
 EVERY = {"moving_average", "smooth", "roughness"}

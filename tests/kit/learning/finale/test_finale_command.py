@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from grader.learning.finale.command import _first_interrupt
 from grader.learning.finale.programs import all_programs
@@ -17,6 +15,7 @@ from grader.learning.finale.training import Moment, Run, studio, train
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from tests.kit.checkout import TINY
+from tests.kit.drawn import draw
 from tests.kit.tiny import Say, solve
 
 PROGRAM = """
@@ -131,9 +130,7 @@ def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
 def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
     [program] = all_programs(read_course(tiny / "course.toml"))
     run = Run(program, "", (1.0,), {}, {}, None, 1.0)
-    console = Console(file=io.StringIO(), width=40, force_terminal=False)
-    console.print(result([run]))
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = draw(result([run]), 40)
     assert "Stopped at step 1 of 100." in shown
     assert "\n    grade finale rocks --without water\n" in shown
 

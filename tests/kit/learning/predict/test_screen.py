@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from grader.learning.predict.screen import (
     asked,
@@ -135,15 +132,9 @@ def test_a_stage_without_questions() -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_other_alphabets(encoding: str) -> None:
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    console = Console(file=file, width=80, force_terminal=False, _environ={})
-    console.print(explained(SIZE, True), once_more(), end="")
-    file.flush()
-    drawn = raw.getvalue().decode(encoding)
-    assert "  + Right: (4, 3)\n" in drawn
-    assert "sqrt 2" in drawn
-    assert "  x Not quite." in drawn
+    right = draw(explained(SIZE, True), encoding=encoding)
+    assert "  + Right: (4, 3)\n" in right and "sqrt 2" in right
+    assert "  x Not quite." in draw(once_more(), encoding=encoding)
 
 
 @pytest.mark.parametrize("width", [40, 60])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from tests.kit.files import edit
 from tests.kit.tiny import Capture, Typed
 
 
@@ -16,7 +17,7 @@ def fold(birds: Path) -> Path:
 
 
 def work_in(file: Path) -> None:
-    file.write_bytes(file.read_bytes().replace(b"raise NotImplementedError", b"return len"))
+    edit(file, "raise NotImplementedError", "return len")
 
 
 def test_what_has_changed(fold: Path, grade: Typed) -> None:
@@ -60,7 +61,7 @@ def test_a_workspace_remembers_the_stub_it_began_from(
     birds: Path, workspace: Path, grade: Typed
 ) -> None:
     solution = birds / "solutions" / "fold.py"
-    solution.write_bytes(solution.read_bytes().replace(b"Do it", b"Done anew"))
+    edit(solution, "Do it", "Done anew")
     assert "it is still the stub" in grade("diff", "fold")
 
 

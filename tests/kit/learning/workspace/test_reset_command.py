@@ -11,6 +11,7 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
+from tests.kit.files import edit
 from tests.kit.tiny import Capture, Typed
 
 Reset = Callable[[], list[str]]
@@ -76,7 +77,7 @@ def test_a_workspace_goes_back_to_the_stub_it_began_from(
     fold, solution = Path("exercises/fold.py"), birds / "solutions" / "fold.py"
     stub = fold.read_bytes()
     fold.write_bytes(WORK)
-    solution.write_bytes(solution.read_bytes().replace(b"Do it", b"Done anew"))
+    edit(solution, "Do it", "Done anew")
     reset_fold()
     assert fold.read_bytes() == stub
 

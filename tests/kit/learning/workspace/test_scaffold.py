@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from grader.learning.workspace.scaffold import folder_files, has_spoilt_mark, ma
 from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
-from tests.kit.checkout import COURSE, TINY
+from tests.kit.checkout import COURSE, TINY, run_python
 from tests.kit.files import tree
 
 KIT = Path(__file__).parents[2]
@@ -62,13 +61,11 @@ def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path: Path) -> Non
         r"    python (-m doctest .*)", (tmp_path / "work" / "README.md").read_text("utf-8")
     )
     assert found is not None
-    command = [sys.executable, *found[1].split()]
-    file = tmp_path / "work" / command[-1]
+    words = found[1].split()
+    file = tmp_path / "work" / words[-1]
     for right, code in (("[1.0]", 0), ("[1.0, 2.0]", 1)):
         file.write_text(f'"""\n>>> [1.0]\n{right}\n"""\n', encoding="utf-8")
-        ended = subprocess.run(
-            command, cwd=tmp_path / "work", capture_output=True, text=True, check=False
-        )
+        ended = run_python(*words, cwd=tmp_path / "work")
         assert ended.returncode == code and ("Expected" in ended.stdout) is bool(code)
 
 
