@@ -126,10 +126,10 @@ class Allowance:
         if self._received > _REPLIES_CAP:
             raise WireError("all its answers together are too large")
 
-    def out_of_stage(self, what: str, seconds: float) -> Timeout:
-        """The error for something that used up the stage's remaining seconds."""
+    def out_of_stage(self, seconds: float) -> Timeout:
+        """The error for tests that used up the stage's remaining seconds."""
         why = f", all that was left of this stage's {self._limits.stage_seconds:g}"
-        return too_long(what, seconds, why)
+        return too_long("No end", seconds, why)
 
 
 def too_long(what: str, seconds: float, why: str) -> Timeout:

@@ -83,4 +83,4 @@ class TrialWorkers:
             return Timeout(allowance.budget.over)
         seconds = allowance.for_tests.seconds
         late = allowance.for_tests.end("No end")
-        return allowance.out_of_stage("No end", left) if left < seconds else late
+        return allowance.out_of_stage(left) if left < seconds else late

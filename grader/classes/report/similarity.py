@@ -124,7 +124,7 @@ class _Answers:
         self._solution = np.unique(_runs(self._letters(self._own(self.given.solution))))
 
     def add(self, submission: Submission) -> None:
-        codes = self._letters(self._tokens(submission))
+        codes = self._letters(self._own(self._source(submission)))
         self._runs[np.unique(_runs(codes))] += 1
         self.codes.append(_text(codes))
 
@@ -169,9 +169,6 @@ class _Answers:
             return text is None or not _is_read(text)
         cells = submission.cells or ()
         return _are_long(cells) or _hides_in(map(_without_magic, cells), stage)
-
-    def _tokens(self, submission: Submission) -> list[_Token]:
-        return self._own(self._source(submission))
 
     def _source(self, submission: Submission) -> str:
         if not submission.is_folder:

@@ -361,7 +361,7 @@ class _Reader:
         if isinstance(node, _FUNCTION):
             yield from self._of_function(node)
             scope = _scope(node, scope)
-            yield from self._of_block(node.body, scope)
+            yield from self._of_block(node.body)
             for statement in node.body:
                 yield from self._changes(statement, scope)
             return
@@ -372,7 +372,7 @@ class _Reader:
             yield from self._of_raise(node)
             return
         if isinstance(node, (ast.If, ast.For, ast.While, ast.With)):
-            yield from self._of_block(node.body, scope)
+            yield from self._of_block(node.body)
         if isinstance(node, ast.expr):
             yield from self._of_expression(node, scope)
         elif isinstance(node, ast.stmt):
@@ -451,7 +451,7 @@ class _Reader:
             for new in ("ValueError", "TypeError"):
                 yield from self._changed(kind, new, "exception", "the kind of this exception")
 
-    def _of_block(self, body: Sequence[ast.stmt], scope: _Scope) -> Iterator[_Change]:
+    def _of_block(self, body: Sequence[ast.stmt]) -> Iterator[_Change]:
         """Statements left out, and neighbours in the other order."""
         for statement in body:
             if isinstance(statement, (ast.Return, ast.Raise, ast.Pass, *_DEFINITION)):
@@ -1021,7 +1021,7 @@ class _Reader:
                 kind = f"this {value}, where {above.arg} is expected"
                 yield from self._changed(node, above.arg, "unused", kind)
         elif isinstance(value, (int, float)):
-            if self._is_axis(whole, above):
+            if _is_axis(above):
                 return
             kind = "this number"
             is_large = sign and value >= 100
@@ -1065,16 +1065,6 @@ class _Reader:
                     new = repr(f"{before[: places[0]]}{other}{before[places[0] + 1 :]}->{letters}")
                     kind = "the letters of the operands"
                     yield from self._changed(node, new, "indices", kind)
-
-    def _is_axis(self, node: ast.expr, above: Any) -> bool:
-        """Whether another rule turns this number."""
-        if isinstance(above, ast.keyword):
-            return above.arg in ("dim", "axis", "dim0", "dim1", "start_dim", "keepdim")
-        if isinstance(above, ast.Subscript):
-            return _is_size(above)
-        return isinstance(above, ast.Call) and _called(above) in _OVER_AXIS | _TWO_AXES | {
-            "permute"
-        }
 
     def _of_name(self, node: ast.Name, parent: Any, scope: _Scope) -> Iterator[_Change]:
         if isinstance(parent, ast.Call) and parent.func is node:
@@ -1135,6 +1125,15 @@ def _is_module(node: ast.expr) -> bool:
         if isinstance(node, ast.Name) and node.id == "self":
             return False
     return isinstance(node, ast.Name) and node.id in _NO_MODULES | {"self"}
+
+
+def _is_axis(above: Any) -> bool:
+    """Whether another rule turns a number there."""
+    if isinstance(above, ast.keyword):
+        return above.arg in ("dim", "axis", "dim0", "dim1", "start_dim", "keepdim")
+    if isinstance(above, ast.Subscript):
+        return _is_size(above)
+    return isinstance(above, ast.Call) and _called(above) in _OVER_AXIS | _TWO_AXES | {"permute"}
 
 
 def _is_size(node: ast.Subscript) -> bool:

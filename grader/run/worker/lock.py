@@ -86,11 +86,6 @@ _SYSTEM = (
 )
 
 
-def prepare(policy: Policy) -> "Lock":
-    """Prepare, once in the server, what all workers' locks share."""
-    return Lock(policy)
-
-
 def _seal_libraries(libc: ctypes.CDLL) -> None:
     """Let nobody unmap or replace the libraries in this process and in those forked later.
 
@@ -106,7 +101,10 @@ def _seal_libraries(libc: ctypes.CDLL) -> None:
 
 
 class Lock:
-    """A policy ready to apply in forked children. Holds a few descriptors for that."""
+    """A policy ready to apply in forked children, made once in the server.
+
+    Holds a few descriptors for that.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

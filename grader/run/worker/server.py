@@ -35,7 +35,7 @@ from grader.run.worker.bench import Bench, describe, seed_all
 from grader.run.worker.bridge import Caller
 from grader.run.worker.forbidden import CallWatch
 from grader.run.worker.loader import Loader
-from grader.run.worker.lock import Lock, Policy, prepare, python_environment
+from grader.run.worker.lock import Lock, Policy, python_environment
 from grader.run.worker.reading import look
 from grader.run.worker.scratch import OWNER, is_overfull, remove_tree
 from grader.run.worker.trying import tried
@@ -239,7 +239,7 @@ def serve(control: socket.socket, setup: dict[str, Any]) -> None:
             if not setup["gpu"]:
                 _look_away()
         seed_all(0)  # numpy loads its generators on first use
-        lock = prepare(_policy(setup))
+        lock = Lock(_policy(setup))
         missing, has_gpu = _missing_layers(lock, setup, control)
     except Exception as error:  # noqa: BLE001 - the checker reports whatever an import raises
         why = f"{type(error).__name__}: {error}"[:500]

@@ -63,8 +63,8 @@ def child(request, out):
     os.write(out, json.dumps(answer).encode())
 
 environment = lock.python_environment() + tuple(setup["readable"])
-ready = lock.prepare(lock.Policy(environment, tuple(setup["hidden"]), setup["root"] + "/scratch",
-                                 **setup["limits"]))
+ready = lock.Lock(lock.Policy(environment, tuple(setup["hidden"]), setup["root"] + "/scratch",
+                              **setup["limits"]))
 print("ready", flush=True)
 for line in sys.stdin:
     inner, outer = os.pipe()
@@ -418,7 +418,7 @@ def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path: Path) -
     for name in ("grader", *(f"package_{number}" for number in range(300))):
         (packages / name).mkdir()
     before = len(os.listdir("/proc/self/fd"))
-    prepared = lock.prepare(
+    prepared = lock.Lock(
         lock.Policy(
             readable=(str(packages),),
             hidden=("grader",),
