@@ -71,7 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--times",
         type=Path,
-        metavar="FILE",
+        metavar="CSV",
         help="a CSV file that says when students submitted (student, submitted), for the deadline "
         "in course.toml; Moodle's grading worksheet and nbgrader's export are such files",
     )
@@ -91,7 +91,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--requests",
         type=Path,
-        metavar="FILE",
+        metavar="CSV",
         help="a CSV file of requests (student, stage, words): regrade each, and write the verdicts "
         "with reasons to decisions.csv",
     )

@@ -69,7 +69,8 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
         if header["op"] not in ("call", "backward") or "given" in target or "probe" in target:
             raise KitError(f"{check.id}: this check does more than plain code can show")
     if not exchanges:
-        raise KitError(f"{check.id}: your code was not called: `grade {check.id}` says why")
+        stage = check.id.partition(".")[0]
+        raise KitError(f"{check.id}: your code was not called: `grade {stage}` says why")
     calls = [at for at, exchange in enumerate(exchanges) if is_call(exchange)]
     is_of_one = check.way.partition(", ")[0] in _OF_ONE_ANSWER or check.way.find("Error") >= 0
     kept = calls[-1:] if is_of_one and len(calls) > _CALLS else calls[-2 * _CALLS :]

@@ -128,6 +128,7 @@ def test_what_was_expected_stands_below(written: Written) -> None:
     "what, code, said",
     [
         ("softmax.values", 0, "from softmax import attention_weights"),
+        ("concat_heads.values", 2, "your code was not called: `grade concat_heads` says why"),
         pytest.param(
             "softmax.valus",
             2,
@@ -147,6 +148,7 @@ def test_the_command_prints_the_lines_or_why_not(
 ) -> None:
     for name, data in _files("softmax", "scaled_again").items():
         (tmp_path / name).write_bytes(data)
+    (tmp_path / "concat_heads.py").write_text("x = (")
     assert main(["repro", what, "--submission", str(tmp_path)]) == code
     shown = capsys.readouterr()
     assert said in (shown.err if code else shown.out)
