@@ -127,7 +127,7 @@ def _ask(args: argparse.Namespace) -> None:
     if args.title is None:
         args.title = _answer("Its title", title_of(args.name), refuse_title)
     if args.library is None:
-        words = "What its files import: " + ", ".join(LIBRARIES)
+        words = "Its library, or python for none: " + ", ".join(LIBRARIES)
         args.library = _answer(words, next(iter(LIBRARIES)), _refuse_library)
     if args.first is None:
         words = "The first stage's slug, such as half_turn (none: Enter)"

@@ -105,7 +105,7 @@ def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(
     assert asked == [
         "The course's name [paper-birds]: ",
         "Its title [Paper birds]: ",
-        "What its files import: numpy, torch, python [numpy]: ",
+        "Its library, or python for none: numpy, torch, python [numpy]: ",
         "The first stage's slug, such as half_turn (none: Enter): ",
     ]
     course = read_course(here / "paper-birds" / "course.toml")
