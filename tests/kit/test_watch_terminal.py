@@ -35,7 +35,7 @@ LEAVES_THE_SCREEN = "\x1b[?1049l"
 class Terminal:
     """`grade watch` in a folder of its own, on a terminal of 80 x 24."""
 
-    def __init__(self, root: Path, *words: str) -> None:
+    def __init__(self, root: Path, *words: str, kind: str = "xterm-256color") -> None:
         self.root = root
         self._ours, theirs = os.openpty()
         self.resize(80, 24)
@@ -50,7 +50,7 @@ class Terminal:
             env={
                 **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR")},
                 "PYTHONPATH": str(ROOT),
-                "TERM": "xterm-256color",
+                "TERM": kind,
                 "LANG": "C.UTF-8",
                 "EDITOR": f"{sys.executable} {root / 'editor.py'}",
             },
@@ -178,6 +178,16 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     left = _CODES.sub("", terminal.raw.rpartition(LEAVES_THE_SCREEN)[2])
     assert "1 of 2 stages pass." in left and "grade watch" in left
     terminal.is_as_before()
+
+
+def test_a_terminal_without_a_cursor_gets_lines(root: Path) -> None:
+    terminal = Terminal(root, kind="dumb")
+    try:
+        terminal.sees("Each save grades the stage.", "Nothing is written")
+        terminal.types("\x03")
+        assert terminal.ends() == 1 and "\x1b" not in terminal.raw
+    finally:
+        terminal.close()
 
 
 def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:

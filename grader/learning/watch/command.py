@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     stage = find_stage(workspace.course, args.stage) if args.stage else None
     seed = fresh_seed() if args.seed is None else args.seed
     screen = console(args)
-    if screen.is_terminal and sys.stdin.isatty() and not is_plain(args):
+    is_drawn = screen.is_terminal and not screen.is_dumb_terminal
+    if is_drawn and sys.stdin.isatty() and not is_plain(args):
         state = _on_a_terminal(screen, workspace, stage, args.device, seed)
     else:
         state = _line_by_line(screen, workspace, stage, args.device, seed)
