@@ -59,6 +59,11 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
     slug = page.word(report.stages[0].slug)
     greeting = "Welcome! Nothing is written yet, so here is how to begin."
     if len(report.stages) == 1:
+        why = report.why_not_started(report.stages[0].slug)
+        if why:
+            yield from page.sentence(page.word(why))
+            yield Text()
+            return
         greeting = f"Nothing is written in {slug} yet."
     where = Text("Open ").append(
         page.word(next_file) if next_file else f"the file of {slug}", COMMAND

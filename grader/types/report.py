@@ -256,6 +256,14 @@ class Report:
         """The seed of the checks' random inputs; "" if nothing was run."""
         return next((n.removeprefix(_SEED) for n in self.notes if n.startswith(_SEED)), "")
 
+    def why_not_started(self, slug: str) -> str:
+        """The note that says why a stage counts as not started, "" if nothing is written in it."""
+        start = f"{slug}: "
+        found = next(
+            (note.removeprefix(start) for note in self.notes if note.startswith(start)), ""
+        )
+        return f"{found[:1].upper()}{found[1:]}." if found else ""
+
     @property
     def passed(self) -> bool:
         """Whether every core stage passes; every stage if all are bonus stages."""

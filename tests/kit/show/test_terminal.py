@@ -379,6 +379,14 @@ def test_the_trace_is_offered_where_the_stage_has_one() -> None:
     assert offers(40, "fold_paper") == ["hint"]
 
 
+def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin() -> None:
+    empty = replace(report(stage(0, N)), notes=("fold_paper: a cell below yours holds the stub",))
+    assert draw(terminal.explanation(empty)).split("\n")[0] == (
+        "  A cell below yours holds the stub."
+    )
+    assert "Put your code" not in draw(terminal.explanation(empty))
+
+
 def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     long = check(outcome=Outcome.FAILED, diagnosis=Diagnosis("long", "A word. " * 60))
     drawn = draw(terminal.explanation(report(stage(0, F, long))), 40)

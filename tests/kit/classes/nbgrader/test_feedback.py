@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,6 +90,13 @@ def test_a_stage_becomes_a_cell() -> None:
     assert (found.points, found.max_points) == (1.5, 4.0)
     for word in ("It folds", "-2 points", "You turn it.", "grade hint fold", "hint 3"):
         assert word in found.reason
+
+
+def test_the_reason_why_a_stage_counts_as_not_started_is_in_the_comment_and_beside_it() -> None:
+    empty = replace(report(stage(Status.NOT_STARTED, check(Outcome.FAILED))), notes=("fold: a b",))
+    (found,) = notebook_verdict(empty, {"fold": ("fold", "fold-code")}).cells
+    assert found.comment == "0 of 4 points. A b."
+    assert "<p>A b.</p>" in found.reason and "Nothing is written" not in found.reason
 
 
 def test_a_stage_that_the_grader_could_not_judge_has_no_points() -> None:
