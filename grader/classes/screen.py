@@ -49,7 +49,7 @@ def summary(
             f"No stage of the course grades {page.word(', '.join(others))}: points stay as they "
         )
         yield from page.sentence(f"{words}are in the gradebook; set missing ones by hand.")
-    for result in results:
+    for result in sorted(results, key=lambda each: each.student):
         odd = list(result.notes)
         if result.points is None:
             odd.append("The grader itself failed: set these points by hand.")

@@ -18,8 +18,10 @@ from grader.classes.nbgrader.feedback import (
     put_verdict,
     unreadable_verdict,
 )
-from grader.classes.nbgrader.types import CellVerdict
+from grader.classes.nbgrader.types import CellVerdict, Graded
+from grader.classes.screen import summary
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from tests.kit.drawn import draw
 
 EVIL = "<script>alert(1)</script>\x1b[31m"
 
@@ -173,3 +175,9 @@ def test_the_verdict_is_put_where_it_belongs() -> None:
     assert "Total: 1.5 of 4 points" in cells[0]["source"]
     assert cells[1]["outputs"][0]["data"]["text/plain"] == "1.5"
     assert cells[2]["outputs"] == []
+
+
+def test_a_summary_names_students_in_order_whoever_was_graded_first() -> None:
+    results = [Graded(name, 1, 4, ("It was odd.",)) for name in ("cyd", "ann", "bob")]
+    shown = draw(summary("folds", results, 7))
+    assert re.findall("ann|bob|cyd", shown) == ["ann", "bob", "cyd"]
