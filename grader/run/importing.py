@@ -15,6 +15,15 @@ from grader.types.course import Course, Stage
 from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import safe
 
+_UNLOADED = re.compile(
+    r"There is no file |[^\n]* (cannot be imported\.|is not defined: a cell of |does not define )"
+)
+
+
+def is_unloaded(message: str) -> bool:
+    """Whether a check's message says that it found nothing to call, as those of this module do."""
+    return _UNLOADED.match(message) is not None
+
 
 @dataclass(frozen=True)
 class Import:

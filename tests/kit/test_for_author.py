@@ -50,6 +50,7 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
     submissions, out = tmp_path / "class", tmp_path / "out"
     known = ONE_TOO_FEW  # the mistake
     hand_in(submissions, ann=MEDIAN, bob=SHORT, cas=RAISES, dan=known, eve=RIGHT)
+    hand_in(submissions, gil=f"```\n{RIGHT}", hal=RIGHT.replace("moving_average", "average"))
     (submissions / "fay.ipynb").write_text("<html>", "utf-8")
     found = lessons(course, submissions, out, "--seed", "5")
     median, error = found["failures"]

@@ -14,6 +14,7 @@ from grader.classes.for_author.types import Seen
 from grader.classes.report.reasons import Reason
 from grader.classes.report.similarity import source_of
 from grader.classes.report.student import without
+from grader.run.importing import is_unloaded
 from grader.types.course import Course, Stage
 from grader.types.report import Outcome, StageResult
 
@@ -37,14 +38,17 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
     """The failures of a class, without names.
 
     First come wrong values that nothing explains, then those with a symptom, then errors, which
-    say something themselves; in each the most common first.
+    say something themselves; in each the most common first. Code that cannot be imported is left
+    out: it is no answer.
     """
     groups: dict[tuple[str, ...], _Group] = {}
     known = {stage.slug: stage for stage in course.stages}
     for entry in ledger.latest():
         for result in entry.report.stages if entry.report and not entry.is_refused else ():
             reason = unexplained_reason(result)
-            if reason is not None and result.slug in known:
+            if reason is None or is_unloaded(reason.check.message):
+                continue
+            if result.slug in known:
                 key = (result.slug, reason.key, *_ids(result, failing=True))
                 group = groups.setdefault(key, _Group(known[result.slug], reason, result))
                 group.entries.append(entry)

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if trace.heatmap is None and trace.stop is not None and not trace.stop.not_written:
             print(f"  {trace.slug} stops early: `grade trace {trace.slug}` shows why.")
     if last.heatmap is None:
-        print("  Your code does not draw a heatmap yet. `grade` shows what to write next.")
+        print("  There is nothing to draw yet. `grade` shows what to write next.")
         return 1
     console(args).print(heatmap_screen(last.heatmap), end="")
     base = Path(f"heatmap-{last.slug}")

@@ -60,7 +60,7 @@ def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
     stubs = str(TINY.root / "exercises")
     code, shown, errors = say("heatmap", "--submission", stubs)
     assert (code, errors) == (1, "")
-    assert "Your code does not draw a heatmap yet." in shown
+    assert "There is nothing to draw yet." in shown
     code, shown, errors = say("heatmap", "smooth", "--submission", stubs)
     assert (code, errors) == (1, "")
     assert "The trace ends here: moving_average is not written yet." in shown
