@@ -38,13 +38,12 @@ _ENCODED = re.compile(rb"([^\n]*\n)?[^\n]*coding[:=]")  # so it may not be what 
 
 def course_digest(course: Course) -> str:
     """A digest of the kit and of all the course's files that a verdict depends on."""
-    hashed = hashlib.sha256(_kit())
-    return _digest(hashed, _texts(course.root, _GRADING))
+    return digest_of(_texts(course.root, _GRADING), _kit())
 
 
 def proof_digest(course: Course) -> str:
     """A digest of the kit and of all the course's files that `grade verify` reads."""
-    return _digest(hashlib.sha256(_kit()), _texts(course.root, _PROVEN))
+    return digest_of(_texts(course.root, _PROVEN), _kit())
 
 
 def text_digests(course: Course, submission: Submission, of_course: str) -> dict[str, str]:
@@ -103,11 +102,11 @@ def _kit() -> bytes:
     """The digest of the running kit."""
     package = Path(__file__).resolve().parents[1]
     version = ".".join(map(str, sys.version_info[:2]))
-    hashed = hashlib.sha256(f"{__version__}, Python {version}".encode())
-    return _digest(hashed, _texts(package, JUDGING)).encode()
+    kit = f"{__version__}, Python {version}".encode()
+    return digest_of(_texts(package, JUDGING), kit).encode()
 
 
-def _texts(root: Path, names: Iterable[str]) -> Iterator[tuple[bytes, bytes]]:
+def _texts(root: Path, names: Iterable[str]) -> Iterator[bytes]:
     """The path and bytes of each file in `root` with one of these names, or in a folder so named.
 
     Skips compiled files.
@@ -121,13 +120,15 @@ def _texts(root: Path, names: Iterable[str]) -> Iterator[tuple[bytes, bytes]]:
                     yield from _text(root, os.path.relpath(os.path.join(folder, file), root))
 
 
-def _text(root: Path, name: str) -> Iterator[tuple[bytes, bytes]]:
+def _text(root: Path, name: str) -> Iterator[bytes]:
     with suppress(OSError), open(os.path.join(root, name), "rb") as file:
-        yield os.fsencode(name), file.read()
+        yield from (os.fsencode(name), file.read())
 
 
-def _digest(hashed: hashlib._Hash, parts: Iterable[tuple[bytes, bytes]]) -> str:
-    for part in (each for pair in parts for each in pair):
+def digest_of(parts: Iterable[bytes], start: bytes = b"") -> str:
+    """A digest of these parts and of where each of them ends, after what it starts with."""
+    hashed = hashlib.sha256(start)
+    for part in parts:
         hashed.update(len(part).to_bytes(8, "little"))
         hashed.update(part)
     return hashed.hexdigest()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 from grader.read.course_file import FILE_NAME
+from grader.read.dependencies import digest_of
 from grader.types.course import Course, Stage
 
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ def base_of(course: Course, stage: Stage, files: Mapping[str, bytes]) -> str:
     needed = [stage, *course.required(stage)]
     parts = [(course.root / FILE_NAME).read_bytes(), stage.check_file.read_bytes()]
     parts += [files.get(each.file_name, b"") for each in needed]
-    return _digest(*parts)
+    return digest_of(parts)
 
 
 def sources_of_mistakes(text: str) -> dict[str, str]:
@@ -63,14 +63,6 @@ def sources_of_mistakes(text: str) -> dict[str, str]:
     taken = {number for first, last in spans.values() for number in range(first, last)}
     rest = "\n".join(line for number, line in enumerate(lines) if number not in taken)
     return {
-        id: _digest(rest.encode(), "\n".join(lines[first:last]).encode())
+        id: digest_of([rest.encode(), "\n".join(lines[first:last]).encode()])
         for id, (first, last) in spans.items()
     }
-
-
-def _digest(*parts: bytes) -> str:
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-    return hashed.hexdigest()

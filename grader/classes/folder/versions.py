@@ -6,7 +6,6 @@ in 64 bits of it can be made in minutes.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from grader.classes.folder.course_files import read_engine_files
 from grader.classes.folder.types import Version
-from grader.read.dependencies import JUDGING
+from grader.read.dependencies import JUDGING, digest_of
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
@@ -41,7 +40,7 @@ def content_of(submission: Submission) -> str:
     for cell in submission.cells or ():
         parts.append(cell.encode("utf-8", "surrogatepass"))
     kind = "files" if submission.cells is None else "a notebook"
-    return _digest([*parts, f"{kind}, {len(submission.files)} files".encode()])
+    return digest_of([*parts, f"{kind}, {len(submission.files)} files".encode()])
 
 
 def _engine(course: Course) -> str:
@@ -53,7 +52,7 @@ def _engine(course: Course) -> str:
     )
     libraries = [f"{name} {_installed(name)}" for name in sorted({"pytest", *course.preload})]
     about = [f"Python {sys.version_info[0]}.{sys.version_info[1]}", *libraries]
-    return _digest([*judging, *(line.encode() for line in about)])
+    return digest_of([*judging, *(line.encode() for line in about)])
 
 
 def _installed(module: str) -> str:
@@ -73,7 +72,7 @@ def _stage(course: Course, stage: Stage) -> str:
         parts.append(repr(sorted(described.items())).encode())
         parts += _read([each.solution_file, each.check_file, each.misconceptions_file])
     parts += _read(_shared(stage.check_file.parent))
-    return _digest(parts)
+    return digest_of(parts)
 
 
 def _shared(folder: Path) -> list[Path]:
@@ -84,11 +83,3 @@ def _shared(folder: Path) -> list[Path]:
 def _read(files: Iterable[Path]) -> Iterator[bytes]:
     for file in files:
         yield file.read_bytes() if file.is_file() else b""
-
-
-def _digest(parts: Iterable[bytes]) -> str:
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-    return hashed.hexdigest()
