@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.kit.checkout import ROOT, run_python
 from tests.kit.dask_cluster import Cluster
 from tests.kit.folder_class import RIGHT
 from tests.kit.ledgers import verdicts
+from tests.kit.processes import descendants, until
 from tests.kit.tiny import copy_tiny
 
 pytest.importorskip("distributed", reason="Dask is not installed")
@@ -65,9 +65,8 @@ def test_a_worker_killed_midway_costs_only_what_it_was_doing(
 
     out = tmp_path / "there"
     graded = subprocess.Popen([*command, str(out), "--dask", cluster.address], env=environment)
-    deadline = time.monotonic() + 120
-    while not _busy(cluster.workers[0].pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # It has started the process of a batch.
+    assert until(lambda: descendants(cluster.workers[0].pid), 120)
     assert graded.poll() is None
     os.killpg(cluster.workers[0].pid, signal.SIGKILL)
     assert graded.wait(timeout=300) == 0
@@ -97,13 +96,6 @@ def states(dask_scheduler):
 with Client(sys.argv[1], timeout=20) as client:
     print(json.dumps(client.run_on_scheduler(states)))
 """
-
-
-def _busy(pid: int) -> bool:
-    """Whether a worker has started the process of a batch."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    threads = Path(f"/proc/{pid}/task").iterdir() if children.exists() else iter(())
-    return any((thread / "children").read_text().split() for thread in threads)
 
 
 # In a process of its own, as a client's threads live on: whoever forks later must have but one.

@@ -37,6 +37,7 @@ from tests.kit.folder_class import (
     scores,
 )
 from tests.kit.ledgers import verdicts
+from tests.kit.processes import until
 from tests.kit.tiny import Capture, Say, Typed, copy_tiny
 
 ENDS = "import os\nos._exit(0)\n"
@@ -466,9 +467,7 @@ def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "many", tmp_path / "results"
     variations(folder, 30)
     process = start(course, out, folder)
-    deadline = time.monotonic() + 60
-    while written(out) < 3 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert until(lambda: written(out) >= 3)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     there = numbers(out)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.kit.checkout import COURSE, ROOT, TINY
+from tests.kit.processes import alive, descendants, until
 from tests.kit.tiny import Say, copy_tiny, solve
 
 STAGES = COURSE.stages
@@ -321,43 +322,6 @@ def test_a_seed_repeats_a_run_exactly(tiny: Path, say: Say, checks_apart: None) 
 
 
 # --- stopped in the middle -----------------------------------------------------------------------
-
-
-def descendants(pid: int) -> set[int]:
-    """Every process below `pid`, from /proc."""
-    parents = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path("/proc", entry, "stat").read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                continue
-            parents[int(entry)] = int(stat.rpartition(")")[2].split()[1])
-    found = {pid}
-    while new := {child for child, parent in parents.items() if parent in found} - found:
-        found |= new
-    return found - {pid}
-
-
-def alive(pids: set[int]) -> set[int]:
-    return {pid for pid in pids if _state(pid) not in (None, "Z")}
-
-
-def _state(pid: int) -> str | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return stat.rpartition(")")[2].split()[0]
-
-
-def until(happens: Callable[[], object], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if happens():
-            return True
-        time.sleep(0.01)
-    return bool(happens())
 
 
 @pytest.fixture

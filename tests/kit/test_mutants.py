@@ -29,6 +29,7 @@ from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
 from tests.kit.checkout import ROOT
 from tests.kit.files import edit
+from tests.kit.processes import until
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
@@ -363,10 +364,8 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     with grade("multi_head_attention", "--plain", "--jobs", "2") as process:
-        limit = time.monotonic() + 120
-        while not psutil.Process(process.pid).children():  # the first mutants
-            assert process.poll() is None and time.monotonic() < limit
-            time.sleep(0.01)
+        # The first mutants.
+        assert until(lambda: psutil.Process(process.pid).children(), 120)
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=30)

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from grader.types.report import Report, to_json
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, ROOT, TINY, run_python
 from tests.kit.learning.finale.test_finale_command import PROGRAM
+from tests.kit.processes import alive, until
 from tests.kit.tiny import copy_tiny
 from tests.kit.wrong_answers import wrong_answers, wrong_source
 
@@ -427,25 +428,6 @@ def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny: Ke
     assert warm_tiny.prints(f"print({PROCESS}.pid)") == pid
 
 
-def ends(pid: int) -> bool:
-    """Whether the process ends; a busy machine takes its time."""
-
-    def has_ended() -> bool:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        except OSError:
-            return True
-
-    return comes(has_ended)
-
-
-def comes(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
-
-
 def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     warm_tiny: Kernel,
 ) -> None:
@@ -454,7 +436,7 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     there.run("import grader.notebook as n")
     pid = int(there.prints(f"print({PROCESS}.pid)"))
     os.kill(pid, signal.SIGKILL)
-    assert comes(lambda: there.prints(f"print({HELPER}.has_ended)").strip() == "True")
+    assert until(lambda: there.prints(f"print({HELPER}.has_ended)").strip() == "True")
     assert "passed, 6 / 6" in there.html(AVERAGE)  # it was dead before the call
     again = int(there.prints(f"print({PROCESS}.pid)"))
     assert again != pid
@@ -466,7 +448,7 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     assert "passed, 6 / 6" in there.html(AVERAGE)
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux")
 def test_a_killed_kernel_takes_its_helper_with_it(tmp_path: Path) -> None:
     with kernel(copy_tiny(tmp_path / "course").root) as there:
         there.run("%load_ext grader")
@@ -474,7 +456,7 @@ def test_a_killed_kernel_takes_its_helper_with_it(tmp_path: Path) -> None:
         pid = int(there.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
         os.kill(pid, 0)
         os.kill(there.pid, signal.SIGKILL)
-        assert ends(pid)
+        assert until(lambda: not alive([pid]))
 
 
 def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
@@ -489,6 +471,6 @@ def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
 def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny: Kernel) -> None:
     pid = int(warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
     assert warm_tiny.run("%unload_ext grader").outputs == []
-    assert ends(pid)
+    assert until(lambda: not alive([pid]))
     assert warm_tiny.prints("print('grade_here' in globals())").strip() == "False"
     assert warm_tiny.run("%load_ext grader").outputs == []  # for other tests

@@ -33,6 +33,7 @@ from grader.types.report import Status
 from grader.types.workspace import Workspace
 from tests.kit.checkout import COURSE, TINY
 from tests.kit.learner import LONGEST, Learner
+from tests.kit.processes import until
 
 FIRST, SECOND, BONUS = TINY.stages
 pytestmark = pytest.mark.usefixtures("two_pytests_at_once")
@@ -252,10 +253,7 @@ def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     )
     someone.presses("q")
     someone.watch.run()
-    end = time.monotonic() + LONGEST
-    while set(threading.enumerate()) - before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) - before == set()
+    assert until(lambda: not set(threading.enumerate()) - before, LONGEST)
 
 
 def test_changes_are_seen_where_the_file_system_has_no_events(
@@ -275,9 +273,7 @@ def test_changes_are_seen_where_the_file_system_has_no_events(
     thread = threading.Thread(target=lambda: found.extend(seen), daemon=True)
     thread.start()
     (folder / "smooth.py").write_text("x = 1", encoding="utf-8")
-    end = time.monotonic() + LONGEST
-    while not found and time.monotonic() < end:
-        time.sleep(0.05)
+    assert until(lambda: found, LONGEST)
     stop.set()
     thread.join(LONGEST)
     assert changes_module.changed_files(before, found[0]) == {"smooth.py"}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.run.lanes import LaneLost, SharedSeconds, can_fork, in_lanes
+from tests.kit.processes import alive, until
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
@@ -51,10 +52,7 @@ def test_they_work_at_the_same_time(tmp_path: Path) -> None:
     def meet(job: int) -> bool:
         """Whether the other one comes while this one is here."""
         (tmp_path / str(job)).touch()
-        end = time.monotonic() + 20
-        while time.monotonic() < end and not (tmp_path / str(1 - job)).exists():
-            time.sleep(0.01)
-        return (tmp_path / str(1 - job)).exists()
+        return until((tmp_path / str(1 - job)).exists, 20)
 
     results = done(2, range(2), meet)
     assert [result[0] for result in results.values() if isinstance(result, tuple)] == [True, True]
@@ -158,13 +156,9 @@ for _ in in_lanes(2, range(1000), Work): pass
     import subprocess
 
     parent = subprocess.Popen([sys.executable, "-c", code])
-    end = time.monotonic() + 30
-    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
-        time.sleep(0.05)
+    assert until(lambda: len(list(tmp_path.iterdir())) >= 2, 30)
     parent.kill()
     parent.wait()
     lanes = [int(file.name) for file in tmp_path.iterdir()]
     assert len(lanes) == 2
-    while any(Path(f"/proc/{lane}").exists() for lane in lanes) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not [lane for lane in lanes if Path(f"/proc/{lane}").exists()]
+    assert until(lambda: not alive(lanes), 30)

@@ -13,6 +13,7 @@ import pytest
 from grader.run.scratch_root import ScratchRoot, sweep
 from grader.run.worker.scratch import OWNER
 from tests.kit.checkout import run_python
+from tests.kit.processes import until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no flock")
 
@@ -51,10 +52,7 @@ def test_a_folder_stays_while_a_process_of_its_run_lives_and_goes_then(temp: Pat
     sweep()
     assert (root / "worker" / "folder").is_dir()
     os.kill(lane, signal.SIGKILL)
-    end = time.monotonic() + 10
-    while root.exists() and time.monotonic() < end:
-        sweep()
-        time.sleep(0.01)
+    assert until(lambda: sweep() or not root.exists(), 10)
     assert os.listdir(temp) == []
 
 

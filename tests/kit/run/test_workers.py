@@ -21,6 +21,7 @@ from grader.types.course import Limits
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY
+from tests.kit.processes import alive, until
 
 
 def run_cells(worker: Worker, *cells: str, names: tuple[str, ...] = ()) -> bool:
@@ -217,27 +218,14 @@ def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path: Path, when: str
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert process.stdout is not None
-    pids = process.stdout.readline().split()
+    pids = [*map(int, process.stdout.readline().split())]
     if when == "working":
-        pids += process.stdout.readline().split()
+        pids += map(int, process.stdout.readline().split())
         assert list(tmp_path.glob("grade-*/*/file"))
     assert os.listdir(tmp_path)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    end = time.monotonic() + 20
-    while time.monotonic() < end and (os.listdir(tmp_path) or any(map(is_there, pids))):
-        time.sleep(0.02)
-    assert os.listdir(tmp_path) == []
-    assert not [pid for pid in pids if is_there(pid)]
-
-
-def is_there(pid: str) -> bool:
-    """Whether the process runs: one that nobody has reaped does not."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
+    assert until(lambda: not os.listdir(tmp_path) and not alive(pids), 20)
 
 
 def test_without_a_server_that_watches_it_is_said_what_is_not_held(

@@ -24,6 +24,7 @@ from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.files import edit
+from tests.kit.processes import until
 from tests.kit.tiny import Capture, Say, Typed
 
 
@@ -192,10 +193,8 @@ def test_a_stage_of_the_kit_is_explained_and_its_json_says_how() -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     with grade("softmax", "--plain", "--jobs", "2", "--all") as process:
-        limit = time.monotonic() + 120
-        while len(psutil.Process(process.pid).children()) < 3:  # the interpreter and two lanes
-            assert process.poll() is None and time.monotonic() < limit
-            time.sleep(0.01)
+        # The interpreter and two lanes.
+        assert until(lambda: len(psutil.Process(process.pid).children()) >= 3, 120)
         time.sleep(3)
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
