@@ -11,10 +11,9 @@ from grader.classes.folder.types import LedgerEntry
 from grader.classes.folder.unexplained import unexplained_reason
 from grader.classes.for_author.code import wrong_code
 from grader.classes.for_author.types import Seen
-from grader.classes.report.reasons import Reason
+from grader.classes.report.reasons import UNLOADED, Reason
 from grader.classes.report.similarity import source_of
 from grader.classes.report.student import without
-from grader.run.importing import is_unloaded
 from grader.types.course import Course, Stage
 from grader.types.report import Outcome, StageResult
 
@@ -46,7 +45,7 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
     for entry in ledger.latest():
         for result in entry.report.stages if entry.report and not entry.is_refused else ():
             reason = unexplained_reason(result)
-            if reason is None or is_unloaded(reason.check.message):
+            if reason is None or reason.key == UNLOADED:
                 continue
             if result.slug in known:
                 key = (result.slug, reason.key, *_ids(result, failing=True))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from grader.run.importing import is_unloaded
 from grader.show.failure import essence
 from grader.types.report import CheckResult, Kind, Outcome, StageResult, Status
+
+UNLOADED = "unloaded"  # the key of code that does not get as far as a check
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Reason:
     @property
     def hint(self) -> int | None:
         """The number of the hint about it."""
+        if self.key == UNLOADED:
+            return None
         found = self.check.diagnosis
         return found.hint if found is not None and found.hint is not None else self.check.hint
 
@@ -43,6 +48,9 @@ def first_reason(stage: StageResult) -> Reason | None:
         return Reason(f"timeout {check.id}", f"It runs out of time: {check.title}", False, check)
     if check.outcome is not Outcome.FAILED:
         return None
+    if is_unloaded(check.message):
+        says = "The code cannot be imported, or does not define what the stage asks for"
+        return Reason(UNLOADED, says, False, check)
     if found is None:
         return Reason(f"check {check.id}", check.title, False, check)
     # The numbers in a symptom's text differ from answer to answer, but it is the same symptom.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from grader.classes.report.look import text
-from grader.classes.report.reasons import first_reason
+from grader.classes.report.reasons import UNLOADED, first_reason
 from grader.classes.report.student import LONG_NAME, Person, without
 from grader.types.report import Kind, Outcome, StageResult, Status
 
@@ -168,7 +168,8 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
         reason = first_reason(stage)
         if reason is not None:
             example = without(person.entry.student, "a student", reason.example)
-            named = reason.check.diagnosis is not None or reason.key.startswith("timeout")
+            named = reason.check.diagnosis is not None
+            named |= reason.key.startswith(("timeout", UNLOADED))
             words = reason.says if named else f"This check fails: {reason.says}"
             new = Held(stage, words, example=example, hint=reason.hint)
             held = tally.causes.setdefault((stage.slug, reason.key), new)

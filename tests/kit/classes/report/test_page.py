@@ -155,6 +155,23 @@ def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint(
     assert "Nobody fails a stage" in part(read(CLASS[0]), "teach")
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "fold.py cannot be imported. SyntaxError: '(' was never closed",
+        "fold is not defined: a cell of the notebook fails. NameError: name 'x' is not defined",
+        "the notebook does not define fold; it defines fald: rename it",
+        "There is no file fold.py",
+    ],
+)
+def test_code_that_no_check_can_call_is_one_cause_that_says_so(message: str) -> None:
+    broken = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, message))
+    wrong = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, "it tears"))
+    said = part(read(entry("ann", broken), entry("bob", broken), entry("cas", wrong)), "teach")
+    assert "2 students : The code cannot be imported, or does not define what" in said
+    assert "1 student : This check fails: It can hold" in said
+
+
 def test_what_separates_strong_from_weak_takes_a_class() -> None:
     many = [entry(f"s{n}", TORN if n < 3 else FOLDED) for n in range(9)]
     assert "It can hold: 100% and 0%" in part(read(*many), "teach")
