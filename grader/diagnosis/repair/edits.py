@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 MOST = 2000  # edits of one submission
 LONGEST = 50_000  # characters of a source that is read
@@ -233,8 +233,13 @@ class _Scope:
     unused: tuple[str, ...] = ()
     names: Mapping[str, int] = field(default_factory=dict)  # and the first line that has them
     numbers: frozenset[str] = frozenset()  # those of them that are sizes and the like
-    attributes: tuple[tuple[str, ...], ...] = ()  # of self, in groups that are made alike
+    attributes: tuple[tuple[str, ...], ...] = ()  # of self, in groups: first what may be numbers
     idle: tuple[str, ...] = ()  # those of them that a call makes and nothing uses
+
+    @property
+    def own_numbers(self) -> tuple[str, ...]:
+        """The attributes of self that may be numbers."""
+        return self.attributes[0] if self.attributes else ()
 
 
 class _Reader:
@@ -264,6 +269,7 @@ class _Reader:
             raised = node.body[0] if isinstance(node, ast.If) else None
             if isinstance(node, ast.If) and isinstance(raised, ast.Raise):
                 self._lines |= {node.test.lineno} if raised.lineno in lines else set()
+        self._origins = _origins(tree, self._lines)
 
     # --- where a node's text is ---
 
@@ -353,7 +359,7 @@ class _Reader:
             cost *= 0.4
         if self._lines:
             touched = {self._line_of(each.start) for each in changes}
-            cost *= 0.25 if touched & self._lines else 1.0
+            cost *= 0.25 if touched & self._lines else 0.5 if touched & self._origins else 1.0
         parts = tuple((each.start, each.end, each.new) for each in changes)
         return Edit(self._name, parts, first.kind, first.rule, *first.at, cost)
 
@@ -1031,7 +1037,7 @@ class _Reader:
                 for other in (value + 1, value - 1):
                     yield from self._changed(node, str(other), "number", kind)
                 if value > 1 and not sign:
-                    for name in (*sorted(scope.numbers), *itertools.chain(*scope.attributes)):
+                    for name in (*sorted(scope.numbers), *scope.own_numbers):
                         yield from self._changed(node, name, "fixed", "this fixed number")
             if isinstance(value, float):
                 for code in ("0.0", "1.0", "0.5"):
@@ -1080,7 +1086,7 @@ class _Reader:
                 yield from self._changed(node, other, rule, "this name")
         is_size = isinstance(parent, ast.Call) and _called(parent) in ("sqrt", *_SHAPING)
         if is_size or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow)):
-            for other in [each for group in scope.attributes for each in group][:6]:
+            for other in scope.own_numbers[:6]:
                 yield from self._changed(node, other, "number_name", "this name")
 
     def _of_attribute(self, node: ast.Attribute, parent: Any, scope: _Scope) -> Iterator[_Change]:
@@ -1096,7 +1102,7 @@ class _Reader:
             yield from self._changed(
                 node, f"{self._tight(node.value)}.values", "values", "these indices"
             )
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
+        if _is_of_self(node):
             code = f"self.{node.attr}"
             for group in scope.attributes:
                 if code in group:
@@ -1199,6 +1205,27 @@ def _scope(node: Any, around: _Scope) -> _Scope:
     return _Scope(params, unused, names, frozenset(numbers), around.attributes, around.idle)
 
 
+def _origins(tree: ast.Module, lines: Collection[int]) -> set[int]:
+    """The lines that assign a name, or an attribute of self, that one of these lines reads."""
+    if not lines:
+        return set()
+    named = [each for each in ast.walk(tree) if isinstance(each, ast.Name) or _is_of_self(each)]
+    read = {ast.unparse(each) for each in named if each.lineno in lines}
+    return {
+        each.lineno
+        for each in named
+        if isinstance(each.ctx, ast.Store) and ast.unparse(each) in read
+    }
+
+
+def _is_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
 def _is_number(value: ast.expr, numbers: set[str]) -> bool:
     """Whether it is a size, a tuple of sizes, or is worked out of sizes."""
     if isinstance(value, ast.Call):
@@ -1217,15 +1244,17 @@ def _is_number(value: ast.expr, numbers: set[str]) -> bool:
 
 
 def _attributes(node: ast.ClassDef) -> tuple[tuple[str, ...], ...]:
-    """The attributes of self in groups: those that one call makes, those that are no calls."""
-    groups: dict[str, dict[str, None]] = defaultdict(dict)
+    """The attributes of self in groups: what may be numbers, then what one call makes."""
+    groups: dict[str, dict[str, None]] = defaultdict(dict, {"": {}})
     for each in ast.walk(node):
         if not isinstance(each, ast.Assign):
             continue
-        made = ast.unparse(each.value.func) if isinstance(each.value, ast.Call) else ""
+        is_made = isinstance(each.value, ast.Call) and not _is_number(each.value, set())
+        made = ast.unparse(each.value.func) if is_made else ""  # type: ignore[attr-defined]
         for target in each.targets:
-            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                groups[made][f"self.{target.attr}"] = None
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            for part in filter(_is_of_self, parts):
+                groups[made][f"self.{part.attr}"] = None
     return tuple(tuple(group) for group in groups.values())
 
 

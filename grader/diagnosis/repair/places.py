@@ -11,6 +11,7 @@ from grader.diagnosis.repair.search import search
 from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
+_UNNEEDED = ", which is not needed"
 
 
 @dataclass(frozen=True)
@@ -92,16 +93,19 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
     failing = [check for each in stage.causes for check in each.checks]
     helped = [check for check in failing if check in cause.checks or check.id in place.also]
     visible = "visible " if stage.is_partial else ""
-    passing = f"every {visible}check of this stage pass"
-    if len(helped) < len(failing):
-        passing = f"{len(helped)} failing {visible}check{'s' * (len(helped) > 1)} pass"
-    alone = Diagnosis("place:", f"One small change makes {passing}:")
+    passing, where = f"every {visible}check of this stage", place.where
+    if len(helped) < len(failing):  # for the others it may well be needed
+        one = len(helped) == 1
+        passing = f"{len(helped)} failing {visible}check{'' if one else 's'}"
+        goes = f", without which {passing} pass{'es' if one else ''}"
+        where = where.replace(_UNNEEDED, goes, 1)
+    alone = Diagnosis("place:", f"One small change makes {passing} pass:")
 
     def told(check: CheckResult) -> CheckResult:
         if check not in helped:
             return check
         found = check.diagnosis if check in cause.checks or check.is_named else None
-        found = replace(found or alone, place=place.where, repair=place.repaired)
+        found = replace(found or alone, place=where, repair=place.repaired)
         return replace(check, diagnosis=found)
 
     return replace(stage, checks=tuple(map(told, stage.checks)))

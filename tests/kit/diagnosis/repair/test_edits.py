@@ -142,6 +142,43 @@ def test_the_line_of_an_exception_comes_first() -> None:
     assert found[0].start >= source.index("z = ")
 
 
+def test_then_comes_what_the_line_of_an_exception_reads() -> None:
+    source = (
+        "class f:\n"
+        "    def __init__(self, a, b, n):\n"
+        "        self.heads, self.width = n, a // n\n"
+        "        self.other = a // n\n"
+        "    def forward(self, x):\n"
+        "        y = x.sum(1)\n"
+        "        z = x.sum(1)\n"
+        "        return y.view(self.heads, self.width)\n"
+    )
+    found = edits_of(source, lines={"a.py": [8]})
+
+    def place(part: str) -> int:
+        """At which place an edit of this text comes."""
+        at = source.index(part)
+        return next(n for n, edit in enumerate(found) if at <= edit.start < at + len(part))
+
+    assert place("y.view") < place("a // n\n        self.other") < place("a // n\n    def")
+    assert place("y = x.sum(1)") < place("z = x.sum(1)")
+
+
+def test_a_layer_is_never_tried_as_a_size() -> None:
+    source = (
+        "class f:\n"
+        "    def __init__(self, n):\n"
+        "        self.width, self.layer = n, None\n"
+        "        self.size = int(n)\n"
+        "        self.w_q = nn.Linear(n, n)\n"
+        "    def forward(self, x):\n"
+        "        b = x.shape[0]\n"
+        "        return x.view(b, 2)\n"
+    )
+    tried = {new for edit in edits_of(source) for _, _, new in edit.parts}
+    assert {"self.width", "self.size"} <= tried and "self.w_q" not in tried
+
+
 def test_parameters_are_renamed_wherever_they_are_used() -> None:
     source = "def f(first, y, last):\n    return first + last\n"
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})

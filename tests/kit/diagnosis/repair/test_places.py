@@ -96,7 +96,7 @@ def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Repo
     first, *others = stage.causes
     assert others
     assert first.show.diagnosis is not None
-    assert "detach" in first.show.diagnosis.place
+    assert "detach, without which 1 failing check passes" in first.show.diagnosis.place
     assert not any(cause.show.diagnosis.place for cause in others if cause.show.diagnosis)
 
 
