@@ -315,6 +315,12 @@ def _repeated(pair: Pair) -> Iterator[Relation]:
             )
 
 
+def _truth_repeated(pair: Pair) -> Iterator[Relation]:
+    """The same for truth values, of which a wrong one tells little: comes before where it is."""
+    if pair.is_bool:
+        yield from _repeated(pair)
+
+
 def _is_repeated(pair: Pair, array: Any, axis: int) -> bool:
     return pair.same(array, np.broadcast_to(array.take([0], axis), array.shape))
 
@@ -915,6 +921,7 @@ _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
     _mapped,
     # A check can be stricter than a replay, so what is almost right everywhere seems right in part.
     partial(_rounded, fewest=4),
+    _truth_repeated,
     *(_wherever, _slices, _along_an_axis, _one_hot, _row_power, _sums, _row_factor, _repeated),
     *(_row_offset, _shared_out, _stretches, _symmetric, _rounded, _places),
 )

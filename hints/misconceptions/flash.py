@@ -474,6 +474,45 @@ def flash_not_rescaled(
 
 
 @symptom(
+    "flash_softmax_per_block",
+    of="flash_attention",
+    says="Your result is what blocks of keys give that each have a softmax of their own, averaged "
+    "or added up. All keys of a query share one softmax: keep the sums of the exponentials, and "
+    "divide once at the end.",
+    hint=8,
+)
+def flash_softmax_per_block(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p or q.dtype not in (torch.float32, torch.float64):
+        return False
+    if torch.allclose(got, expected, 1e-3, 1e-5):
+        return False  # something else is wrong
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -math.inf)
+    if causal:
+        scores = scores.masked_fill(~_lower(q, k), -math.inf)
+    keys = k.shape[2]
+    for block in {size for size in (*range(2, 17), 32, 64, 128, 256, 512) if size < keys}:
+        parts = zip(scores.split(block, dim=-1), v.split(block, dim=2), strict=True)
+        added = torch.stack(
+            [torch.softmax(part, dim=-1).nan_to_num() @ values for part, values in parts]
+        ).sum(0)
+        for each in (added, added / math.ceil(keys / block)):
+            if torch.allclose(got, each, 1e-3, 1e-5):
+                return True
+    return False
+
+
+@symptom(
     "flash_no_maximum",
     of="flash_attention",
     says="Your result is wrong only for queries with very large or very low scores, where exp "

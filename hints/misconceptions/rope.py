@@ -239,6 +239,20 @@ def halves_by_neighbours_angles(x: Tensor, angles: Tensor) -> Tensor:
 
 
 @misconception(
+    "rope_neighbours_by_halves_angles",
+    replaces="apply_rope",
+    says="You mix two conventions: you pair neighbours, but lay out cos and sin as for pairs of "
+    "feature i and feature i + d_k / 2. Each angle must stand twice in a row: a a b b, not a b "
+    "a b.",
+    hint=4,
+)
+def neighbours_by_halves_angles(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = (torch.cat((each, each), dim=-1) for each in _cos_sin(x, angles))
+    a, b = x[..., ::2], x[..., 1::2]
+    return x * cos + _interleaved(-b, a) * sin
+
+
+@misconception(
     "rope_left_in_halves",
     replaces="apply_rope",
     says="You turn neighbours, but put all first features before all second ones. Put each number "

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 
 def _blocked_rows(scores: Tensor) -> Tensor:
@@ -398,3 +398,52 @@ def softmax_over_heads_nan_to_num(scores: Tensor) -> Tensor:
 def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:
     exp = torch.exp(scores)
     return torch.nan_to_num(exp / exp.sum(dim=-1, keepdim=True))
+
+
+# What the numbers show
+
+
+@symptom(
+    "softmax_rows_vanish",
+    of="attention_weights",
+    says="Here the weights vanish in the rows whose scores all lie far below 0, or far below the "
+    "largest of all scores: exp of such numbers is 0. Shift each row by its own largest score, "
+    "and treat as blocked only a row that is -inf throughout.",
+    hint=2,
+)
+def softmax_rows_vanish(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
+    if got.shape != expected.shape or scores.dtype not in (torch.float32, torch.float64):
+        return False
+    top = scores.double().amax(dim=-1)
+    seeing = ~top.isneginf()
+    wrong = ~torch.isclose(got, expected, 5e-3, 5e-3).all(dim=-1)
+    if not bool(wrong.any()) or not bool(seeing[wrong].all()):
+        return False
+    share = got.double().sum(dim=-1, keepdim=True)
+    smaller = (
+        torch.isclose(got.double(), expected * share, 5e-3, 1e-6).all(dim=-1)
+        & (share < 0.99)[..., 0]
+    )
+    if not bool(smaller[wrong].all()):
+        return False
+    highest = top[seeing].max()
+    return any(
+        bool(wrong[seeing & (top < base - 110)].all()) and bool((top[wrong] < base - 15).all())
+        for base in (torch.zeros_like(highest), highest, highest.clamp(min=0))
+    )
+
+
+@symptom(
+    "softmax_epsilon_in_half",
+    of="attention_weights",
+    says="In float16 alone a fully blocked row gives NaN. If you add a small number to the divisor "
+    "against 0 / 0: 1e-8 and less is 0 in float16. Replace a divisor of 0 by 1 instead, in any "
+    "dtype.",
+    hint=5,
+)
+def softmax_epsilon_in_half(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
+    if got.shape != expected.shape or scores.dtype is not torch.float16:
+        return False
+    blocked = _blocked_rows(scores).expand_as(scores)
+    right = torch.isclose(got, expected, 5e-3, 5e-3)[~blocked].all()
+    return bool(blocked.any()) and bool(right) and bool(got[blocked].isnan().all())

@@ -122,6 +122,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     ),
     "a table that is its own transpose": (SQUARE @ SQUARE.T, SQUARE, "symmetric:01"),
     "the same for every batch": (np.repeat(drawn(1, 3, 4, seed=6), 2, 0), X, "same-along:0"),
+    "the longest for every row": (LOWER[[3] * 4], LOWER[:4], "same-along:0"),
     "rounded": (X.astype(np.float16), X, "rounded"),
     "in other places": (X.ravel()[::-1][np.r_[3:24, :3]].reshape(2, 3, 4), X, "places"),
 }
