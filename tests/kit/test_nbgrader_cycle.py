@@ -223,15 +223,8 @@ def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> di
 
     points = with_engine(COURSE, core, "cpu", body)
     file = str(tmp / "bob_partial.ipynb")
-    words = ("--course", str(ROOT), "--submission", file, "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", *words],
-        env={**os.environ, **made.environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert json.loads(done.stdout)["score"] == points["bob_partial"]
+    said = made.grade("--course", str(ROOT), "--submission", file, "--json", fails=True)
+    assert json.loads(said)["score"] == points["bob_partial"]
     return points
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -329,8 +327,7 @@ def processor_seconds(*words: str | Path) -> float:
     """What a command takes with all its processes, which is the same on a busy machine."""
     resource = pytest.importorskip("resource", reason="there is no such count on Windows")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "grader", *map(str, words)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+    run_python("-m", "grader", *words, cwd=ROOT, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return float(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
