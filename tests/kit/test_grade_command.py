@@ -263,7 +263,7 @@ def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
 # --- colour and width ----------------------------------------------------------------------------
 
 
-def test_colour_only_where_it_is_wanted(tmp_path: Path) -> None:
+def test_colour_only_where_it_is_wanted() -> None:
     words = command("--submission", str(TINY.root / "exercises"))
     forced = _through_a_terminal(words, environment(TERM="xterm-256color"))
     assert "\x1b[" in forced

@@ -267,7 +267,7 @@ def by_class(made: Class) -> None:
 
 @pytest.mark.parametrize("graded", [by_nbgrader, by_class])
 def test_everybody_gets_the_points_that_are_due_and_a_page(
-    made: Class, graded: Callable[[Class], None], tmp_path: Path
+    made: Class, graded: Callable[[Class], None]
 ) -> None:
     (made.course / "gradebook.db").unlink()
     made.nbgrader("generate_assignment", NAME, "--force")

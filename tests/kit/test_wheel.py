@@ -75,9 +75,7 @@ def test_outside_a_workspace(site: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_from_the_first_look_to_the_last_point(
-    site: Path, grade: Grade, exercises: Path, tmp_path: Path
-) -> None:
+def test_from_the_first_look_to_the_last_point(site: Path, grade: Grade, exercises: Path) -> None:
     first = COURSE.stages[0]
     file = exercises / first.file_name
     stub = file.read_bytes()

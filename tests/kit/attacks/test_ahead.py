@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +128,7 @@ def standing(report: Report) -> list[Any]:
     ]
 
 
-def graded(
-    course: Course, sources: list[str], *, ahead: bool, body: Callable[[Engine], Any] | None = None
-) -> list[Report]:
+def graded(course: Course, sources: list[str], *, ahead: bool) -> list[Report]:
     """The reports on these answers, one after the other."""
 
     def run(engine: Engine) -> list[Report]:

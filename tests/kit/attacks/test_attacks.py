@@ -1077,7 +1077,7 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
         leave_few(engine.checks, STAGE.slug, KEPT)
         engine.rehearse((STAGE,), SEED)  # as in a class
         return {
-            name: _attacked(engine, attack, name, ground)
+            name: _attacked(engine, attack, ground)
             for name, attack in ATTACKS.items()
             if name in wanted
         }
@@ -1089,7 +1089,7 @@ def met(ground: dict[str, Any], request: pytest.FixtureRequest) -> Mapping[str, 
     return found
 
 
-def _attacked(engine: Engine, attack: Attack, name: str, ground: dict[str, Any]) -> Met:
+def _attacked(engine: Engine, attack: Attack, ground: dict[str, Any]) -> Met:
     source = PRELUDE.format(**ground) + attack.code
     files = {"concat_heads.py": source.encode("utf-8", "surrogatepass")}
     files |= {file: text.encode() for file, text in attack.files.items()}

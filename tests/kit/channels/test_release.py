@@ -368,7 +368,7 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
 
 @posix_only
 def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
-    course: Path, tmp_path: Path, capsys: Capture
+    course: Path, tmp_path: Path
 ) -> None:
     slow = SMOOTH.replace("for _ in", "import time; time.sleep(60)\n    for _ in")
     write_files(tmp_path / "submission", {"moving_average.py": RIGHT, "smooth.py": slow})
