@@ -827,8 +827,9 @@ class _Reader:
             return
         if method and isinstance(node.func, ast.Attribute):
             dot = self._span(node.func)[1] - len(name) - 1
-            if self._text[dot] == ".":
-                yield _Change(dot, self._span(node)[1], "", "unwrap", kind, self._span(node))
+            end = self._span(node)[1]
+            if self._text[dot] == ".":  # of a chain, only this call is pointed at
+                yield _Change(dot, end, "", "unwrap", kind, (dot, end))
         if node.args and not isinstance(node.args[0], (ast.Constant, ast.Starred)):
             yield from self._changed(node, self._tight(node.args[0]), "unwrap", kind, node)
             inner = node.args[0]

@@ -86,7 +86,7 @@ def test_it_points_at_the_call_that_is_too_much(
     first, code, caret = found.place.splitlines()
     assert first.startswith(f"{source}, line {line}: ")
     assert "detach" in first
-    assert code[caret.index("^") : len(caret)] == "x.detach()"
+    assert code[caret.index("^") : len(caret)] == ".detach()"
     assert found.repair.endswith("    return x.view(B, T, num_heads, -1).transpose(1, 2)")
     assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
 
