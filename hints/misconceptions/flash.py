@@ -17,6 +17,14 @@ def _lower(q: Tensor, k: Tensor, diagonal: int = 0) -> Tensor:
     return ones.tril(diagonal)
 
 
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None, *, causal: bool) -> Tensor:
+    """The scaled scores in float64, -inf where they are blocked, (B, H, Tq, Tk)."""
+    scores = q.double() @ k.double().mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -math.inf)
+    return scores.masked_fill(~_lower(q, k), -math.inf) if causal else scores
+
+
 def _right(
     q: Tensor,
     k: Tensor,
@@ -459,11 +467,7 @@ def flash_not_rescaled(
 ) -> bool:
     if got.shape != expected.shape or dropout_p:
         return False
-    scores = q.double() @ k.double().mT
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, -math.inf)
-    if causal:
-        scores = scores.masked_fill(~_lower(q, k), -math.inf)
+    scores = _scores(q, k, mask, causal=causal)
     seeing = ~scores.isneginf().all(-1)
     place = scores.argmax(-1)
     right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
@@ -495,11 +499,7 @@ def flash_softmax_per_block(
         return False
     if torch.allclose(got, expected, 1e-3, 1e-5):
         return False  # something else is wrong
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, -math.inf)
-    if causal:
-        scores = scores.masked_fill(~_lower(q, k), -math.inf)
+    scores = _scores(q, k, mask, causal=causal).to(v.dtype)
     keys = k.shape[2]
     for block in {size for size in (*range(2, 17), 32, 64, 128, 256, 512) if size < keys}:
         parts = zip(scores.split(block, dim=-1), v.split(block, dim=2), strict=True)
@@ -532,13 +532,8 @@ def flash_no_maximum(
 ) -> bool:
     if got.shape != expected.shape or q.dtype != torch.float32 or dropout_p:
         return False
-    scores = q.double() @ k.double().mT / math.sqrt(q.shape[-1])
-    seen = scores
-    if mask is not None:
-        seen = seen.masked_fill(mask == 0, -math.inf)
-    if causal:
-        seen = seen.masked_fill(~_lower(q, k), -math.inf)
-    highest, best = scores.amax(-1), seen.amax(-1)  # of all keys, and of those that are seen
+    highest = _scores(q, k, None, causal=False).amax(-1)  # of all keys
+    best = _scores(q, k, mask, causal=causal).amax(-1)  # of those that are seen
     wrong = ~torch.isclose(got, expected, 5e-3, 5e-3).all(-1) & ~best.isneginf()
     is_far = (highest > 85) | (best < -15)  # some add a small number to the sum
     certain = (best > 89) | ((best < -104) & ~best.isneginf())
