@@ -148,7 +148,7 @@ def _marked(answers: Iterable[Answer], *, are_wrong: bool) -> Iterator[Any]:
     """Those of bonus stages are many and take long, and so do wrong ones but a few functions."""
     for place, answer in enumerate(answers):
         stage = COURSE.stage(answer.slug)
-        slow = stage.bonus or (are_wrong and (_has_class(stage) or place % 8 > 0))
+        slow = stage.bonus or (are_wrong and (_has_class(stage) or place % 16 > 0))
         yield pytest.param(answer, marks=[pytest.mark.slow] if slow else [])
 
 

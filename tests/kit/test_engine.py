@@ -89,6 +89,7 @@ def test_an_import_without_end_is_waited_for_less_each_time() -> None:
     assert smooth.checks[0].message.startswith(told.format(0.5, "s"))
 
 
+@pytest.mark.slow
 def test_what_stands_beside_a_loop_without_end_counts_and_what_it_lacks_is_told() -> None:
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=1, call_seconds=0.5))
     loop = "while True:\n    pass\n"

@@ -107,6 +107,7 @@ def test_the_seconds_for_a_submission_are_a_number_above_0(
 SLEEPS = f"import time\n{RIGHT}".replace("    return", "    time.sleep(1.8)\n    return")
 
 
+@pytest.mark.slow
 def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     course: Path, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -463,6 +464,7 @@ def killed_and_resumed(course: Path, folder: Path, out: Path, kills: int) -> Cou
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on(course: Path, tmp_path: Path) -> None:
     folder, out = tmp_path / "many", tmp_path / "results"
     variations(folder, 30)

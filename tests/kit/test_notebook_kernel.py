@@ -308,6 +308,7 @@ sys.stdout = Out(sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> None:
     """With `!grade finale` the kernel would end the process before it can say anything."""
     course = copy_tiny(tmp_path / "course").root
@@ -428,6 +429,7 @@ def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny: Ke
     assert warm_tiny.prints(f"print({PROCESS}.pid)") == pid
 
 
+@pytest.mark.slow
 def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     warm_tiny: Kernel,
 ) -> None:

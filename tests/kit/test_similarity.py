@@ -356,6 +356,7 @@ def right_answers() -> dict[str, Submission]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_independent_right_answers_stay_far_below_what_is_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -54,6 +54,7 @@ class Situation:
     short: bool = False
     within: float = 20.0
     linux: bool = False
+    slow: bool = False  # another one that is much like it is graded in the quick tests
 
 
 LOOP: dict[str, Any] = {"short": True, "within": 40.0}
@@ -61,13 +62,13 @@ LOOP: dict[str, Any] = {"short": True, "within": 40.0}
 BOMB: dict[str, Any] = {"linux": True}
 SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "endless_loop_in_a_function": {"stages": MASKING, **LOOP},
-    "endless_loop_at_import": LOOP,
+    "endless_loop_at_import": {**LOOP, "slow": True},
     "missing_file": {"without": ("scaled_scores.py",)},
     "misspelt_file": {"without": ("scaled_scores.py",)},
     "fork_bomb": BOMB,
     "thread_bomb": BOMB,
     "memory_bomb": BOMB,
-    "memory_bomb_in_python": BOMB,
+    "memory_bomb_in_python": {**BOMB, "slow": True},
     "big_file": BOMB,
     "deletes_files": BOMB,
     "notebook": {
@@ -75,17 +76,23 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
         "alone": "attention.ipynb",
     },
     "notebook_with_a_cell_that_ends_it": {"stages": THREE, "alone": "attention.ipynb"},
-    "notebook_with_a_cell_that_never_ends": {"stages": THREE, "alone": "attention.ipynb", **LOOP},
+    "notebook_with_a_cell_that_never_ends": {
+        "stages": THREE,
+        "alone": "attention.ipynb",
+        "slow": True,
+        **LOOP,
+    },
     "notebook_with_an_answer_that_never_ends": {
         "stages": THREE,
         "alone": "attention.ipynb",
+        "slow": True,
         **LOOP,
     },
     "single_file": {"stages": THREE, "alone": "everything.py"},
     "half_written": {"stages": MASKING, "over": "stubs"},
-    "module_before_split_heads": {"stages": MODULE, "within": 40},
+    "module_before_split_heads": {"stages": MODULE, "within": 40, "slow": True},
     "one_wrong_line_in_split_heads": {"stages": ("split_heads", *MODULE), "within": 40},
-    "two_earlier_stages_wrong": {"stages": MODULE, "within": 60},
+    "two_earlier_stages_wrong": {"stages": MODULE, "within": 60, "slow": True},
     "patches_torch_softmax": {"stages": ("scaled_scores", "softmax")},
     "misspelt_forward": {"stages": MODULE},
 }
@@ -145,7 +152,10 @@ def _submission(situation: Situation) -> Submission:
     return Submission(situation.name, kept)
 
 
-@pytest.fixture(params=TABLE, ids=lambda situation: situation.name)
+@pytest.fixture(
+    params=[pytest.param(s, marks=[pytest.mark.slow] if s.slow else []) for s in TABLE],
+    ids=lambda situation: situation.name,
+)
 def situation(request: pytest.FixtureRequest) -> Situation:
     found: Situation = request.param
     if found.linux and not LINUX:

@@ -89,6 +89,7 @@ def test_no_known_folder_costs_more_than_it_may(name: str) -> None:
     expect_bounded(graded([name])[name])
 
 
+@pytest.mark.slow
 def test_a_notebook_whose_cells_need_thousands_of_names_costs_no_more_than_it_may() -> None:
     def cell(number: int, names: int = 90) -> str:
         first, then = number * names, (number + 1) * names
@@ -103,6 +104,7 @@ def test_a_notebook_whose_cells_need_thousands_of_names_costs_no_more_than_it_ma
 SLEEPS = COSTLY["sleeps almost as long as it may"].files
 
 
+@pytest.mark.slow
 def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met() -> None:
     files = {**SLEEPS, "moving_average.py": RIGHT["moving_average.py"]}
 
@@ -120,6 +122,7 @@ def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met() ->
     assert report.seconds >= SECONDS
 
 
+@pytest.mark.slow
 def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     """All checks pass, and there is nothing left of the budget when they have."""
     stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
@@ -222,6 +225,7 @@ def test_the_budget_holds_in_a_thread_too() -> None:
     assert SECONDS <= found[0].seconds < SECONDS + MORE
 
 
+@pytest.mark.slow
 def test_a_worker_with_many_threads_has_no_more_processor_time() -> None:
     """The system ends it in the middle of a call when the submission has no more left."""
     limits = replace(TINY.limits, call_seconds=60, submission_seconds=2.0)

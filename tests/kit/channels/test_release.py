@@ -367,6 +367,7 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Pat
 
 
 @posix_only
+@pytest.mark.slow
 def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
     course: Path, tmp_path: Path
 ) -> None:
@@ -439,6 +440,7 @@ def test_the_points_are_those_of_grade(
 
 
 @posix_only
+@pytest.mark.slow
 def test_the_course_itself_on_gradescope(tmp_path: Path) -> None:
     out = tmp_path / "a.zip"
     assert main(["release", "gradescope", "--course", str(ROOT), "--out", str(out)]) == 0

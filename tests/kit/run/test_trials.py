@@ -295,7 +295,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("code, why", BAD.values(), ids=BAD)
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        pytest.param(*bad, id=name, marks=[pytest.mark.slow] if "hangs" in name else [])
+        for name, bad in BAD.items()
+    ],
+)
 def test_what_goes_wrong_costs_that_trial_alone(
     interpreter: Interpreter, code: str, why: str
 ) -> None:
@@ -307,6 +313,7 @@ def test_what_goes_wrong_costs_that_trial_alone(
     assert verdicts(tried(interpreter, LEGS)) == {"right": "passed", "wrong": "failed"}
 
 
+@pytest.mark.slow
 def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
     sources = {str(n): RIGHT.replace("2", str(n)) for n in range(6)}
     trials = tried(interpreter, ENDLESS, sources)
