@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -99,7 +99,7 @@ def in_lanes(
     prepare: Callable[[], Work[Job, Result]],
     most: int = _MOST,
     farewell: float = _FAREWELL,
-) -> Iterator[tuple[Job, Result | Exception]]:
+) -> Generator[tuple[Job, Result | Exception], None, None]:
     """Each job with its result, or with the exception that ended it, in the order of finishing.
 
     `prepare` is called in this process before each of the `count` processes is forked; what it

@@ -15,6 +15,7 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
+from grader.run.lanes import can_fork
 from grader.types.course import Course
 from grader.types.proof import StageProof
 from tests.kit.checkout import TINY, run_python
@@ -165,6 +166,32 @@ def test_a_sound_course_is_proven_whole(course: Course) -> None:
     assert (room.check, room.tolerance) == ("moving_average.values", "1e-09, 1e-10")
     assert 0 < room.right < 0.01 and room.wrong is not None and room.wrong > 1e6
     assert second.notes == () == bonus.notes
+
+
+def test_several_stages_at_once_come_to_the_same(course: Course) -> None:
+    append(course, MISTAKES, HARMLESS)
+    told: list[tuple[str, int, int]] = []
+    proofs = [
+        verify(course, course.stages, lambda *what: told.append(what), SEEDS, lanes=lanes)
+        for lanes in (1, 3)
+    ]
+    one, several = (
+        [
+            replace(stage, checks=tuple(replace(check, seconds=0) for check in stage.checks))
+            for stage in proof.stages
+        ]
+        for proof in proofs
+    )
+    assert several == one and not proofs[1].is_sound
+    assert told[-4:] == [("stages", done, 3) for done in range(4)]
+
+
+@pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+def test_a_process_that_ends_costs_its_own_stage(course: Course) -> None:
+    append(course, MISTAKES, SLIP.replace("mx(values)", "__import__('os')._exit(9)"))
+    proof = verify(course, course.stages, seeds=SEEDS, lanes=2)
+    problems = {stage.slug: stage.problems for stage in proof.stages if stage.problems}
+    assert problems == {"roughness": ("the process that was doing it has ended: exit code 9",)}
 
 
 def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:

@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--mutants", action="store_true", help="change each solution and see if the checks notice"
     )
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="how many mutants at once (default: one per CPU core)"
+        "--jobs", type=int, metavar="N", help="how many processes (default: one per CPU core)"
     )
     parser.add_argument(
         "--needed", action="store_true", help="also show what each check alone catches"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from grader.authoring.mutants import command as mutants
 from grader.authoring.verify import explain_command
-from grader.command.grade import chosen_stages
+from grader.command.grade import chosen_stages, lanes
 from grader.command.output import console, stage_bar
 from grader.read.proven import remember_proven
 from grader.read.workspace import locate_whole_course
@@ -46,8 +46,6 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("--seeds does not work with --explain: remove it")
     if args.explain:
         return explain_command.run(args)
-    if args.jobs is not None:
-        raise KitError("--jobs only works with --mutants or --explain: add one of them")
     from grader.authoring.verify.screen import proof_screen
     from grader.authoring.verify.verify import PER_ANSWER, SEEDS, verify
 
@@ -55,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     stages = chosen_stages(course, args.stages)
     with stage_bar(args) as progress:
         seeds = range(1, 1 + (args.seeds or len(SEEDS)))
-        proof = verify(course, stages, progress, seeds, args.seeds or PER_ANSWER)
+        proof = verify(course, stages, progress, seeds, args.seeds or PER_ANSWER, lanes(args.jobs))
     if proof.is_sound and proof.is_whole:
         remember_proven(course)
     if args.json:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.author_files import (
@@ -23,6 +23,7 @@ from grader.authoring.verify.proving import Draft, Progress, StageProving
 from grader.authoring.verify.runs import import_libraries
 from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
+from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -35,6 +36,9 @@ SEEDS = tuple(range(1, 21))
 PER_ANSWER = 3
 _BLOCKED = "not run: it needs"
 
+# A draft with what the runs of its stage found.
+Proven = Callable[[Draft, Interpreter, Progress], Draft]
+
 
 def verify(
     course: Course,
@@ -42,14 +46,17 @@ def verify(
     progress: Progress = lambda slug, done, total: None,
     seeds: Sequence[int] = SEEDS,
     per_answer: int = PER_ANSWER,
+    lanes: int = 1,
 ) -> CourseProof:
-    """The proofs of these stages; `progress` is called with the stage, the steps done and all.
+    """The proofs of these stages, `lanes` at once.
 
-    Solutions run with all `seeds`, accepted answers and misconceptions with the first `per_answer`
-    of them. Faults of an author's files are part of the proofs. Raises KeyboardInterrupt.
+    `progress` is called with the stage, the steps done and all; with several lanes it counts
+    stages. Solutions run with all `seeds`, accepted answers and misconceptions with the first
+    `per_answer` of them. Faults of an author's files are part of the proofs. Raises
+    KeyboardInterrupt.
     """
     with Prover(course, keeps=False) as prover:
-        return prover.prove(course, stages, progress, seeds, per_answer)
+        return prover.prove(course, stages, progress, seeds, per_answer, lanes)
 
 
 class Prover:
@@ -77,6 +84,7 @@ class Prover:
         progress: Progress = lambda slug, done, total: None,
         seeds: Sequence[int] = SEEDS,
         per_answer: int = PER_ANSWER,
+        lanes: int = 1,
     ) -> CourseProof:
         """As `verify`, of the course with which this was made, as its files are now."""
         import_libraries(course)
@@ -89,13 +97,21 @@ class Prover:
             next(d for d in drafts if d.stage == stage).problems.append(problem)
 
         def body(checks: Checks) -> None:
-            for draft in drafts:
-                if draft.can_run:
-                    with self._remembering(course, draft.stage, files) as memory:
-                        StageProving(
-                            *(course, draft, self._interpreter, checks, files),
-                            *(seeds, per_answer, progress, memory),
-                        ).prove()
+            def proven(draft: Draft, interpreter: Interpreter, tell: Progress) -> Draft:
+                with self._remembering(course, draft.stage, files) as memory:
+                    StageProving(
+                        *(course, draft, interpreter, checks, files),
+                        *(seeds, per_answer, tell, memory),
+                    ).prove()
+                return draft
+
+            ready = [draft for draft in drafts if draft.can_run]
+            if lanes == 1 or len(ready) == 1 or not can_fork("cpu"):
+                for draft in ready:
+                    proven(draft, self._interpreter, progress)
+                return
+            found = {d.stage: d for d in self._side_by_side(ready, proven, lanes, progress)}
+            drafts[:] = [found.get(draft.stage, draft) for draft in drafts]
 
         _with_checks(course, drafts, body)
         gc.unfreeze()
@@ -110,6 +126,27 @@ class Prover:
             whole,
         )
 
+    def _side_by_side(
+        self, drafts: Sequence[Draft], proven: Proven, lanes: int, progress: Progress
+    ) -> Iterator[Draft]:
+        """The drafts with what their stages' runs found, from several processes."""
+        # What takes longest first: learners' tests, then many points.
+        jobs = sorted(drafts, key=lambda d: (not d.stage.fixture, -d.stage.points))
+        done = in_lanes(
+            min(lanes, len(jobs)), jobs, lambda: _Lane(proven, self._interpreter.copy())
+        )
+        progress("stages", 0, len(jobs))
+        with closing(done):
+            for count, (draft, result) in enumerate(done, 1):
+                progress("stages", count, len(jobs))
+                if isinstance(result, LaneLost):
+                    draft.problems.append(str(result))
+                    yield draft
+                elif isinstance(result, Exception):
+                    raise result
+                else:
+                    yield result
+
     @contextmanager
     def _remembering(
         self, course: Course, stage: Stage, files: Mapping[str, bytes]
@@ -123,6 +160,19 @@ class Prover:
         memory.begin()
         yield memory
         memory.end()
+
+
+class _Lane:
+    """Proves stages in a forked process."""
+
+    def __init__(self, proven: Proven, interpreter: Interpreter) -> None:
+        self._proven, self._interpreter = proven, interpreter
+
+    def __call__(self, draft: Draft) -> Draft:
+        return self._proven(draft, self._interpreter, lambda slug, done, total: None)
+
+    def close(self) -> None:
+        self._interpreter.close()
 
 
 def _is_there(stage: Stage) -> bool:

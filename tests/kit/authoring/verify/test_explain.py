@@ -168,7 +168,6 @@ def test_the_screen_shows_the_shares_with_and_without_places(
         (["--explain", "--mutants"], "--mutants and --explain: type one of them"),
         (["--explain", "--needed"], "--needed only works with --mutants: add it"),
         (["--all"], "--all only works with --explain: add it"),
-        (["--jobs", "2"], "--jobs only works with --mutants or --explain: add one of them"),
         (["--explain", "--seeds", "2"], "--seeds does not work with --explain: remove it"),
     ],
 )
