@@ -93,10 +93,10 @@ def run(args: argparse.Namespace) -> int:
     write_file(out, zipped(files, executable=("setup.sh", "run_autograder")))
     core = [stage for stage in assignment.stages if not stage.bonus]
     steps = [
-        ("On Gradescope:", "a Programming Assignment, Configure Autograder, this zip"),
+        ("On Gradescope:", "create a Programming Assignment with this zip"),
         ("Points there:", f"{sum(stage.points for stage in core or assignment.stages):g}"),
     ]
-    console(args).print(handed_out("", [short_path(out)], [], steps), end="")
+    console(args).print(handed_out(short_path(out.parent), [out.name], [], steps), end="")
     return 0
 
 

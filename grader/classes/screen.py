@@ -103,7 +103,8 @@ def class_summary(
     yield Text()
     graded = f"{count(new, 'submission')} graded" if new else "nothing new to grade"
     seed = f", {seeds_named(seeds)}" if seeds else ""
-    yield from page.sentence(f"{page.word(assignment.name)}: {graded}, {total} in total{seed}.")
+    in_all = f", {total} in total" if total != new else ""
+    yield from page.sentence(f"{page.word(assignment.name)}: {graded}{in_all}{seed}.")
     if points:
         words = f"Of {amount(most)} points: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."

@@ -36,10 +36,7 @@ _COMMANDS = {
     "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
     "explore": ("learning.explore.command", "play with your code on a page in the browser"),
     "finale": ("learning.finale.command", "train a small model with your own code in it"),
-    "certificate": (
-        "learning.certificate.command",
-        "show what your finished code can do, and write a certificate",
-    ),
+    "certificate": ("learning.certificate.command", "write a page on what your code can do"),
     "notebook": ("learning.notebook.command", "write a Jupyter notebook of the stages"),
     "diff": ("learning.workspace.diff_command", "show what you have changed"),
     "reset": ("learning.workspace.reset_command", "restore the original file of a stage"),
@@ -51,11 +48,8 @@ _COMMANDS = {
     "suggest": ("authoring.suggest.command", "suggest wrong answers and inputs (for authors)"),
     "stubs": ("authoring.new.stubs_command", "write exercises/ from solutions/ (for authors)"),
     "package": ("authoring.package.command", "make packages that pip installs (for authors)"),
-    "release": (
-        "channels.command",
-        "release the course: nbgrader, a student's copy, Gradescope, GitHub, Canvas",
-    ),
-    "class": ("classes.command", "grade the submissions of a class"),
+    "release": ("channels.command", "release the course or write scores (for instructors)"),
+    "class": ("classes.command", "grade all submissions of a class (for instructors)"),
     "serve": ("learning.notebook.serve_command", None),  # only kernels call it
 }
 _FOR_AUTHORS = {"watch": "authoring.watch.command"}  # instead, with --author
@@ -133,7 +127,8 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"grade {__version__}")
     parser.set_defaults(course=None, plain=False)
-    commands = parser.add_subparsers(metavar="command", prog="grade")
+    # A metavar this long makes argparse put every command and its help on one line.
+    commands = parser.add_subparsers(metavar="command, one of", prog="grade")
     for name, (module, about) in _COMMANDS.items():
         if not _is_installed(module):
             if name == words[0]:

@@ -13,7 +13,7 @@ from grader.show.screen import MARGIN, Page, count, screen
 def made(page: Page, name: str, files: int, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
     """A new workspace with `files` files to work in, and what to type next.
 
-    `name` is the folder's, "" for the working folder.
+    `name` is the folder's, "" or "." for the working folder.
     """
     yield Text()
     what = f"exercises/ with {count(files, 'file')} to work in, README.md, settings for editors."
@@ -46,10 +46,10 @@ def handed_out(
 ) -> Iterator[Text]:
     """Files written for others, the copies of replaced files, and what to type next.
 
-    `name` is the folder's, "" for the working folder.
+    `name` is the folder's, "" or "." for the working folder.
     """
     yield Text()
-    where = page.word(name) or "this folder"
+    where = "this folder" if name in ("", ".") else page.word(name)
     heading = f"Written in {where}:" if files else f"All is up to date in {where}."
     yield from page.sentence(heading)
     for file in files:

@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     terminal = console(args)
     for group, own in groupby(parts, key=lambda part: part.group):
         for part in own:
+            terminal.print()
             terminal.print(Text(f"{group}: {part.title}", "bold reverse"))
             terminal.print(part.screen)
     return 0

@@ -113,4 +113,4 @@ def _count(answers: Sequence[Explained], *ways: How) -> int:
 
 
 def _percent(some: int, every: Sequence[Explained]) -> str:
-    return f"{100 * some / len(every):.0f} %"
+    return f"{100 * some / len(every):.0f}%"

@@ -65,9 +65,9 @@ def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
     if failure.why_not:
         yield from page.sentence(f"No lines of plain torch: {page.word(failure.why_not)}.")
         return
-    where = "In the notebook, below its cells" if failure.is_notebook else "In the files' folder"
-    words = f"{where}, these lines show {page.word(failure.check)} without the kit. They run the "
-    yield from page.sentence(f"{words}student's code without a lock.")
+    where = "below the notebook's cells" if failure.is_notebook else "in the folder of the files"
+    words = f"To see {page.word(failure.check)} fail without the kit, run these lines {where}. "
+    yield from page.sentence(f"{words}They run the student's code without a lock.")
 
 
 @screen

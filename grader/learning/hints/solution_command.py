@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
         complain(note)
     if not known.is_open:
         raise KitError(
-            f"the solution opens when you pass: `grade hint {stage.slug}` helps, --give-up shows "
-            "it now"
+            "you get the solution when the stage passes; "
+            f"`grade hint {stage.slug}` helps, --give-up shows it now"
         )
     early = known.gave_up and known.passed is None
     screen = console(args)

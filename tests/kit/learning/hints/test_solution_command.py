@@ -93,7 +93,7 @@ def test_a_spoilt_memory_opens_nothing(birds: Path, say: Say) -> None:
     code, shown, error = say("solution", "fold")
     assert code == 2 and CODE not in shown + error
     assert "it is kept as progress.json.corrupt-1" in error
-    assert "opens when you pass" in error
+    assert "when the stage passes" in error
 
 
 def test_a_fault_of_the_course_is_no_surrender(birds: Path, closed: Typed) -> None:
