@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 _DIAGNOSES = 10_000  # that are remembered
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 0.5  # and on the first wrong value after that
-_STUB_BELOW = "{slug}: a cell below yours holds the stub and replaces your code: delete it"
+_STUB_BELOW = "A cell below yours holds the stub and replaces your code: delete it."
 _NO_PLACE = "{slug}: the search for one small fix stopped after {seconds:g} s"
 
 
@@ -225,20 +225,23 @@ class Engine:
             self._unnamed = grading.unnamed
             with closing(grading.results()) as judged:  # after Ctrl-C the lanes end here
                 for result in judged:
+                    if self._is_replaced(request, result):
+                        result = replace(result, why_not_started=_STUB_BELOW)
                     progress(result)
                     results.append(result)
         finally:
             self._runs = None
             runs.close()
         notes = [f"seed {request.seed}", *runs.notes]
-        for result in results:
-            stage = self.course.stage(result.slug)
-            if result.status is Status.NOT_STARTED and is_replaced(request.submission, stage):
-                notes.append(_STUB_BELOW.format(slug=stage.slug))
+        notes += [f"{r.slug}: {r.why_not_started}" for r in results if r.why_not_started]
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)
         return replace(report, seconds=runs.budget.used)
+
+    def _is_replaced(self, request: Request, result: StageResult) -> bool:
+        stage = self.course.stage(result.slug)
+        return result.status is Status.NOT_STARTED and is_replaced(request.submission, stage)
 
     def facts(self, request: Request) -> StageFacts:
         """What each check of the one requested stage meets, with all requests and replies."""

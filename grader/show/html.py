@@ -121,7 +121,7 @@ def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO
     """A stage's section, with `more` at its end."""
     parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:
-        parts.append(f"<p>{_text(report.why_not_started(stage.slug)) or not_started}</p>")
+        parts.append(f"<p>{_text(stage.why_not_started) or not_started}</p>")
     elif stage.status is not Status.PASSED:
         parts.extend(_failures(report, stage))
     elif stage.is_partial:

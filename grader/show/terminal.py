@@ -59,7 +59,7 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
     slug = page.word(report.stages[0].slug)
     greeting = "Welcome! Nothing is written yet, so here is how to begin."
     if len(report.stages) == 1:
-        why = report.why_not_started(report.stages[0].slug)
+        why = report.stages[0].why_not_started
         if why:
             yield from page.sentence(page.word(why))
             yield Text()

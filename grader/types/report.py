@@ -150,7 +150,8 @@ class StageResult:
     `printed` is the output of the learner's own code, trimmed and safe to show. With `is_partial`
     only the visible checks ran, and none if there are no `checks`; `perhaps` is then the earlier
     stage that may be the cause, which is uncertain without solutions. `is_exam` if it belongs to an
-    exam.
+    exam. `why_not_started` is a sentence for a learner who has written something and has only a
+    stub.
     """
 
     slug: str
@@ -165,6 +166,7 @@ class StageResult:
     is_partial: bool = False
     perhaps: str | None = None
     is_exam: bool = False
+    why_not_started: str = ""
 
     @property
     def for_students(self) -> StageResult:
@@ -255,14 +257,6 @@ class Report:
     def seed(self) -> str:
         """The seed of the checks' random inputs; "" if nothing was run."""
         return next((n.removeprefix(_SEED) for n in self.notes if n.startswith(_SEED)), "")
-
-    def why_not_started(self, slug: str) -> str:
-        """The note that says why a stage counts as not started, "" if nothing is written in it."""
-        start = f"{slug}: "
-        found = next(
-            (note.removeprefix(start) for note in self.notes if note.startswith(start)), ""
-        )
-        return f"{found[:1].upper()}{found[1:]}." if found else ""
 
     @property
     def passed(self) -> bool:

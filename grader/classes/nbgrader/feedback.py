@@ -47,7 +47,7 @@ def notebook_verdict(
                 points=stage.score if known else None,
                 max_points=stage.max_score,
                 reason=feedback_html(report, stage),
-                comment=comment(stage, report.why_not_started(stage.slug)),
+                comment=comment(stage),
             )
         )
     remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
@@ -88,14 +88,14 @@ def _same_everywhere(
     return NotebookVerdict(tuple(verdicts), f"{_STYLE}{reason}")
 
 
-def comment(stage: StageResult, why_not_started: str = "") -> str:
+def comment(stage: StageResult) -> str:
     """A stage's verdict in a few lines, shown both as plain text and as markdown."""
     stage = stage.for_students
     points = f"{amount(stage.score)} of {amount(stage.max_score)} points."
     if stage.status is Status.PASSED:
         return f"{points} All checks pass."
     if stage.status is Status.NOT_STARTED:
-        return f"{points} {_words(why_not_started) or 'Nothing is written here yet.'}"
+        return f"{points} {_words(stage.why_not_started) or 'Nothing is written here yet.'}"
     if stage.status is Status.ERROR:
         return _NOT_YOURS
     if stage.caused_by is not None:

@@ -380,10 +380,9 @@ def test_the_trace_is_offered_where_the_stage_has_one() -> None:
 
 
 def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin() -> None:
-    empty = replace(report(stage(0, N)), notes=("fold_paper: a cell below yours holds the stub",))
-    assert draw(terminal.explanation(empty)).split("\n")[0] == (
-        "  A cell below yours holds the stub."
-    )
+    why = "A cell below yours holds the stub."
+    empty = report(replace(stage(0, N), why_not_started=why))
+    assert draw(terminal.explanation(empty)).split("\n")[0] == f"  {why}"
     assert "Put your code" not in draw(terminal.explanation(empty))
 
 

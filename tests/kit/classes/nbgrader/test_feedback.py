@@ -95,7 +95,8 @@ def test_a_stage_becomes_a_cell() -> None:
 
 
 def test_the_reason_why_a_stage_counts_as_not_started_is_in_the_comment_and_beside_it() -> None:
-    empty = replace(report(stage(Status.NOT_STARTED, check(Outcome.FAILED))), notes=("fold: a b",))
+    one = stage(Status.NOT_STARTED, check(Outcome.FAILED))
+    empty = report(replace(one, why_not_started="A b."))
     (found,) = notebook_verdict(empty, {"fold": ("fold", "fold-code")}).cells
     assert found.comment == "0 of 4 points. A b."
     assert "<p>A b.</p>" in found.reason and "Nothing is written" not in found.reason
