@@ -11,6 +11,7 @@ from grader.learning.explore.example import Example
 from grader.learning.pictures.tracer import ExampleRun
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.misconceptions import read_misconceptions
+from grader.run.answers import Loaded
 from grader.run.failures import AnswerError, SubmissionError
 from grader.run.solutions import local_solutions
 from grader.run.workers import Interpreter
@@ -29,7 +30,7 @@ class Explorer:
     """The example of `stage`, which `run` can run again and again.
 
     A function that the learner has not written yet is the course's own, except in a student's copy,
-    which has no solutions.
+    which has no solutions. The workers of one submission serve all of its runs.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class Explorer:
     ) -> None:
         self._course, self._stage = course, stage
         self._example, self._interpreter = example, interpreter
+        self._submission: Submission | None = None
+        self._workers: dict[str, Loaded] = {}  # by stage
         stages = (*course.required(stage), stage)
         self._mistakes = {m.id: m for each in stages for m in read_misconceptions(each)}
         self._solutions: dict[str, Callable[..., Any]] = {}
@@ -86,8 +89,15 @@ class Explorer:
                     raise
                 raise AnswerError(f"{type(error).__name__}: {error}") from error
 
-        file = self._stage.explore_file
-        run = ExampleRun(self._course, self._stage, submission, self._interpreter, file)
+        if submission != self._submission:
+            for loaded in self._workers.values():
+                loaded.worker.release()
+            self._submission, self._workers = submission, {}
+        run = ExampleRun(
+            *(self._course, self._stage, submission, self._interpreter),
+            self._stage.explore_file,
+            self._workers,
+        )
         return _plain_run(cast.corrected(run.trace(function)), cast.whose)
 
     def _swapped(self, swap: str) -> Mapping[str, Callable[..., Any]]:

@@ -21,7 +21,7 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
-from grader.run.answers import WorkerAnswers
+from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.failures import AnswerError
 from grader.run.remote import RemoteSubmission
 from grader.run.solutions import solution_files
@@ -77,7 +77,10 @@ def right_trace(course: Course, trace_of: Trace, interpreter: Interpreter) -> Tr
 
 
 class ExampleRun:
-    """A run of an example of one stage, which the author wrote in `file`."""
+    """A run of an example of one stage, which the author wrote in `file`.
+
+    With `kept` it uses the workers in there, by stage, and leaves its own for the next run.
+    """
 
     def __init__(
         self,
@@ -86,10 +89,11 @@ class ExampleRun:
         submission: Submission,
         interpreter: Interpreter,
         file: Path,
+        kept: dict[str, Loaded] | None = None,
     ) -> None:
         self._stage = stage
         self._place = stage.place(file)
-        self._functions = _Functions(course, stage, submission, interpreter, self._place)
+        self._functions = _Functions(course, stage, submission, interpreter, self._place, kept)
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
 
@@ -265,13 +269,16 @@ class _Functions:
         submission: Submission,
         interpreter: Interpreter,
         place: str,
+        kept: dict[str, Loaded] | None,
     ) -> None:
         self._place = place
+        self._kept = kept
         self._stages = (stage, *course.required(stage))
         self._course = course
         self._submission = submission
         self._interpreter = interpreter
         self._open: dict[str, _Watched] = {}
+        self._answers: dict[str, WorkerAnswers] = {}
         self._asked: _Watched | None = None
         self._name = ""
 
@@ -304,13 +311,20 @@ class _Functions:
         return Stop(self._name, self.slug, not_written, message)
 
     def close(self) -> str:
-        """End the workers; returns what the learner's code printed."""
-        return "\n".join(filter(None, [stage.close() for stage in self._open.values()]))
+        """End or keep the workers; returns what the learner's code printed."""
+        printed = [stage.close() for stage in self._open.values()]
+        for slug, answers in self._answers.items():
+            if self._kept is not None and answers.loaded is not None:
+                self._kept[slug] = answers.loaded
+        return "\n".join(filter(None, printed))
 
     def _under_check(self, stage: Stage) -> _Watched:
         if stage.slug not in self._open:
-            answers = WorkerAnswers(
-                self._interpreter, self._course, stage, self._submission, believes=True
+            answers = self._answers[stage.slug] = WorkerAnswers(
+                *(self._interpreter, self._course, stage, self._submission),
+                keeps=self._kept is not None,
+                loaded=self._kept.pop(stage.slug, None) if self._kept else None,
+                believes=True,
             )
             self._open[stage.slug] = _Watched(stage, answers, self.ask)
             self._open[stage.slug].begin(_SEED)

@@ -49,6 +49,28 @@ def test_the_learners_functions_compute_it(explorer: Explorer) -> None:
     assert rows(explorer.run(SOLVED, ["4 8", 0, 1], ""))["once"] == [4, 8]
 
 
+TALKS = b"\nimport os\nprint(os.getpid())\n"
+ENDS = b"""
+solution = moving_average
+def moving_average(values, width):
+    return solution(values, width) if width > 1 else __import__("os")._exit(0)
+"""
+
+
+def test_a_submission_is_imported_once_for_all_of_its_runs(explorer: Explorer) -> None:
+    name = "moving_average.py"
+    talks, ends = (
+        replace(SOLVED, files={**SOLVED.files, name: SOLVED.files[name] + more})
+        for more in (TALKS, ENDS)
+    )
+    first, second = explorer.run(talks, START, ""), explorer.run(talks, ["1 2 6", 0, 1], "")
+    assert first["printed"] == second["printed"] != ""
+    assert rows(explorer.run(ends, START, ""))["once"] == [1.5, 4]
+    assert "ended its Python process" in explorer.run(ends, ["1 2 6", 0, 0], "")["stop"]["message"]
+    assert rows(explorer.run(ends, START, ""))["once"] == [1.5, 4]
+    assert explorer.run(talks, START, "")["printed"] != first["printed"]
+
+
 def test_what_is_not_written_is_the_courses_own(explorer: Explorer) -> None:
     run = explorer.run(STUBS, START, "")
     assert rows(run)["smooth"] == [1.5, 4] and run["stop"] is None
