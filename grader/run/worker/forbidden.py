@@ -44,6 +44,8 @@ class CallWatch:
         self._wanted: set[str] = set()
         self._seen: set[str] = set()
         self._told: list[dict[str, Any]] = []
+        kits = (module for name, module in list(sys.modules.items()) if name[:7] == "grader.")
+        self._kits = {id(vars(module)) for module in kits}  # the learner's code is not loaded yet
 
     def over(self, names: Iterable[str]) -> None:
         """Prepare to notice these dotted names too. A name that does not exist cannot be called."""
@@ -217,7 +219,7 @@ class CallWatch:
         Code of the kit that names the function calls it for itself. Any other may call it for the
         learner's code, while that answers a check.
         """
-        if caller is None or not str(caller.f_globals.get("__name__")).startswith("grader."):
+        if caller is None or id(caller.f_globals) not in self._kits:
             return False
         return not self._is_on or name.rpartition(".")[2] in caller.f_code.co_names
 

@@ -56,6 +56,7 @@ class Hidden:
     before: str = ""
 
 
+CALLS = b"def call(): return torch.nn.functional.multi_head_attention_forward(*[None] * 13)".hex()
 KERNEL = (
     "_native_multi_head_attention(*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4]))"
 )
@@ -135,6 +136,12 @@ HIDDEN = {
     "exec": Hidden("exec('torch.nn.Multihead' + 'Attention(4, 2)')"),
     "eval of what nobody reads": Hidden(
         "eval(bytes.fromhex('746f7263682e6e6e2e4d756c746968656164417474656e74696f6e28342c203229'))"
+    ),
+    "code that has the name of the kit's": Hidden(
+        "mine['call']()",
+        FUNCTION,
+        "mine = {'__name__': 'grader.run.worker.bench', 'torch': torch}\n"
+        f"exec(bytes.fromhex('{CALLS}'), mine)",
     ),
     "a finalizer": Hidden(
         "last.append(Last()); last.clear()",
