@@ -137,6 +137,14 @@ _LINES = (
         r">>> ",
         "Python's prompt was copied with the code: delete >>> and ... before each line",
     ),
+    (
+        r"(?i)<(!doctype|html)\b",
+        "this is the web page around the code: download the code alone (GitHub: click Raw)",
+    ),
+    (
+        r"\{\\rtf",
+        "a word processor has saved this with its formats: save it as plain text",
+    ),
 )
 _TABLE: Sequence[tuple[str, _Words]] = (
     (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
@@ -261,6 +269,17 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"^attempted relative import|^No module named 'exercises",
         lambda: "a stage's file is imported by its name alone: from NAME import ...",
+    ),
+    (
+        r"^source code (?:string )?cannot contain null bytes",
+        lambda: "the file is damaged, or no text: save it again, as plain text in UTF-8",
+    ),
+    (
+        r"^name '(null|true|false)' is not defined",
+        lambda name: (
+            f"{name} is a word of JSON: Python has None, True and False. The name of a notebook's "
+            "file must end with .ipynb"
+        ),
     ),
     (
         r"^name '(\w+)' is not defined",

@@ -68,6 +68,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "tabs and spaces": (lambda: compile("if 1:\n\tx\n        y", "f", "exec"), "four spaces"),
     "half a level": (lambda: compile("if 1:\n    x\n  y", "f", "exec"), "align it with its own"),
     "a quotation mark": (lambda: compile("x = \u201ca\u201d", "f", "exec"), "has \u201c where"),
+    "a file of zeros": (lambda: compile("\0\0", "f", "exec"), "damaged, or no text"),
+    "a notebook": (lambda: null, "must end with .ipynb"),  # type: ignore[name-defined]  # noqa: F821
     "no such name": (lambda: np, "nothing here is called np"),  # type: ignore[name-defined]  # noqa: F821
     "a larger mask in place": (
         lambda: torch.ones(2, 1).masked_fill_(torch.ones(2, 2).bool(), 0),
@@ -105,6 +107,9 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         (">>> import torch", "Python's prompt"),
         ("%matplotlib inline", "only in a notebook"),
         ("!pip install torch", "only in a notebook"),
+        ("<!DOCTYPE html>", "web page"),
+        ('<html lang="en">', "web page"),
+        (r"{\rtf1\ansi\ansicpg1252", "as plain text"),
     ],
 )
 def test_a_line_that_says_enough(line: str, words: str) -> None:
