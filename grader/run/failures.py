@@ -115,6 +115,10 @@ def told(error: dict[str, Any]) -> str:
     plain = plain_words(message, str(_last_frame(error).get("text", "")))
     if name == "NotImplementedError" and len(error.get("frames") or []) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
+    cause = error.get("cause")
+    if isinstance(cause, dict):
+        fails = told({**cause, "cause": None})
+        return f"{first}{frames_told(error)}\n  The cell that imports it fails: {fails}"
     return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)
 
 

@@ -18,6 +18,7 @@ from grader.types.text import safe
 _UNLOADED = re.compile(
     r"There is no file |[^\n]* (cannot be imported\.|is not defined: a cell of |does not define )"
 )
+_RUNS = re.compile(r"^[ \t]*%run\b", re.MULTILINE)
 
 
 def is_unloaded(message: str) -> bool:
@@ -131,4 +132,6 @@ def _unreached(name: str, stage: Stage, submission: Submission) -> str:
             return f": a cell that begins with %%{magic[1][:20]} is not run; delete that line"
         if found and found[1]:
             return ": it is inside a class, a function or a block; move it to the left edge"
+    if any(_RUNS.search(code) for code in submission.cells or ()):
+        return ": %run has no file to run here; put the file's code into a cell"
     return ""

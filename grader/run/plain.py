@@ -115,7 +115,7 @@ def _axis(lowest: str, highest: str, axis: str) -> str:
 _LINES = (
     (
         r"raise NotImplementedError\b",
-        "this line ends the function, so nothing below it runs: replace it with your code",
+        "this line stops your code: put your own in its place, or delete it",
     ),
     (
         r"(<{7}|={7}|>{7})( |$)",

@@ -342,3 +342,15 @@ def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
     report = grade(TINY, Request(Submission("mine", files), (first, later), seed=11))
     assert [stage.status for stage in report.stages] == [Status.FAILED, Status.FAILED]
     assert [stage.caused_by for stage in report.stages] == [None, first.slug]
+
+
+def test_who_uses_a_package_that_is_not_here_is_told_of_the_import_that_fails() -> None:
+    cells = (
+        "import numpy as np\nfrom elsewhere import averaged",
+        AVERAGE + "    return averaged()\n",
+    )
+    report = grade(TINY, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
+    message = report.stages[0].checks[0].message
+    assert "NameError: name 'averaged' is not defined" in message
+    assert "The cell that imports it fails: ModuleNotFoundError: No module named 'elsew" in message
+    assert "import or define it" not in message

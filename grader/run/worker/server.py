@@ -20,6 +20,7 @@ import gc
 import importlib
 import io
 import os
+import re
 import select
 import signal
 import socket
@@ -89,6 +90,7 @@ class StageServer:
         self._loader: Loader | None = None
         self._bench = Bench(self._find, self._line)
         self._watch = CallWatch(self._line)
+        self._failures: list[dict[str, Any]] = []  # of the notebook's cells
 
     def serve(self) -> None:
         """Answer requests until the other side closes."""
@@ -132,10 +134,22 @@ class StageServer:
             self._watch.begin(request.aside.get("forbidden", ()))
         with self._watch.noticing():
             reply = self._bench.answer(request)
+        if "error" in reply.header:
+            reply.header["error"].update(self._cause(reply.header["error"]))
         forbidden = self._watch.drain()
         if forbidden:
             reply.aside = {**reply.aside, "forbidden": forbidden}
         return reply
+
+    def _cause(self, error: dict[str, Any]) -> dict[str, Any]:
+        """The failure of the cell that should have imported the name that an error misses."""
+        missing = re.match(r"name '(\w+)' is not defined", error["message"])
+        if missing and error["type"] == "NameError":
+            imports = re.compile(rf"(from|import)\b.*\b{missing[1]}\b")
+            for failure in self._failures:
+                if failure["frames"] and imports.match(failure["frames"][-1]["text"]):
+                    return {"cause": {**failure, "source": ""}}
+        return {}
 
     def _load(self, header: dict[str, Any]) -> Frame:
         """Import the learner's code for one stage; reply which names are defined and missing."""
@@ -163,6 +177,7 @@ class StageServer:
                 )
         except BaseException as error:  # noqa: BLE001 - sys.exit during the import is an answer too
             return Frame({"error": describe(error, loader.line)})
+        self._failures = errors
         fixture = header.get("fixture")
         self._namespace = lambda name: module if name == fixture else getattr(module, name)
         defined = [name for name in header["names"] if callable(getattr(module, name, None))]

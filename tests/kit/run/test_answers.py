@@ -78,3 +78,12 @@ def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
     said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
     assert said == "the notebook cannot be imported. MemoryError"
+
+
+def test_a_file_that_only_jupyter_would_run_is_pointed_out() -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    said = missing_name("fold", {}, stage, Submission("n", {}, cells=("x = 1", "%run fold.py")))
+    assert said == (
+        "the notebook does not define fold: %run has no file to run here; put the file's code into "
+        "a cell"
+    )

@@ -97,7 +97,7 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
 @pytest.mark.parametrize(
     "line, words",
     [
-        ("raise NotImplementedError()", "nothing below it runs"),
+        ("raise NotImplementedError()", "stops your code: .* or delete it"),
         ("<<<<<<< HEAD", "merge conflict"),
         ("=======", "merge conflict"),
         (">>>>>>> theirs", "merge conflict"),
@@ -113,7 +113,7 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
     ],
 )
 def test_a_line_that_says_enough(line: str, words: str) -> None:
-    assert words in plain_words("", line)
+    assert re.search(words, plain_words("", line))
 
 
 def test_a_stage_is_imported_by_its_name_alone() -> None:
