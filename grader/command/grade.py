@@ -41,16 +41,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--junit", type=Path, metavar="FILE", help="also write the report to FILE as JUnit XML"
     )
+    add_submission(parser)
+    add_device(parser)
+    parser.add_argument("--seed", type=int, help="use the seed of an earlier run, to repeat it")
+    parser.add_argument(
+        "--fresh", action="store_true", help="rerun stages that are unchanged since they passed"
+    )
+
+
+def add_submission(parser: argparse.ArgumentParser) -> None:
+    """Add --submission."""
     parser.add_argument(
         "--submission",
         type=Path,
         metavar="PATH",
         help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
-    )
-    add_device(parser)
-    parser.add_argument("--seed", type=int, help="use the seed of an earlier run, to repeat it")
-    parser.add_argument(
-        "--fresh", action="store_true", help="rerun stages that are unchanged since they passed"
     )
 
 

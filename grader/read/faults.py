@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
-from grader.types.course import Course
+from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, close_to, located
 
 
@@ -18,6 +20,18 @@ def author_text(file: Path, place: str) -> str:
         raise CourseError(f"{place}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise CourseError(f"{place}: is not UTF-8: save it as UTF-8") from None
+
+
+def author_module(stage: Stage, file: Path) -> ModuleType:
+    """An author's file of a stage, imported. Raises CourseError."""
+    spec = importlib.util.spec_from_file_location(f"{file.parent.name}_{stage.slug}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CourseError(fault_of(error, {str(file): stage.place(file)})) from error
+    return module
 
 
 def fault_of(error: BaseException, places: Mapping[str, str]) -> str:

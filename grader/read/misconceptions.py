@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 from collections.abc import Callable
 from typing import Any
 
 from grader.misconceptions import MARK, Known, Misconception, Symptom, Way, misconception
-from grader.read.faults import fault_of
+from grader.read.faults import author_module
 from grader.types.course import Stage
 from grader.types.errors import CourseError, close_to
 
@@ -31,13 +30,10 @@ def read_known(stage: Stage) -> Known:
     if not file.is_file():
         return Known()
     place = stage.place(file)
-    spec = importlib.util.spec_from_file_location(f"misconceptions_{stage.slug}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise CourseError(fault_of(error, {str(file): place}) + _meant(error)) from error
+        module = author_module(stage, file)
+    except CourseError as error:
+        raise CourseError(f"{error}{_meant(str(error))}") from error
     marked = [
         vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
     ]
@@ -61,10 +57,10 @@ def read_known(stage: Stage) -> Known:
     return Known(found, symptoms, ways)
 
 
-def _meant(error: Exception) -> str:
+def _meant(error: str) -> str:
     """A suggestion for an unknown keyword of `misconception`."""
-    words = re.search(r"misconception\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    if words is None or "Did you mean" in str(error):  # Python's own advice, from 3.13 on
+    words = re.search(r"misconception\(\) got an unexpected keyword argument '(\w+)'", error)
+    if words is None or "Did you mean" in error:  # Python's own advice, from 3.13 on
         return ""
     return close_to(words[1], inspect.signature(misconception).parameters)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.learning.pictures.examples import read_module
+from grader.read.faults import author_module
 from grader.read.misconceptions import read_misconceptions
 from grader.run.solutions import at_hand, solution_files
 from tests.kit.browser import (
@@ -36,7 +36,7 @@ from tests.kit.files import write_files
 pytestmark = IN_A_BROWSER
 
 MODULE = COURSE.stage("multi_head_attention")
-EXAMPLE = read_module(MODULE, MODULE.explore_file)
+EXAMPLE = author_module(MODULE, MODULE.explore_file)
 SENTENCE = EXAMPLE.CONTROLS[0].values[0]
 # The learner's own: one function is wrong, so that no number is the solution's.
 NOT_SCALED = b"def scaled_scores(q, k):\n    return q @ k.transpose(-2, -1) / 2.5\n"

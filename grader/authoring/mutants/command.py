@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from enum import Enum
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from grader.command.grade import chosen_stages, lanes
 from grader.command.output import console, stage_bar
 from grader.read.workspace import locate_whole_course
+from grader.show.screen import Screen
 from grader.types.errors import KitError
 
 _INTERRUPTED = 130
@@ -47,16 +49,21 @@ def run(args: argparse.Namespace) -> int:
         report = try_mutants(
             course, stages, lanes=lanes(args.jobs), needed=args.needed, progress=progress
         )
+    return show_report(args, report, mutants_screen)
+
+
+def show_report(args: argparse.Namespace, report: Any, screen: Callable[[Any], Screen]) -> int:
+    """Print a report on mutants, on a screen or as JSON; 0 if every stage is sound, else 1."""
     if args.json:
-        json.dump(asdict(report, dict_factory=plain), sys.stdout, indent=2)
+        json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
         print()
     else:
-        console(args).print(mutants_screen(report), soft_wrap=True, end="")
+        console(args).print(screen(report), soft_wrap=True, end="")
     if not report.finished:
         return _INTERRUPTED
     return 0 if all(stage.is_sound for stage in report.stages) else 1
 
 
-def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The fields of a report for JSON: of an enumeration the values."""
     return {key: value.value if isinstance(value, Enum) else value for key, value in pairs}

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from dataclasses import asdict
 
-from grader.authoring.mutants.command import plain
+from grader.authoring.mutants.command import show_report
 from grader.command.grade import chosen_stages, lanes
-from grader.command.output import console, stage_bar
+from grader.command.output import stage_bar
 from grader.read.workspace import locate_whole_course
-
-_INTERRUPTED = 130
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,11 +31,4 @@ def run(args: argparse.Namespace) -> int:
     stages = chosen_stages(course, args.stages)
     with stage_bar(args) as progress:
         report = explain(course, stages, lanes=lanes(args.jobs), every=args.all, progress=progress)
-    if args.json:
-        json.dump(asdict(report, dict_factory=plain), sys.stdout, indent=2)
-        print()
-    else:
-        console(args).print(explain_screen(report), end="")
-    if not report.finished:
-        return _INTERRUPTED
-    return 0 if all(stage.is_sound for stage in report.stages) else 1
+    return show_report(args, report, explain_screen)

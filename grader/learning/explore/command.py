@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from grader.command.grade import add_submission
 from grader.command.output import progress_bar, status_line, write_file
 from grader.learning.explore.example import read_explore
 from grader.learning.explore.page import About, Answer, live_page, planned_runs, whole_page
 from grader.learning.explore.server import PageServer
-from grader.learning.pictures.trace_command import add_submission, chosen_submission
+from grader.learning.pictures.trace_command import chosen_submission
 from grader.read.course_file import find_stage
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.learning.pictures.examples import read_module
+from grader.read.faults import author_module
 from grader.tracing import Control
 from grader.types.course import Stage
 from grader.types.errors import CourseError
@@ -31,7 +31,7 @@ class Example:
 def read_explore(stage: Stage) -> Example:
     """The stage's example. Raises CourseError."""
     place = stage.place(stage.explore_file)
-    module = read_module(stage, stage.explore_file)
+    module = author_module(stage, stage.explore_file)
     function = getattr(module, "explore", None)
     if not callable(function):
         raise CourseError(f"{place}: has no function explore(submission, ...)")

@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.command.grade import add_device
+from grader.command.grade import add_device, add_submission
 from grader.command.output import console, stage_bar
 from grader.learning.finale.programs import Program, all_programs
 from grader.learning.pictures.files import write_picture
-from grader.learning.pictures.trace_command import add_submission, chosen_submission
+from grader.learning.pictures.trace_command import chosen_submission
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_workspace

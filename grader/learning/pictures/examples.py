@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from grader.read.faults import fault_of
+from grader.read.faults import author_module
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
 
@@ -22,20 +20,7 @@ def traced_stages(course: Course) -> tuple[Stage, ...]:
 
 def read_trace(stage: Stage, file: Path) -> TraceFunction:
     """The function `trace` of an author's file of the stage. Raises CourseError."""
-    function = getattr(read_module(stage, file), "trace", None)
+    function = getattr(author_module(stage, file), "trace", None)
     if not callable(function):
         raise CourseError(f"{stage.place(file)}: has no function trace(submission)")
     return function  # type: ignore[no-any-return]
-
-
-def read_module(stage: Stage, file: Path) -> ModuleType:
-    """An author's file of a stage, imported. Raises CourseError."""
-    place = stage.place(file)
-    spec = importlib.util.spec_from_file_location(f"{file.parent.name}_{stage.slug}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise CourseError(fault_of(error, {str(file): place})) from error
-    return module

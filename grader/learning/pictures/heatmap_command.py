@@ -6,9 +6,10 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
+from grader.command.grade import add_submission
 from grader.command.output import console, status_line
 from grader.learning.pictures.files import KINDS, write_picture
-from grader.learning.pictures.trace_command import add_submission, chosen_submission, stages_to_try
+from grader.learning.pictures.trace_command import chosen_submission, stages_to_try
 from grader.learning.pictures.types import Trace
 from grader.types.errors import KitError
 

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from grader.command.grade import add_submission
 from grader.command.output import console, short_path, status_line
 from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.files import KINDS, write_figure, write_picture
@@ -67,16 +68,6 @@ def _write(trace: Trace, file: Path) -> None:
         return steps_figure(trace)
 
     write_figure(drawn, file, trace.title, f"Tables of numbers: {names[0]}, then {names[-1]}.")
-
-
-def add_submission(parser: argparse.ArgumentParser) -> None:
-    """Add --submission."""
-    parser.add_argument(
-        "--submission",
-        type=Path,
-        metavar="PATH",
-        help="a folder of .py files, one .py or one .ipynb (default: exercises/)",
-    )
 
 
 def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from grader.learning.pictures.trace_command import add_submission, chosen_submission
+from grader.command.grade import add_submission
+from grader.learning.pictures.trace_command import chosen_submission
 from grader.read.course_file import find_stage
 
 if TYPE_CHECKING:
