@@ -104,11 +104,6 @@ def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
     assert (trials["right"].made, trials["right"].said) == (2, "")
 
 
-def test_a_stub_is_not_written(interpreter: Interpreter) -> None:
-    with pytest.raises(AnswerError, match="Not written yet"):
-        tried(interpreter, "def test_legs(hatch): raise NotImplementedError")
-
-
 @pytest.mark.parametrize(
     "tests, value",
     [(ENDLESS, "ended"), ("legs = 2", "nothing")],

@@ -197,10 +197,6 @@ def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
     assert "1 submission with points to set by hand." in said
     assert "Grading took 4.5 s in total: median 1.5 s, longest 1.5 s ( ann )." in said
     assert "4.5 to 6: 2; 13.5 to 15: 1." in said
-
-
-def test_each_stage_is_counted_by_where_the_students_stand() -> None:
-    said = part(read(*CLASS), "summary")
     assert "Fold a sheet 6.67 of 10 1 2 0 0" in said
     assert "Let it fly 1.67 of 5 1 0 1 1" in said
 

@@ -118,7 +118,8 @@ def test_a_hint_that_is_refused_leaves_the_answer_due(
     asking: Path, ask: Typed, refused: Typed
 ) -> None:
     ask("fold")
-    refused("hint", "fold", "4")
+    error = refused("hint", "fold", "4")
+    assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
     assert "hint 1 of 5, the answer" in ask("fold")
 
 
@@ -157,13 +158,6 @@ def test_two_stages_or_two_numbers(birds: Path, refused: Typed, words: tuple[str
     assert error == "grade: name one stage and one number, as in `grade hint fold 2`\n"
 
 
-def test_none_is_skipped(birds: Path, ask: Typed, refused: Typed) -> None:
-    ask("fold")
-    error = refused("hint", "fold", "4")
-    assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
-    assert read_progress(birds).progress.stage("fold").rungs == 1
-
-
 @pytest.mark.parametrize("number", ["0", "6"])
 def test_a_hint_that_there_is_not(birds: Path, refused: Typed, number: str) -> None:
     assert f"fold has hints 1 to 5, and no hint {number}" in refused("hint", "fold", number)
@@ -179,11 +173,6 @@ def test_without_a_stage_it_is_the_first_that_is_not_written(birds: Path, ask: T
     assert "Fold a sheet   hint 1" in ask("1")
 
 
-def test_a_written_stage_is_left_behind(birds: Path, ask: Typed) -> None:
-    write(birds, "fold")
-    assert "Two wings   hint 1" in ask()
-
-
 def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Typed) -> None:
     ask()
     write(birds, "fold")
@@ -192,29 +181,6 @@ def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask:
     assert "Fold a sheet   hint 3" in ask()
     graded(birds, "fold", Status.PASSED)
     assert "Two wings   hint 1" in ask()
-
-
-def test_a_written_stage_that_fails_is_where_the_learner_is(birds: Path, ask: Typed) -> None:
-    write(birds, "fold")
-    graded(birds, "fold", Status.FAILED)
-    assert "Fold a sheet   hint 1" in ask()
-
-
-def test_when_all_is_done_it_is_the_last_stage(birds: Path, ask: Typed) -> None:
-    for slug in ("fold", "wings", "nest"):
-        graded(birds, slug, Status.PASSED)
-    assert "A nest   hint 1" in ask()
-
-
-def test_a_named_mistake_is_answered_first_and_then_the_ladder_goes_on(
-    birds: Path, ask: Typed
-) -> None:
-    graded(birds, "fold", Status.FAILED, named=True)
-    shown = ask()
-    assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
-    shown = ask()
-    assert "hint 5 of 5" in shown and "The last run found" not in shown
-    assert "hint 1 of 5" in ask("fold", "1")
 
 
 def test_all_of_them_at_once_when_the_stage_has_passed(
@@ -227,11 +193,6 @@ def test_all_of_them_at_once_when_the_stage_has_passed(
     assert all(f"Do step {number} of fold." in shown for number in range(1, 6))
     assert "Sheets have two sides." in shown
     assert "hint 3 of 5" in ask("fold", "3")
-
-
-def test_a_missing_exercise_is_not_written(birds: Path, ask: Typed) -> None:
-    (birds / "exercises" / "fold.py").unlink()
-    assert "Fold a sheet   hint 1" in ask()
 
 
 def test_shown_even_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:

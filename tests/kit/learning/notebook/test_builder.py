@@ -106,10 +106,6 @@ def test_a_stage_without_a_docstring_or_questions_is_no_trouble() -> None:
     assert cell(data, "smooth-code") == "%%grade smooth\ndef f():\n    pass"
 
 
-def test_a_bonus_stage_says_so() -> None:
-    assert "2 bonus points" in cell(built(TINY), "roughness-text")
-
-
 def test_answers_stand_in_the_place_of_stubs() -> None:
     data = built(
         TINY, {"smooth": '"""My own."""\nfrom moving_average import moving_average\nx=1\n'}

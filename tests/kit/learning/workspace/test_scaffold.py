@@ -172,15 +172,6 @@ def test_only_what_is_missing_comes_back(tmp_path: Path) -> None:
     assert make_workspace(tmp_path, TINY, None).files == ()
 
 
-def test_stopped_halfway_and_typed_again(tmp_path: Path) -> None:
-    make_workspace(tmp_path, TINY, None)
-    whole = tree(tmp_path)
-    for name in (".grade/workspace.json", ".vscode/tasks.json", "exercises/roughness.py"):
-        (tmp_path / name).unlink()
-    make_workspace(tmp_path, TINY, None)
-    assert tree(tmp_path) == whole
-
-
 def test_a_workspace_from_git_gets_its_memory_back(tmp_path: Path) -> None:
     make_workspace(tmp_path, TINY, None)
     for file in (tmp_path / ".grade").rglob("*.*"):
