@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from tests.kit.files import write_files
 
 TOML = """
 schema = 1
@@ -49,20 +50,16 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the course, with its stubs written; it is also the working folder."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
-    folders = [tmp_path / name for name in ("solutions", "exercises", "hints")]
-    for folder in folders:
-        folder.mkdir()
-    (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
+    files = {"course.toml": TOML}
     for slug in ("fold", "wings", "nest"):
         solution = SOLUTION.format(slug=slug)
-        (folders[0] / f"{slug}.py").write_text(solution, encoding="utf-8")
+        files[f"solutions/{slug}.py"] = solution
         before, after = solution.split("    ### BEGIN SOLUTION")[0], f"{slug} is not written yet"
-        stub = f'{before}    raise NotImplementedError("{after}")\n'
-        (folders[1] / f"{slug}.py").write_text(stub, encoding="utf-8")
+        files[f"exercises/{slug}.py"] = f'{before}    raise NotImplementedError("{after}")\n'
         rungs = "".join(f"## {n}. Step {n}\nDo step {n} of {slug}.\n\n" for n in range(1, 6))
         learnt = "## Learnt\nSheets have two sides.\n"
-        (folders[2] / f"{slug}.md").write_text(f"# {slug}\n\n{rungs}{learnt}", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+        files[f"hints/{slug}.md"] = f"# {slug}\n\n{rungs}{learnt}"
+    monkeypatch.chdir(write_files(tmp_path, files))
     return tmp_path
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.command.main import main
+from tests.kit.files import write_files
 
 AVERAGE = "import numpy as np\n\ndef moving_average(values, width):\n"
 RIGHT = (
@@ -26,10 +27,7 @@ SMOOTH = (
 def hand_in(folder: Path, **answers: str) -> None:
     """A folder for each student, with their answer to the first stage and a right second one."""
     for student, answer in answers.items():
-        own = folder / student
-        own.mkdir(parents=True, exist_ok=True)
-        (own / "moving_average.py").write_text(answer, encoding="utf-8")
-        (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
+        write_files(folder / student, {"moving_average.py": answer, "smooth.py": SMOOTH})
 
 
 def class_of(course: Path, out: Path) -> list[str]:

@@ -15,7 +15,7 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
-from tests.kit.files import edit
+from tests.kit.files import edit, write_files
 from tests.kit.folder_class import NO_ERROR, RIGHT, class_of, gradebook, hand_in
 from tests.kit.tiny import Capture, Say, Typed, copy_tiny
 
@@ -236,9 +236,7 @@ def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(
     source = json.loads((root / "source" / name / f"{name}.ipynb").read_text("utf-8"))
 
     def submit(student: str) -> None:
-        folder = root / "submitted" / student / name
-        folder.mkdir(parents=True)
-        (folder / f"{name}.ipynb").write_text(json.dumps(source), encoding="utf-8")
+        write_files(root / "submitted" / student / name, {f"{name}.ipynb": json.dumps(source)})
 
     submit("ann")
     assert main(["class", *words, "--nbgrader", str(root), name]) == 0

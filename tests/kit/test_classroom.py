@@ -28,7 +28,7 @@ from grader.read.progress import make_memory_folder
 from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 from tests.kit.checkout import ROOT, TINY
-from tests.kit.files import edit
+from tests.kit.files import edit, write_files
 from tests.kit.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
@@ -66,12 +66,10 @@ def root(released: Path, tmp_path: Path) -> Path:
 
 def hand_in(root: Path, *students: str) -> None:
     """The solutions, in the notebook of each of these."""
-    source = json.loads((root / "source" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
+    source = (root / "source" / NAME / f"{NAME}.ipynb").read_bytes()
+    files = {f"{NAME}.ipynb": source, "timestamp.txt": "2026-01-05 10:00:00 UTC"}
     for student in students:
-        folder = root / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_text(json.dumps(source), encoding="utf-8")
-        (folder / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
+        write_files(root / "submitted" / student / NAME, files)
 
 
 def graded(

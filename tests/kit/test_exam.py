@@ -16,6 +16,7 @@ from grader.classes.nbgrader.feedback import notebook_verdict
 from grader.command.main import main
 from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
+from tests.kit.files import write_files
 from tests.kit.folder_class import class_of, results_of
 from tests.kit.tiny import Capture, Typed, copy_tiny
 
@@ -68,9 +69,7 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(
 def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
     course: Course, tmp_path: Path, grade: Typed
 ) -> None:
-    file = tmp_path / "class" / "ann" / "moving_average.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(ADDS_UP, encoding="utf-8")
+    write_files(tmp_path / "class" / "ann", {"moving_average.py": ADDS_UP})
     out = tmp_path / "out"
     words = class_of(course.root, out)
     assert main([*words, str(tmp_path / "class")]) == 0

@@ -33,6 +33,7 @@ from tests.kit.browser import (
     webdriver,
 )
 from tests.kit.checkout import ROOT
+from tests.kit.files import write_files
 from tests.kit.test_nbgrader_cycle import cell
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
@@ -95,9 +96,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for folder in ("release", "source")
     )
     for student, data in handed_in(released, solved).items():
-        folder = course / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_bytes(data)
+        write_files(course / "submitted" / student / NAME, {f"{NAME}.ipynb": data})
     run(*grade, "class", "--course", str(ROOT), "--nbgrader", ".", NAME)
     run("nbgrader", "generate_feedback", NAME)
     run("nbgrader", "export")

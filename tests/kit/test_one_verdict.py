@@ -32,6 +32,7 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.dask_cluster import Cluster
+from tests.kit.files import write_files
 from tests.kit.folder_class import grade_class, results_of
 from tests.kit.test_classroom import nbgrader
 from tests.kit.test_notebook_kernel import Kernel, kernel, points
@@ -324,8 +325,7 @@ def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path
     nbgrader(made, "generate_assignment", TINY.name)
     for number, cells in enumerate(notebooks):
         folder = made / "submitted" / f"s{number:02}" / TINY.name
-        folder.mkdir(parents=True)
-        (folder / f"{TINY.name}.ipynb").write_bytes(saved(cells))
+        write_files(folder, {f"{TINY.name}.ipynb": saved(cells)})
     words = ["class", str(made / "submitted"), *course, "--seed", "3", "--out"]
     assert main([*words, str(tmp_path / "here"), "--jobs", "2"]) == 0
     (tmp_path / "dask").mkdir()

@@ -129,9 +129,7 @@ def test_a_class_of_ten_is_graded_with_it(site: Path, course: Path, tmp_path: Pa
     students = dict.fromkeys(expected, solved)
     students |= {"fay": adds_up, "gus": adds_up, "hal": stubs, "ivy": stubs, "joe": broken}
     for student, notebook in students.items():
-        folder = root / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_text(notebook, encoding="utf-8")
+        write_files(root / "submitted" / student / NAME, {f"{NAME}.ipynb": notebook})
     said = grade(site, root, "class", "--course", str(course), "--nbgrader", ".", NAME)
     assert "curves: 10 submissions graded" in said
     expected |= {"fay": 3, "gus": 3, "hal": 0, "ivy": 0, "joe": 0}

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.checkout import ROOT, TINY, run_python
-from tests.kit.files import edit
+from tests.kit.files import edit, write_files
 from tests.kit.folder_class import results_of
 from tests.kit.tiny import copy_tiny
 
@@ -277,12 +277,12 @@ Messages = Mapping[str, str]
 @pytest.fixture(scope="module")
 def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
     """The messages of the checks, by name, for each of these answers: a class of them."""
-    course = tmp_path_factory.mktemp("carried")
-    (course / "tests" / "checks").mkdir(parents=True)
-    (course / "solutions").mkdir()
-    (course / "course.toml").write_text(TRAVELS_COURSE, encoding="utf-8")
-    (course / "tests" / "checks" / "test_carried.py").write_text(TRAVELS_CHECKS, encoding="utf-8")
-    (course / "solutions" / "carried.py").write_text(CARRIES, encoding="utf-8")
+    files = {
+        "course.toml": TRAVELS_COURSE,
+        "tests/checks/test_carried.py": TRAVELS_CHECKS,
+        "solutions/carried.py": CARRIES,
+    }
+    course = write_files(tmp_path_factory.mktemp("carried"), files)
     table, total = "def table(values):\n    return values", "return values.sum()"
     sources = {
         "right": CARRIES,
@@ -291,8 +291,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
     }
     submissions = [(f"s{n:02}", *item) for n, item in enumerate(sources.items())]
     for student, _, source in submissions:
-        (course / "class" / student).mkdir(parents=True)
-        (course / "class" / student / "carried.py").write_text(source, encoding="utf-8")
+        write_files(course / "class" / student, {"carried.py": source})
     out = course / "out"
     without_torch("class", course / "class", "--out", out, course=course, code=0)
     reports = {who: one["report"]["stages"][0] for who, one in results_of(out).items()}

@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 
 from grader.classes.grading import all_graded
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request, grade, with_engine
 from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.types.report import Outcome, Report, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY as WHOLE
 from tests.kit.costly import costly
+from tests.kit.files import write_files
 
 SECONDS = 3.0
 MORE = 3.0  # seconds that a busy machine may add to one step
@@ -107,11 +108,7 @@ SLEEPS = COSTLY["sleeps almost as long as it may"].files
 @pytest.mark.slow
 def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met() -> None:
     files = {**SLEEPS, "moving_average.py": RIGHT["moving_average.py"]}
-
-    def body(engine: Engine) -> Report:
-        return engine.grade(Request(Submission("mixed", files), TINY.stages, 1))
-
-    report = with_engine(TINY, TINY.stages, "cpu", body)
+    report = grade(TINY, Request(Submission("mixed", files), TINY.stages, 1))
     average, smooth, roughness = report.stages
     assert average.status is Status.PASSED and average.score == average.max_score
     assert smooth.status is roughness.status is Status.FAILED
@@ -139,12 +136,8 @@ def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     never = "    if width == 99:\n        numpy.convolve(values, values)\n"
     right = RIGHT["moving_average.py"].decode().partition("### BEGIN SOLUTION\n")[2]
     code = f"import numpy as np\n{slow}{never}{right}".encode()
-
-    def body(engine: Engine) -> Report:
-        return engine.grade(Request(Submission("sly", {stage.file_name: code}), (stage,), 1))
-
-    report = with_engine(course, (stage,), "cpu", body)
-    assert report.score == 0
+    request = Request(Submission("sly", {stage.file_name: code}), (stage,), 1)
+    assert grade(course, request).score == 0
 
 
 FED_BACK = {
@@ -195,11 +188,7 @@ def scaled(x, by):
 
 
 def test_an_answer_that_the_check_passes_on_costs_the_checker_nothing(tmp_path: Path) -> None:
-    for name, text in FED_BACK.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    course = read_course(tmp_path / "course.toml")
+    course = read_course(write_files(tmp_path, FED_BACK) / "course.toml")
     right = Submission("right", solution_files(course))
     hostile = Submission("hostile", {"scaling.py": PASSED_ON.encode()})
 
@@ -231,12 +220,9 @@ def test_a_worker_with_many_threads_has_no_more_processor_time() -> None:
     limits = replace(TINY.limits, call_seconds=60, submission_seconds=2.0)
     code = COSTLY["is busy almost as long as it may"].files["roughness.py"]
     files = {"roughness.py": code.replace(b"busy(1.9)", b"busy(50)")}
-
-    def body(engine: Engine) -> Report:
-        return engine.grade(Request(Submission("busy", files), TINY.stages[2:], 1))
-
+    request = Request(Submission("busy", files), TINY.stages[2:], 1)
     start = os.times()
-    with_engine(replace(TINY, limits=limits), TINY.stages[2:], "cpu", body)
+    grade(replace(TINY, limits=limits), request)
     end = os.times()
     assert end.children_user - start.children_user < 2 + MORE + 2  # and the interpreter's start
 

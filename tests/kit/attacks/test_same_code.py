@@ -98,6 +98,9 @@ def by_a_name(variable: str) -> str:
     )
 
 
+COUNTS = RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
+    "means / width", "means / (width + (seen[0] > 0))"
+)
 LAZY = "from __future__ import annotations\n"
 ANNOTATED = RIGHT.replace("width)", "width: Nothing)", 1)
 TOO_MANY_DIGITS = f"number = 0x{'f' * 5000}\n"
@@ -152,17 +155,7 @@ TWINS: Mapping[str, Twins] = {
         notebook(RIGHT, "np.testing.runstring('import numpy; numpy.ones = numpy.zeros', {})\n"),
     ),
     "a state that a call changes": Twins(
-        notebook(
-            RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
-                "means / width", "means / (width + (seen[0] > 0))"
-            )
-        ),
-        notebook(
-            RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
-                "means / width", "means / (width + (seen[0] > 0))"
-            ),
-            "moving_average(np.ones(99), 3)\n",
-        ),
+        notebook(COUNTS), notebook(COUNTS, "moving_average(np.ones(99), 3)\n")
     ),
     "a comment that is code, by the file's encoding": Twins(
         files(RIGHT), files(unwritten("unicode_escape", "\\u000a"))

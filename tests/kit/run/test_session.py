@@ -23,6 +23,7 @@ from grader.run.workers import Interpreter
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY, run_python
+from tests.kit.files import write_files
 from tests.kit.tiny import copy_tiny
 
 STAGE = TINY.stage("moving_average")
@@ -224,9 +225,7 @@ DIES_SECOND = b"def second():\n    import os\n    os._exit(3)\n"
 def test_what_one_submission_lacks_another_may_have(
     tmp_path: Path, check: str, lacking: bytes, ending: Ending
 ) -> None:
-    (tmp_path / "tests" / "checks").mkdir(parents=True)
-    (tmp_path / "tests" / "checks" / "test_pair.py").write_text(check, encoding="utf-8")
-    (tmp_path / "course.toml").write_text(TWO, encoding="utf-8")
+    write_files(tmp_path, {"tests/checks/test_pair.py": check, "course.toml": TWO})
     course = read_course(tmp_path / "course.toml")
     stage = course.stage("pair")
     first = b"def first():\n    return 1\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request, grade, with_engine
 from grader.run import workers
 from grader.run.lanes import can_fork
 from grader.run.solutions import solution_files
@@ -235,7 +235,7 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
     stages = TINY.stages[:1]
     request = Request(Submission("solutions", solution_files(TINY)), stages, 5)
-    report = with_engine(TINY, stages, "cpu", lambda engine: engine.grade(request))
+    report = grade(TINY, request)
     assert report.score == stages[0].points
     (note,) = [note for note in report.notes if "complete lock" in note]
     assert "disk space, threads" in note

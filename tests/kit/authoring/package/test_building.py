@@ -16,7 +16,7 @@ from grader.authoring.package.building import course_files
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
-from tests.kit.files import edit
+from tests.kit.files import edit, write_files
 from tests.kit.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
@@ -33,9 +33,8 @@ preload"""
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny course with all that a package says, in the working folder."""
     folder = copy_tiny(tmp_path / "tiny", {"preload": SAYS}).root
-    (folder / "LICENSE").write_text("Do what you like", encoding="utf-8")
-    (folder / "README.md").write_text("# About curves", encoding="utf-8")
-    (folder / "hints" / "CHANGES.md").write_text("## 1.2", encoding="utf-8")
+    texts = {"LICENSE": "Do what you like", "README.md": "# About curves"}
+    write_files(folder, {**texts, "hints/CHANGES.md": "## 1.2"})
     monkeypatch.chdir(tmp_path)
     return folder
 

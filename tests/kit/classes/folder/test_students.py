@@ -99,10 +99,8 @@ def test_pipes_and_other_files_are_nobodys(tmp_path: Path) -> None:
 )
 def test_who_hands_in_a_link_gets_nothing_of_a_neighbours(tmp_path: Path, link: str) -> None:
     stage = ASSIGNMENT.stages[0]
-    ann = tmp_path / "elsewhere" / "ann"
-    ann.mkdir(parents=True)
-    (ann / f"{NAME}.ipynb").write_text(notebook("x = 1"))
-    (ann / stage.file_name).write_text("x = 1")
+    files = {f"{NAME}.ipynb": notebook("x = 1"), stage.file_name: "x = 1"}
+    ann = write_files(tmp_path / "elsewhere" / "ann", files)
     place = tmp_path / "class" / link
     place.parent.mkdir(parents=True)
     place.symlink_to(ann / f"{NAME}.ipynb" if "." in link else ann)
@@ -387,9 +385,7 @@ def notebook(*cells: str) -> str:
 
 
 def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path) -> None:
-    (tmp_path / "ann").mkdir()
-    (tmp_path / "ann" / f"{NAME}.ipynb").write_text(notebook("x = 1"))
-    (tmp_path / "bob.ipynb").write_text(notebook("x = 1"))
+    write_files(tmp_path, dict.fromkeys((f"ann/{NAME}.ipynb", "bob.ipynb"), notebook("x = 1")))
     (ann, _), (bob, submission) = (
         read_student(Found(name, tmp_path / path), ASSIGNMENT)
         for name, path in (("ann", "ann"), ("bob", "bob.ipynb"))

@@ -30,12 +30,13 @@ def test_the_notebook_of_the_right_name_counts(tmp_path: Path) -> None:
 
 
 def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
-    (tmp_path / "a.ipynb").write_text(notebook())
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "Birds (1).IPYNB").write_text(notebook("fold", "bird", "x"))
-    (tmp_path / "c.ipynb").write_text(notebook("fold"))
-    (tmp_path / ".ipynb_checkpoints").mkdir()
-    (tmp_path / ".ipynb_checkpoints" / "d.ipynb").write_text(notebook("fold", "bird", "y"))
+    files = {
+        "a.ipynb": notebook(),
+        "deep/Birds (1).IPYNB": notebook("fold", "bird", "x"),
+        "c.ipynb": notebook("fold"),
+        ".ipynb_checkpoints/d.ipynb": notebook("fold", "bird", "y"),
+    }
+    write_files(tmp_path, files)
     found = read_submitted(tmp_path, "ann", "birds", ["fold", "bird"])
     assert found.file is not None and found.file.name == "Birds (1).IPYNB"
     said = "There is no birds.ipynb, so deep/Birds (1).IPYNB was graded"
@@ -81,11 +82,8 @@ def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) 
 def test_a_linked_folder_gives_neither_a_neighbours_notebook_nor_what_lies_beside_it(
     tmp_path: Path, link: str
 ) -> None:
-    ann = tmp_path / "ann" / "birds"
-    ann.mkdir(parents=True)
-    (ann / "birds.ipynb").write_text(notebook("fold"))
-    (ann / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
-    (ann / "submission_secret.txt").write_text("ann's own")
+    times = {"timestamp.txt": "2026-01-05 10:00:00 UTC", "submission_secret.txt": "ann's own"}
+    ann = write_files(tmp_path / "ann" / "birds", {"birds.ipynb": notebook("fold"), **times})
     (tmp_path / link).parent.mkdir(exist_ok=True)
     (tmp_path / link).symlink_to(ann if "/" in link else ann.parent)
     folder = tmp_path / "bob" / "birds"

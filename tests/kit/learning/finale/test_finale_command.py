@@ -16,6 +16,7 @@ from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from tests.kit.checkout import TINY
 from tests.kit.drawn import draw
+from tests.kit.files import write_files
 from tests.kit.tiny import Say, solve
 
 PROGRAM = """
@@ -68,10 +69,7 @@ def solved(tiny: Path) -> None:
 
 
 def write(program: str, text: str = "so \x1b[2J rough: ") -> None:
-    folder = Path("hints/finale")
-    folder.mkdir(exist_ok=True)
-    (folder / "smooth.py").write_text(program, encoding="utf-8")
-    (folder / "smooth.txt").write_text(text, encoding="utf-8")
+    write_files(Path("hints/finale"), {"smooth.py": program, "smooth.txt": text})
 
 
 def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:

@@ -20,6 +20,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE
+from tests.kit.files import write_files
 from tests.kit.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
 
@@ -81,9 +82,7 @@ def run(text: str, folder: Path, *answers: dict[str, bytes]) -> list[str]:
     """What the lines print, or raise, beside each of these answers, in a process of their own."""
     folders = [folder / str(number) for number, _ in enumerate(answers)]
     for there, files in zip(folders, answers, strict=True):
-        there.mkdir()
-        for name, data in files.items():
-            (there / name).write_bytes(data)
+        write_files(there, files)
     words = [sys.executable, "-c", RUNS, text, *map(str, folders)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
     return done.stdout.split("-- end --\n")[:-1]
@@ -146,9 +145,7 @@ def test_what_was_expected_stands_below(written: Written) -> None:
 def test_the_command_prints_the_lines_or_why_not(
     tmp_path: Path, capsys: Capture, what: str, code: int, said: str
 ) -> None:
-    for name, data in _files("softmax", "scaled_again").items():
-        (tmp_path / name).write_bytes(data)
-    (tmp_path / "concat_heads.py").write_text("x = (")
+    write_files(tmp_path, {**_files("softmax", "scaled_again"), "concat_heads.py": b"x = ("})
     assert main(["repro", what, "--submission", str(tmp_path)]) == code
     shown = capsys.readouterr()
     assert said in (shown.err if code else shown.out)
