@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.authoring.mutants.forks import Bounds, Lost, in_forks
@@ -222,16 +222,13 @@ class _Trials:
         """
         sharp = {check for outcome in self._outcomes.values() for check in outcome.wrong}
         left = {case.check for case in self._cases.values()} - sharp
-
-        def jobs() -> Iterator[Mutant | Misconception]:
-            yield from self._mistakes
-            yield from self._mutants
+        jobs: Iterator[Mutant | Misconception] = chain(self._mistakes, self._mutants)
 
         def work(job: Mutant | Misconception) -> list[_Failure]:
             cases = [case for case in self._cases.values() if case.check in left]
             return list(self._failing(job, cases))
 
-        with closing(self._forked(takewhile(lambda _: left, jobs()), work)) as tried:
+        with closing(self._forked(takewhile(lambda _: left, jobs), work)) as tried:
             for _, outcome in tried:
                 left.difference_update(outcome.wrong)
         for check in sorted(left):
