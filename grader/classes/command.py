@@ -28,7 +28,7 @@ from grader.command.output import (
 )
 from grader.read.course_file import assignment_named, find_assignment
 from grader.read.workspace import locate_whole_course
-from grader.types.course import Assignment, Course, Stage
+from grader.types.course import Assignment, Course
 from grader.types.errors import KitError
 from grader.types.seed import fresh_seed
 
@@ -385,6 +385,7 @@ def _write_results(
     from grader.classes.report.findings import COLUMNS, findings
     from grader.classes.report.page import class_report
     from grader.classes.report.student import is_short_number
+    from grader.learning.hints.ladder import hint_headings
     from grader.read.files import write_pieces
     from grader.show.junit import junit
     from grader.types.text import safe_data
@@ -401,7 +402,7 @@ def _write_results(
             f"--anonymous: '{short}' is a name and a number that messages need, so it stays in "
             "them: look through report.html before you show it"
         )
-    headings = {stage.slug: _headings(stage) for stage in assignment.stages}
+    headings = {stage.slug: hint_headings(stage) for stage in assignment.stages}
     others = unexplained(ledger)
     moved = None if args.since is None else _moved(args.since, ledger, course)
     found = list(findings(ledger.latest(), others, headings, moved))
@@ -460,9 +461,10 @@ def _write_lessons(
     from grader.classes.for_author.hints import hint_use, read_progresses
     from grader.classes.for_author.types import Lessons
     from grader.classes.for_author.writing import markdown, to_json
+    from grader.learning.hints.ladder import hint_headings
 
     progresses = read_progresses(students)
-    headings = {stage.slug: _headings(stage) for stage in course.stages}
+    headings = {stage.slug: hint_headings(stage) for stage in course.stages}
     lessons = Lessons(
         len(ledger.students()),
         unexplained_failures(ledger, course),
@@ -477,16 +479,6 @@ def _write_lessons(
     for file, text in files.items():
         write_file(file, text)
     return [short_path(file) for file in files]
-
-
-def _headings(stage: Stage) -> list[str]:
-    """The headings of a stage's hints; none if its file cannot be read, which costs no report."""
-    from grader.learning.hints.ladder import read_hints
-
-    try:
-        return [rung.heading for rung in read_hints(stage).rungs]
-    except KitError:
-        return []
 
 
 def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> Similar:

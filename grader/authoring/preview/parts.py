@@ -13,9 +13,8 @@ from rich.text import Text
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.report.page import class_report
 from grader.judge.verdict import judge, judge_stage, judge_untouched
-from grader.learning.hints.ladder import read_hints
+from grader.learning.hints.ladder import hint_headings, read_hints
 from grader.learning.hints.screen import ladder
-from grader.learning.hints.types import Hints
 from grader.learning.notebook.builder import notebook
 from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
@@ -213,11 +212,7 @@ def _class(
     """The report on a class in which each misconception is one student's."""
     if not reports:
         raise KitError("there is no misconception yet")
-    try:
-        hints: Hints | None = read_hints(stage)
-    except KitError:
-        hints = None
-    headings = [rung.heading for rung in hints.rungs] if hints else []
+    headings = hint_headings(stage)
     entries = [
         LedgerEntry(
             SubmissionRecord(mistake.id, ""), Version("", {}), _SEED, "cpu", report, when=""

@@ -97,7 +97,9 @@ class Ledger:
 
     def students(self) -> list[str]:
         """The students with a current verdict, sorted."""
-        return self._names("SELECT DISTINCT student FROM verdicts WHERE is_proposed = 0")
+        sql = "SELECT DISTINCT student FROM verdicts WHERE is_proposed = 0"
+        with self._errors():
+            return sorted(str(name) for (name,) in self._db.execute(sql))
 
     def latest(self) -> Iterator[LedgerEntry]:
         """The current verdict of each student, sorted by student."""
@@ -180,10 +182,6 @@ class Ledger:
                 with self._damage(f"verdict number {row[0]}"):
                     entry = _entry(row)
                 yield with_present_slugs(entry, self._course) if self._course else entry
-
-    def _names(self, sql: str) -> list[str]:
-        with self._errors():
-            return sorted(str(name) for (name,) in self._db.execute(sql))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -74,17 +74,15 @@ def _chosen(programs: tuple[Program, ...], name: str | None, part: str | None) -
         raise KitError("this course has no finale")
     names = [program.name for program in programs]
     if name is not None and name not in names:
-        raise KitError(f"no '{name}' in the finale{close_to(name, names)}; it has {_list(names)}")
+        raise KitError(
+            f"no '{name}' in the finale{close_to(name, names)}; it has {', '.join(names)}"
+        )
     chosen = [program for program in programs if name in (None, program.name)]
     able = [program for program in chosen if part is None or part in program.without]
     if not able:
         parts = sorted({part for program in chosen for part in program.without})
-        raise KitError(f"--without {part}: choose one of {_list(parts)}")
+        raise KitError(f"--without {part}: choose one of {', '.join(parts)}")
     return able
-
-
-def _list(words: list[str]) -> str:
-    return ", ".join(words)
 
 
 def _trained(

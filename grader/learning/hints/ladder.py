@@ -35,6 +35,14 @@ def open_hints(stage: Stage) -> Hints:
     return read_hints(stage)
 
 
+def hint_headings(stage: Stage) -> list[str]:
+    """The headings of a stage's hints; none if its file cannot be read, which costs no report."""
+    try:
+        return [rung.heading for rung in read_hints(stage).rungs]
+    except KitError:
+        return []
+
+
 def above_last_rung(stage: Stage) -> str:
     """The text of the hints of `stage` before the last rung. Raises CourseError."""
     place = stage.place(stage.hints_file)
