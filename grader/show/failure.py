@@ -95,8 +95,8 @@ def every_failing_stage(
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    yield from _next(page, report, stage, (), missing)
-    yield Text()
+    if following := list(_next(page, report, stage, (), missing)):
+        yield from [*following, Text()]
 
 
 def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:

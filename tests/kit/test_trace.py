@@ -407,7 +407,7 @@ def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
     assert isinstance(curves, TracedCurves)
     assert curves.curves == (Curve("own", (2.0, 2.0)),) and curves.guides[0].name == "n"
     assert found.heatmap is None
-    assert "● own   over n" in draw(trace_screen(found))
+    assert "● own   across: n" in draw(trace_screen(found))
 
 
 @pytest.mark.parametrize(

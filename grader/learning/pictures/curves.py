@@ -74,7 +74,7 @@ class _Plot:
         ]
         if any(self._shared in row for row in cells):
             words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
-        legend = f"{'   '.join(words)}   over {self._curves.x_axis}"
+        legend = f"{'   '.join(words)}   across: {self._curves.x_axis}"
         yield from self._page.sentence(self._page.clean(legend))
 
     def _marks(self) -> list[str]:

@@ -80,8 +80,8 @@ def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:
     assert "step 20 of 100: loss 8.1\n" in shown
     assert "What it writes after 100 steps:\n    │ so \\x1b[2J rough: 5.3\n" in shown
     right, wrong = shown.split("Smooth the rocks   without water   rocks\n")
-    assert "● yours   over steps" in right
-    assert "● yours   ▲ without water   over steps" in wrong
+    assert "● yours   across: steps" in right
+    assert "● yours   ▲ without water   across: steps" in wrong
     assert "right, before" in right and "right, after" in right and "left" not in right
     assert "  roughness: 5.31\n  mean: 5.5\n  sand, the dotted line: 5\n" in right
     assert "  roughness: 5.31, without water 9\n" in wrong

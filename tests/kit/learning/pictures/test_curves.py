@@ -44,7 +44,7 @@ def test_every_point_lies_where_its_logarithm_is() -> None:
     assert plot[7].endswith("· n"), "the guide ends half-way up"
     assert lines[4] == "  bytes" and lines[5].startswith("    10k │")
     assert lines[-3].split() == ["1", "10", "100"]
-    assert lines[-2] == "  ● square   ▲ flat   ◎ both   over days"
+    assert lines[-2] == "  ● square   ▲ flat   ◎ both   across: days"
 
 
 def test_in_ascii_and_where_it_is_narrow() -> None:
