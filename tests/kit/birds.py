@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
+from grader.read.course_file import parse_course
+from grader.types.course import Course
 from tests.kit.files import write_files
 
 TOML = """
@@ -43,6 +45,15 @@ def {slug}(sheet: int) -> int:
     return sheet // 2
     ### END SOLUTION
 '''
+
+
+def course_of(root: Path, *slugs: str) -> Course:
+    """A course of stages with a function each, whose files are not there yet."""
+    stages = [
+        {"slug": slug, "title": slug.title(), "points": 1, "entry_points": {slug: "number"}}
+        for slug in slugs
+    ]
+    return parse_course({"schema": 1, "name": "birds", "title": "Birds", "stages": stages}, root)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.course_file import parse_course
 from grader.read.stubs import (
     StubState,
     has_work,
@@ -21,7 +20,9 @@ from grader.read.stubs import (
 )
 from grader.types.course import Course
 from grader.types.errors import CourseError
+from tests.kit.birds import course_of
 from tests.kit.checkout import COURSE, ROOT
+from tests.kit.files import write_files
 
 SLUGS = [stage.slug for stage in COURSE.stages]
 
@@ -73,12 +74,7 @@ MINE = STUB.replace('raise NotImplementedError("fold is not written yet")', "ret
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    stage = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
-    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [stage]}
-    course = parse_course(data, tmp_path)
-    (tmp_path / "solutions").mkdir()
-    course.stages[0].solution_file.write_text(SOLUTION, encoding="utf-8")
-    return course
+    return course_of(write_files(tmp_path, {"solutions/fold.py": SOLUTION}), "fold")
 
 
 def replaced(course: Course) -> dict[str, str]:

@@ -31,12 +31,6 @@ from tests.kit.tiny import copy_tiny
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    """A course of its own, somewhere."""
-    return copy_tiny(tmp_path / "course")
-
-
-@pytest.fixture
 def mine(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A learner's folder for that course, which is also the working folder."""
     root = tmp_path / "mine"

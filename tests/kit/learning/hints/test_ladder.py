@@ -9,8 +9,8 @@ import pytest
 
 from grader.learning.hints.ladder import parse_hints, read_hints
 from grader.learning.hints.types import Part, Rung
-from grader.read.course_file import parse_course
 from grader.types.errors import CourseError
+from tests.kit.birds import course_of
 from tests.kit.checkout import COURSE
 
 SLUGS = [stage.slug for stage in COURSE.stages]
@@ -111,10 +111,8 @@ def test_says_what_is_wrong(text: str, match: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    stage = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
-    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [stage]}
     with pytest.raises(CourseError, match=r"^hints/fold\.md: cannot be read: No such file"):
-        read_hints(parse_course(data, tmp_path).stages[0])
+        read_hints(course_of(tmp_path, "fold").stages[0])
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -16,9 +16,9 @@ from grader.learning.predict.questions import (
     read_predictions,
 )
 from grader.learning.predict.types import Answer, Choice, Judgement, Number, Question, Shape
-from grader.read.course_file import parse_course
 from grader.types.course import Stage
 from grader.types.errors import CourseError
+from tests.kit.birds import course_of
 
 RIGHT, WRONG, UNCLEAR = Judgement.RIGHT, Judgement.WRONG, Judgement.NOT_UNDERSTOOD
 GOOD = """\
@@ -130,9 +130,7 @@ def test_no_letter_is_left_for_a_seventh_choice() -> None:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
-    table = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
-    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [table]}
-    return parse_course(data, tmp_path).stages[0]
+    return course_of(tmp_path, "fold").stages[0]
 
 
 def test_a_stage_need_not_have_any(stage: Stage) -> None:

@@ -16,10 +16,11 @@ from grader.learning.workspace.exercises import (
     text_of,
     write_work,
 )
-from grader.read.course_file import parse_course
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
+from tests.kit.birds import course_of
+from tests.kit.files import write_files
 
 SOLUTION = "def fold():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n"
 STUB = 'def fold():\n    raise NotImplementedError("fold is not written yet")\n'
@@ -27,12 +28,7 @@ STUB = 'def fold():\n    raise NotImplementedError("fold is not written yet")\n'
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    stage = {"slug": "fold", "title": "Fold", "points": 1, "entry_points": {"fold": "number"}}
-    data = {"schema": 1, "name": "birds", "title": "Birds", "stages": [stage]}
-    course = parse_course(data, tmp_path / "course")
-    (tmp_path / "course" / "solutions").mkdir(parents=True)
-    course.stages[0].solution_file.write_text(SOLUTION, encoding="utf-8")
-    return course
+    return course_of(write_files(tmp_path / "course", {"solutions/fold.py": SOLUTION}), "fold")
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from grader.learning.workspace import update
 from grader.learning.workspace.exercises import keep_stub
 from grader.learning.workspace.scaffold import make_workspace
 from grader.learning.workspace.update import Update, gone_stages, update_workspace
-from grader.read.course_file import parse_course
-from grader.types.course import Course
 from grader.types.errors import CourseError, KitError
 from grader.types.workspace import Workspace
+from tests.kit.birds import course_of
 
 SOLUTION = '''"""Paper birds."""
 
@@ -47,20 +46,11 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "course"
         (self.root / "solutions").mkdir(parents=True)
-        self.workspace = Workspace(folder / "mine", self.course("fold"))
+        self.workspace = Workspace(folder / "mine", course_of(self.root, "fold"))
         self.solution("fold", SOLUTION)
         make_workspace(self.workspace.root, self.workspace.course, None)
         self.file = self.workspace.exercises / "fold.py"
         self.base = self.workspace.root / ".grade" / "stubs" / "fold.py"
-
-    def course(self, *slugs: str) -> Course:
-        stages = [
-            {"slug": slug, "title": slug, "points": 1, "entry_points": {slug: "number"}}
-            for slug in slugs
-        ]
-        return parse_course(
-            {"schema": 1, "name": "birds", "title": "Birds", "stages": stages}, self.root
-        )
 
     def solution(self, slug: str, text: str) -> str:
         """Change a solution; the new stub."""
@@ -204,7 +194,7 @@ def test_without_the_stub_it_began_from_work_is_left(files: Files) -> None:
 def test_a_new_stage_appears_and_a_gone_one_stays(files: Files) -> None:
     files.file.write_text(MINE, encoding="utf-8")
     files.solution("wings", SOLUTION.replace("fold", "wings"))
-    newer = Workspace(files.workspace.root, files.course("wings"))
+    newer = Workspace(files.workspace.root, course_of(files.root, "wings"))
     assert [done.update for done in update_workspace(newer)] == [Update.ADDED]
     assert (newer.exercises / "wings.py").is_file()
     assert gone_stages(newer) == [files.file]
@@ -216,7 +206,7 @@ def test_a_new_stage_appears_and_a_gone_one_stays(files: Files) -> None:
 def test_a_wrong_course_changes_nothing(files: Files) -> None:
     files.solution("wings", "x = 1\n")
     files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
-    newer = Workspace(files.workspace.root, files.course("fold", "wings"))
+    newer = Workspace(files.workspace.root, course_of(files.root, "fold", "wings"))
     with pytest.raises(CourseError):
         update_workspace(newer)
     assert files.file.read_text(encoding="utf-8") == STUB
