@@ -86,8 +86,7 @@ def _needs(page: Page, stage: StageTrials) -> Iterator[Text]:
         yield from page.sentence(f"{stage.slug}: what each check alone catches", "bold")
     for need in stage.needs:
         alone = ", ".join(need.only) or "nothing"
-        head = Text(f"{need.check}: ")
-        yield from page.wrap(f"{count(len(need.only), 'mutant')}: {alone}", MARGIN, head)
+        yield from page.wrap(alone, MARGIN, Text(f"{need.check}: "))
 
 
 def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:

@@ -26,5 +26,6 @@ def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
             verb = "uses" if len(proved.users) == 1 else "use"
             words = f"{listed(proved.users)} {verb} this stage: `grade verify` proves all."
             yield from page.sentence(words, "dim")
-        yield from page.sentence(f"Proven again at the next save ({proved.seconds:.1f} s).", "dim")
+        words = f"Done in {proved.seconds:.1f} s. The next save proves it again."
+        yield from page.sentence(words, "dim")
     yield Text()

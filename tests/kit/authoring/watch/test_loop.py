@@ -188,9 +188,9 @@ def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
         assert any("This stage is proven." in line for line in lines)
-        assert any("Proven again at the next save" in line for line in lines)
+        assert any("The next save proves it again." in line for line in lines)
         change(course, "hints/roughness.md", "Count", "TODO: Count")
         assert any("to do: hints/roughness.md" in line for line in lines)
-        assert any("Proven again at the next save" in line for line in lines)
+        assert any("The next save proves it again." in line for line in lines)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == 1
