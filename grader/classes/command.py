@@ -253,7 +253,8 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         if args.for_author:
             files += _write_lessons(args, ledger, course, students)
         older = sum(1 for _ in work.affected())
-        summary = class_summary(assignment, ledger.latest(), new, older, odd, files, course.limits)
+        results = short_path(args.out), files, course.limits
+        summary = class_summary(assignment, ledger.latest(), new, older, odd, *results)
         console(args).print(summary, end="")
         return 1 if any(entry.is_lost for entry in ledger.latest()) else 0
 
@@ -437,7 +438,7 @@ def _write_results(
             f"{error.filename or out}: cannot be written: {error.strerror}; no verdict is lost: "
             "fix that and rerun the command"
         ) from None
-    return [short_path(out / name) for name in pieces]
+    return list(pieces)
 
 
 def _moved(folder: Path, ledger: Ledger, course: Course) -> Moved | None:
@@ -471,14 +472,13 @@ def _write_lessons(
         hint_use(course, ledger.latest(), progresses, lambda slug: headings.get(slug, ())),
         len(progresses),
     )
-    out: Path = args.out
     files = {
-        out / "for-author.md": "".join(markdown(course.title, lessons)),
-        out / "for-author.json": json.dumps(to_json(lessons), indent=1) + "\n",
+        "for-author.md": "".join(markdown(course.title, lessons)),
+        "for-author.json": json.dumps(to_json(lessons), indent=1) + "\n",
     }
-    for file, text in files.items():
-        write_file(file, text)
-    return [short_path(file) for file in files]
+    for name, text in files.items():
+        write_file(args.out / name, text)
+    return list(files)
 
 
 def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -> Similar:

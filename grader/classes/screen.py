@@ -69,10 +69,11 @@ def class_summary(
     new: int,
     older: int,
     odd: Sequence[str],
+    folder: str,
     files: Sequence[str],
     limits: Limits,
 ) -> Iterator[Text]:
-    """The class's points, everything unusual, who came near the limit, and the result files.
+    """The class's points, everything unusual, who came near the limit, and the files of results.
 
     `new` verdicts came in this run; `older` ones may differ by now.
     """
@@ -136,8 +137,8 @@ def class_summary(
         for note in odd:
             yield from page.wrap(page.word(note), MARGIN + 2)
     yield Text()
-    for file in files:
-        yield from page.sentence(f"Written: {page.word(file)}")
+    yield from page.sentence(f"Written in {page.word(folder)}:")
+    yield from page.wrap(page.word(", ".join(files)), MARGIN + 2)
     yield Text()
 
 

@@ -180,7 +180,7 @@ CHANNELS: dict[str, Callable[[str], str]] = {
     "why a stage fails": lambda x: drawn(terminal.explanation(report_of(x), every=True)),
     "the notes": lambda letter: drawn(scoreboard.footnotes(report_of(letter))),
     "the class": lambda x: drawn(
-        class_summary(BIRDS, [entry(x)], 1, 0, [f"a{x}b is a link."], [f"a{x}b"], Limits())
+        class_summary(BIRDS, [entry(x)], 1, 0, [f"a{x}b is a link."], x, [f"a{x}b"], Limits())
     ),
     "a class of nbgrader's": lambda x: drawn(
         summary("birds", [Graded(f"a{x}b", 1, 2, (f"a{x}b",))], 7)
