@@ -143,7 +143,9 @@ def _late(file: Path, assignment: Assignment) -> Late | None:
         return lateness(assignment, names, when, datetime.fromisoformat(due) if due else None)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (
+        OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError
+    ) as error:  # fmt: skip
         print(f"{file.name}: does not say when this was submitted: {error!r}")
         return None
 

@@ -134,4 +134,9 @@ def _unreached(name: str, stage: Stage, submission: Submission) -> str:
             return ": it is inside a class, a function or a block; move it to the left edge"
     if any(_RUNS.search(code) for code in submission.cells or ()):
         return ": %run has no file to run here; put the file's code into a cell"
+    for other, data in submission.files.items():
+        if other != stage.file_name and other.endswith(".py"):
+            found = defines.search(data.decode("utf-8", "replace"))
+            if found and not found[1]:
+                return f": it is in {safe(other)}; move it to {stage.file_name}"
     return ""

@@ -28,7 +28,7 @@ from tests.kit.checkout import COURSE, ROOT
 
 PROBE = Path(__file__).parent / "probe.py"
 PUBLIC = (PROBE, Path(__file__))  # what the probe itself is made of
-LIMITS = replace(COURSE.limits, call_seconds=60.0)
+LIMITS = replace(COURSE.limits, call_seconds=300.0, stage_seconds=600.0, cpu_seconds=300)
 SHORTEST = 30  # characters of a line that is worth looking for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")

@@ -204,7 +204,7 @@ def without_magics(cell: str) -> str:
     lines = cell.split("\n")
     if not any(map(MAGIC.match, lines)):
         return cell
-    for _ in range(len(lines)):
+    for _ in range(_MOST_MAGICS):
         try:
             ast.parse("\n".join(lines))
             break
@@ -242,6 +242,7 @@ def without_prompts(cell: str) -> str:
 
 
 FOREIGN = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun|grade)\b)(\w*)")
+_MOST_MAGICS = 100  # in one cell, which is parsed once for each
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 # No two parts of a pattern match the same characters, because a line may be long.
 MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")

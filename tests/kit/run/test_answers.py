@@ -74,6 +74,13 @@ def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
     assert missing_name("fold", {}, stage, file) == said.replace("the notebook", stage.file_name)
 
 
+def test_a_definition_in_another_file_is_named() -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    files = {"fold.py": b"x = 1", "a.txt": b"def fold(): ...", "wings.py": b"def fold(): ..."}
+    said = missing_name("fold", {}, stage, Submission("n", files))
+    assert said == "fold.py does not define fold: it is in wings.py; move it to fold.py"
+
+
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
     said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))

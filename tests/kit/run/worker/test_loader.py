@@ -7,6 +7,7 @@ import inspect
 import linecache
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -383,6 +384,12 @@ UNTOUCHED = {
 @pytest.mark.parametrize("cell", UNTOUCHED.values(), ids=UNTOUCHED)
 def test_what_is_no_magic_stays(cell: str) -> None:
     assert without_magics(cell) == cell
+
+
+def test_a_cell_of_thousands_of_magics_costs_no_more_than_it_may() -> None:
+    start = time.process_time()
+    without_magics("if 1:\n" + "    !x\n" * 5000)
+    assert time.process_time() - start < 3
 
 
 def test_a_notebook_of_magics_runs(load: Load) -> None:
