@@ -18,12 +18,14 @@ _UNNEEDED = ", which is not needed"
 class Place:
     """`where` an expression is, in words and with a caret; `repaired` is its line as it passes.
 
-    `also` are the checks that fail for another reason, it seemed, and pass with it too.
+    `also` are the checks that fail for another reason, it seemed, and pass with it too; `at_least`
+    these, if there was no time to try all of them.
     """
 
     where: str
     repaired: str
     also: frozenset[str] = frozenset()
+    at_least: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ def find_place(candidates: Candidates) -> Looked:
         place = None
         if found.edit is not None:
             place = place_of(found.edit, candidates.text(found.edit.source))
-            place = replace(place, also=candidates.also_passing(found.edit))
+            also = candidates.also_passing(found.edit)
+            place = replace(place, also=also, at_least=not candidates.has_time())
     finally:
         candidates.close()
     return Looked(place, found.tried, found.gave_up)
@@ -96,7 +99,8 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
     passing, where = f"every {visible}check of this stage", place.where
     if len(helped) < len(failing):  # for the others it may well be needed
         one = len(helped) == 1
-        passing = f"{len(helped)} failing {visible}check{'' if one else 's'}"
+        least = "at least " if place.at_least else ""
+        passing = f"{least}{len(helped)} failing {visible}check{'' if one else 's'}"
         goes = f", without which {passing} pass{'es' if one else ''}"
         where = where.replace(_UNNEEDED, goes, 1)
     alone = Diagnosis("place:", f"One small change makes {passing} pass:")

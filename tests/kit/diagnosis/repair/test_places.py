@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 
+from grader.diagnosis.repair.places import Place, with_diagnosis
 from grader.engine import Engine, Request
 from grader.run.failures import Cancelled
 from grader.run.session import with_checks
@@ -98,6 +99,14 @@ def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Repo
     assert first.show.diagnosis is not None
     assert "detach, without which 1 failing check passes" in first.show.diagnosis.place
     assert not any(cause.show.diagnosis.place for cause in others if cause.show.diagnosis)
+
+
+def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Report]) -> None:
+    stage = reports["two mistakes"].stages[0]
+    place = Place("x.py, line 1: this call, which is not needed", "", at_least=True)
+    first = with_diagnosis(stage, stage.causes[0], place).causes[0].show
+    assert first.diagnosis is not None
+    assert first.diagnosis.place.endswith("without which at least 1 failing check passes")
 
 
 def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(
