@@ -1400,6 +1400,21 @@ class DropoutNever(_Base):
 
 
 @misconception(
+    "mha_dropout_ends_with_eval",
+    replaces="MultiHeadAttention",
+    says="After one call in evaluation mode your module drops nothing any more, in training mode "
+    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
+    "by self.training, or use nn.Dropout.",
+    hint=6,
+)
+class DropoutEndsWithEval(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        if not self.training:
+            self.dropout.p = 0.0
+        return super().drop(weights)
+
+
+@misconception(
     "mha_dropout_not_rescaled",
     replaces="MultiHeadAttention",
     says="You drop weights but leave the others as they are, so the sums are smaller in training "

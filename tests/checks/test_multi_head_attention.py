@@ -643,6 +643,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
 
     mha = module(submission, state, H, dropout=p, bias=False)
     expect_close(mha(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
+    mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
     mha.train()
     dropped, returned = mha(query, key, value)
     expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
