@@ -303,6 +303,26 @@ class NotItself(_Base):
         return torch.ones(size, size, dtype=torch.bool).triu(0)
 
 
+class _BlockedMended(_Base):
+    """A query that may look at nothing gets zeros, as with the attention_weights of this course."""
+
+    def weights(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        shares = super().weights(scores.masked_fill(blocked, 0.0))
+        return shares.masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "csa_not_itself_blocked_mended",
+    replaces="CausalSelfAttention",
+    says="Your tokens do not see themselves, so the first sees nothing at all and gets no more "
+    "than the bias of w_o. The diagonal is allowed: block from the one above it.",
+    hint=3,
+)
+class NotItselfBlockedMended(NotItself, _BlockedMended):
+    pass
+
+
 @misconception(
     "csa_nothing_but_later",
     replaces="CausalSelfAttention",
@@ -322,11 +342,8 @@ class NothingButLater(_Base):
     "it, and the last one nothing. Block the later tokens instead.",
     hint=3,
 )
-class NothingButLaterBlockedMended(NothingButLater):
-    def weights(self, scores: Tensor) -> Tensor:
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        shares = super().weights(scores.masked_fill(blocked, 0.0))
-        return shares.masked_fill(blocked, 0.0)
+class NothingButLaterBlockedMended(NothingButLater, _BlockedMended):
+    pass
 
 
 @misconception(
@@ -402,6 +419,18 @@ class Unused(_Base):
 class Multiplied(_Base):
     def hide(self, scores: Tensor) -> Tensor:
         return scores * ~self.later(scores.shape[-1])
+
+
+@misconception(
+    "csa_added",
+    replaces="CausalSelfAttention",
+    says="Your mask of 1 and 0 is added to the scores, as F.scaled_dot_product_attention does with "
+    "a mask of numbers, so later tokens only fall behind by 1. Make it boolean, or fill with -inf.",
+    hint=5,
+)
+class Added(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        return scores + ~self.later(scores.shape[-1])
 
 
 @misconception(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -208,6 +209,42 @@ def flash_mask_inverted(
     dropout_p: float = 0.0,
 ) -> Tensor:
     return _right(q, k, v, None if mask is None else mask == 0, causal, dropout_p)
+
+
+@misconception(
+    "flash_mask_ignored",
+    replaces="flash_attention",
+    says="Your mask has no effect. Block what it blocks, in each block of keys if you go block by "
+    "block.",
+    hint=3,
+)
+def flash_mask_ignored(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, None, causal, dropout_p)
+
+
+@misconception(
+    "flash_all_seen",
+    replaces="flash_attention",
+    says="Neither mask nor causal has an effect: each query sees all keys. A pair is allowed only "
+    "if both allow it.",
+    hint=3,
+)
+def flash_all_seen(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, None, False, dropout_p)
 
 
 @misconception(
@@ -447,10 +484,27 @@ def flash_queries_in_place(
     return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
 
 
+_BLOCKS = (*range(2, 17), 32, 64, 128, 256, 512)  # of keys, as many as people take
+
+
+def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
+    """What blocks of keys give if the values' sum is not brought to the new largest score."""
+    for block in (size for size in _BLOCKS if size < v.shape[2]):
+        largest = torch.full_like(scores[..., :1], -math.inf)
+        total, mixed = torch.zeros_like(largest), torch.zeros_like(scores[..., :1] * v[:, :, :1])
+        for part, values in zip(scores.split(block, -1), v.double().split(block, 2), strict=True):
+            best = torch.maximum(largest, part.amax(-1, keepdim=True))
+            safe = best.masked_fill(best.isneginf(), 0.0)
+            powers = torch.exp(part - safe)
+            total = total * torch.exp(largest - safe) + powers.sum(-1, keepdim=True)
+            mixed, largest = mixed + powers @ values, best
+        yield mixed / total.masked_fill(total == 0, 1.0)
+
+
 @symptom(
     "flash_not_rescaled",
     of="flash_attention",
-    says="Your result is right exactly for the queries whose largest score comes early among the "
+    says="Your result is right only for the queries whose largest score comes early among the "
     "keys. If you go block by block, then whenever a later score is larger than all before, "
     "rescale both sums, that of the exponentials and that of the values.",
     hint=8,
@@ -468,6 +522,8 @@ def flash_not_rescaled(
     if got.shape != expected.shape or dropout_p:
         return False
     scores = _scores(q, k, mask, causal=causal)
+    if any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in _not_rescaled(scores, v)):
+        return not torch.allclose(got, expected, 1e-3, 1e-5)
     seeing = ~scores.isneginf().all(-1)
     place = scores.argmax(-1)
     right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
@@ -501,7 +557,7 @@ def flash_softmax_per_block(
         return False  # something else is wrong
     scores = _scores(q, k, mask, causal=causal).to(v.dtype)
     keys = k.shape[2]
-    for block in {size for size in (*range(2, 17), 32, 64, 128, 256, 512) if size < keys}:
+    for block in (size for size in _BLOCKS if size < keys):
         parts = zip(scores.split(block, dim=-1), v.split(block, dim=2), strict=True)
         added = torch.stack(
             [torch.softmax(part, dim=-1).nan_to_num() @ values for part, values in parts]

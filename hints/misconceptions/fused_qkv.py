@@ -152,6 +152,19 @@ class ValuesFirst(_Base):
 
 
 @misconception(
+    "fused_values_second",
+    replaces="FusedMultiHeadAttention",
+    says="You read the second block of w_qkv as the values and the last as the keys. "
+    "The order is q, k, v.",
+    hint=2,
+)
+class ValuesSecond(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().parts(packed)
+        return q, v, k
+
+
+@misconception(
     "fused_heads_attend_to_heads",
     replaces="FusedMultiHeadAttention",
     says="You never swap tokens and heads, so within each token heads attend to heads. Tokens "

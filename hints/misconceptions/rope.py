@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import Value, misconception, values
+from grader.misconceptions import Value, misconception, symptom, values
 
 
 def _speeds(d_k: int, base: float) -> Tensor:
@@ -110,6 +110,21 @@ def half_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
 )
 def double_exponent(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
     return _angles(seq_len, d_k, base**2, offset)
+
+
+@symptom(
+    "rope_bare_exponent",
+    of="rope_angles",
+    says="From pair to pair your angles fall by base^2, not by base^(2 / d_k): the exponent is 2i "
+    "alone. `**` binds before `/` in Python, so put 2i / d_k into brackets.",
+    hint=2,
+)
+def bare_exponent(
+    got: Tensor, expected: Tensor, seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
+) -> bool:
+    bare = expected[:, :1].double() * base ** (-2.0 * torch.arange(d_k // 2))
+    near = (torch.allclose(got.double(), bare * d_k**power, 1e-4, 1e-30) for power in (1, 0, -1))
+    return got.shape == expected.shape and any(near)
 
 
 @misconception(
@@ -223,6 +238,19 @@ def halves(x: Tensor, angles: Tensor) -> Tensor:
     cos, sin = _cos_sin(x, angles)
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+@misconception(
+    "rope_halves_in",
+    replaces="apply_rope",
+    says="You pair feature i with feature i + d_k / 2, but put the results in the places 2i and "
+    "2i + 1. Take each pair from these places, too: neighbours are a pair.",
+    hint=3,
+)
+def halves_in(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = _cos_sin(x, angles)
+    a, b = x.chunk(2, dim=-1)
+    return _interleaved(a * cos - b * sin, b * cos + a * sin)
 
 
 @misconception(
