@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from grader.classes.report.student import without
+from grader.run.worker.loader import without_magics
 from grader.types.text import is_quick_to_parse, safe
 
 _LONGEST = 8000  # characters
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def wrong_code(source: str, entry: str, name: str, student: str) -> str:
+def wrong_code(sources: Iterable[str], entry: str, name: str, student: str) -> str:
     """The definition of an entry point under another `name`, below what it uses.
 
-    It has no comment, no docstring and not the student's name; "" if there is no such definition,
-    or if it is too long or no Python.
+    `sources` are a file or the cells of a notebook. The code has no comment, no docstring and not
+    the student's name; it is "" if there is no such definition, or if it is too long or no Python.
     """
-    if not is_quick_to_parse(source):
-        return ""
     try:
-        tree = ast.parse(source)
-        needed = ast.Module(_needed(tree, entry), [])
+        needed = ast.Module(_needed([*_statements(sources)], entry), [])
         _replace_student(needed, entry, student)
         for node in ast.walk(needed):
             _bare(node, entry, name)
@@ -33,9 +33,20 @@ def wrong_code(source: str, entry: str, name: str, student: str) -> str:
     return text if len(text) <= _LONGEST else ""
 
 
-def _needed(tree: ast.Module, entry: str) -> list[ast.stmt]:
+def _statements(sources: Iterable[str]) -> Iterator[ast.stmt]:
+    """The statements of all sources that are Python."""
+    for source in filter(is_quick_to_parse, sources):
+        with suppress(*_UNREADABLE):
+            yield from ast.parse(without_magics(source)).body
+
+
+def _needed(statements: Sequence[ast.stmt], entry: str) -> list[ast.stmt]:
     """The statements that define the entry point and, directly or not, what it uses."""
-    defined = {name: node for node in tree.body for name in _bound(node)}
+    defined: dict[str, ast.stmt] = {}
+    for node in statements:
+        for name in _bound(node):
+            if name not in defined or not isinstance(node, _IMPORTS):  # each cell may import again
+                defined[name] = node
     if not isinstance(defined.get(entry), _NAMED):
         return []
     wanted = [entry]
@@ -45,14 +56,14 @@ def _needed(tree: ast.Module, entry: str) -> list[ast.stmt]:
             if used in defined and used not in wanted:
                 wanted.append(used)
     nodes = {id(defined[name]): defined[name] for name in wanted}
-    return [node for node in tree.body if id(node) in nodes]
+    return [node for node in statements if id(node) in nodes]
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
     """The names that a statement at the top level defines."""
     if isinstance(node, _NAMED):
         yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+    elif isinstance(node, _IMPORTS):
         yield from (each.asname or each.name.partition(".")[0] for each in node.names)
     elif isinstance(node, ast.Assign):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))

@@ -12,8 +12,8 @@ from grader.classes.folder.unexplained import unexplained_reason
 from grader.classes.for_author.code import wrong_code
 from grader.classes.for_author.types import Seen
 from grader.classes.report.reasons import UNLOADED, Reason
-from grader.classes.report.similarity import source_of
 from grader.classes.report.student import without
+from grader.run.sources import stage_sources
 from grader.types.course import Course, Stage
 from grader.types.report import Outcome, StageResult
 
@@ -52,18 +52,16 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
                 group = groups.setdefault(key, _Group(known[result.slug], reason, result))
                 group.entries.append(entry)
     ordered = sorted(groups.values(), key=lambda one: (*_told(one), -len(one.entries)))
-    entries = {each.name for stage in course.stages for each in stage.entry_points}
     return tuple(
-        _seen(number, group, ledger, entries)
-        for number, group in enumerate(ordered[:_LISTED], start=1)
+        _seen(number, group, ledger) for number, group in enumerate(ordered[:_LISTED], start=1)
     )
 
 
-def _seen(number: int, group: _Group, ledger: Ledger, entries: set[str]) -> Seen:
+def _seen(number: int, group: _Group, ledger: Ledger) -> Seen:
     stage, show = group.stage, group.reason.check
     entry = _entry(stage, show.message)
     name = f"{stage.slug}_{number}"
-    codes = _codes(group, ledger, entries, entry, name)
+    codes = _codes(group, ledger, entry, name)
     first = group.entries[0].student
     return Seen(
         stage.slug,
@@ -79,16 +77,14 @@ def _seen(number: int, group: _Group, ledger: Ledger, entries: set[str]) -> Seen
     )
 
 
-def _codes(
-    group: _Group, ledger: Ledger, entries: set[str], entry: str, name: str
-) -> Iterator[str]:
+def _codes(group: _Group, ledger: Ledger, entry: str, name: str) -> Iterator[str]:
     """The code of each different answer of a group."""
     contents = {each.record.content: each for each in group.entries}
     for content, each in contents.items():
         submission = ledger.submission(content, each.student)
         if submission is not None:
-            source = source_of(submission, group.stage, entries)
-            yield wrong_code(source, entry, name, each.student)
+            sources = [text for _, text in stage_sources(submission, group.stage)]
+            yield wrong_code(sources[::-1], entry, name, each.student)  # in their own order
 
 
 def _entry(stage: Stage, message: str) -> str:

@@ -172,7 +172,7 @@ class _Answers:
 
     def _source(self, submission: Submission) -> str:
         if not submission.is_folder:
-            return source_of(submission, self.given.stage, self.entries)
+            return _source_of(submission, self.given.stage, self.entries)
         texts = _texts_of(submission, self.given.stage, self.files)
         read: list[str] = []
         room = _LARGEST
@@ -389,7 +389,7 @@ def _given_attributes(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
+def _source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
     """The source of one stage; "" if there is none or if it is too long.
 
     `entries` are the names of all entry points of the course.

@@ -30,7 +30,7 @@ def fold(x):
 
 
 def test_only_what_the_entry_point_needs_without_words() -> None:
-    assert wrong_code(SOURCE, "Fold", "fold_1", "ann").split("\n") == [
+    assert wrong_code([SOURCE], "Fold", "fold_1", "ann").split("\n") == [
         "import math, torch as t",
         "from other import helper, unused",
         "SIZE = math.tau",
@@ -46,9 +46,22 @@ def test_only_what_the_entry_point_needs_without_words() -> None:
     ]
 
 
+def test_of_a_notebook_it_is_the_last_definition_with_the_imports_of_other_cells() -> None:
+    cells = [
+        "%matplotlib inline\nimport math",
+        "def fold(x):\n    return 1",
+        "def fold(x:",
+        "def fold(x):\n    return math.floor(x)",
+        "import math\nfold(2)",
+    ]
+    assert wrong_code(cells, "fold", "f", "ann") == (
+        "import math\n\ndef f(x):\n    return math.floor(x)"
+    )
+
+
 def test_a_name_in_the_code_is_replaced() -> None:
     source = "def fold(ann):\n    return ann['ann'] + annotated"
-    assert wrong_code(source, "fold", "f", "ann") == (
+    assert wrong_code([source], "fold", "f", "ann") == (
         "def f(student):\n    return student['student'] + annotated"
     )
 
@@ -56,7 +69,7 @@ def test_a_name_in_the_code_is_replaced() -> None:
 @pytest.mark.parametrize("student", ["def", "return", "f", "1", "math", "t", "floor"])
 def test_a_name_that_is_a_word_of_the_code_changes_nothing(student: str) -> None:
     source = "import math, torch as t\n\ndef fold(x):\n    return math.floor(x[1])"
-    code = wrong_code(source, "fold", "f", student)
+    code = wrong_code([source], "fold", "f", student)
     assert code.startswith("import math, torch as t\n\ndef f(x):\n    return ")
     assert code.endswith(".floor(x[1])")
 
@@ -70,4 +83,4 @@ def test_what_cannot_be_quoted_is_nothing() -> None:
         f"def fold(x):\n    return {'(' * 300}",
         f"def fold(x):\n    return '{'a' * 9000}'",
     ):
-        assert wrong_code(source, "fold", "f", "ann") == ""
+        assert wrong_code([source], "fold", "f", "ann") == ""
