@@ -248,6 +248,42 @@ def flash_all_seen(
 
 
 @misconception(
+    "flash_causal_ignored",
+    replaces="flash_attention",
+    says="causal=True has no effect here: each query sees the later keys too. Pass it on as "
+    "is_causal, or block these keys yourself.",
+    hint=4,
+)
+def flash_causal_ignored(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, mask, False, dropout_p)
+
+
+@misconception(
+    "flash_causal_needs_mask",
+    replaces="flash_attention",
+    says="Without a mask causal=True has no effect: each query sees the later keys too. Pass it on "
+    "as is_causal where there is no mask.",
+    hint=4,
+)
+def flash_causal_needs_mask(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    return _right(q, k, v, mask, causal and mask is not None, dropout_p)
+
+
+@misconception(
     "flash_mask_wins",
     replaces="flash_attention",
     says="You ignore causal if there is a mask. A pair is allowed only if both allow it.",
