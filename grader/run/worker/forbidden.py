@@ -26,15 +26,26 @@ _OPS = "torch.ops.aten."
 _DEVICES = ("CPU", "CUDA", "MPS")
 
 
+def kit_globals() -> frozenset[int]:
+    """The ids of the globals of the kit's modules, before any code of the learner is loaded.
+
+    It looks at every module there is, so call it before the fork: a worker would have to copy a
+    thousand pages of memory.
+    """
+    modules = (module for name, module in list(sys.modules.items()) if name[:7] == "grader.")
+    return frozenset(id(vars(module)) for module in modules)
+
+
 class CallWatch:
     """Notices calls by name; `line` returns the text of a line of the learner's own files.
 
     It notices them inside `noticing`, once for each name that `begin` was given; between two such
-    blocks too, but for the kit's own calls.
+    blocks too, but for calls from the kit's modules, of which `kit` has the ids of their globals.
     """
 
-    def __init__(self, line: Callable[[str, int], str | None]) -> None:
+    def __init__(self, line: Callable[[str, int], str | None], kit: frozenset[int]) -> None:
         self._line = line
+        self._kit = kit
         self._watched: set[str] = set()
         self._places: dict[str, list[tuple[str, str]]] = {}  # by file: dotted and qualified names
         self._libraries: list[Any] = []  # torch forgets a library's operations when it is freed
@@ -44,8 +55,6 @@ class CallWatch:
         self._wanted: set[str] = set()
         self._seen: set[str] = set()
         self._told: list[dict[str, Any]] = []
-        kits = (module for name, module in list(sys.modules.items()) if name[:7] == "grader.")
-        self._kits = {id(vars(module)) for module in kits}  # the learner's code is not loaded yet
 
     def over(self, names: Iterable[str]) -> None:
         """Prepare to notice these dotted names too. A name that does not exist cannot be called."""
@@ -219,7 +228,7 @@ class CallWatch:
         Code of the kit that names the function calls it for itself. Any other may call it for the
         learner's code, while that answers a check.
         """
-        if caller is None or id(caller.f_globals) not in self._kits:
+        if caller is None or id(caller.f_globals) not in self._kit:
             return False
         return not self._is_on or name.rpartition(".")[2] in caller.f_code.co_names
 

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 
 from grader.run.worker.bench import Bench, describe, seed_all
 from grader.run.worker.bridge import Caller
-from grader.run.worker.forbidden import CallWatch
+from grader.run.worker.forbidden import CallWatch, kit_globals
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import Lock, Policy, python_environment
 from grader.run.worker.reading import look
@@ -81,15 +81,15 @@ class Tap(io.TextIOBase):
 
 
 class StageServer:
-    """Serves one stage of one submission on a channel."""
+    """Serves one stage of one submission on a channel; `kit` is what `kit_globals` returned."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, kit: frozenset[int]) -> None:
         self._channel = channel
         self._tap = Tap()
         self._namespace: Callable[[str], Any] = self._unknown
         self._loader: Loader | None = None
         self._bench = Bench(self._find, self._line)
-        self._watch = CallWatch(self._line)
+        self._watch = CallWatch(self._line, kit)
         self._failures: list[dict[str, Any]] = []  # of the notebook's cells
 
     def serve(self) -> None:
@@ -341,6 +341,7 @@ class _Server:
         self._scratch: dict[int, str] = {}  # of the live workers, by pid
         self._stopped: dict[int, str] = {}  # and why
         self._started = 0.0
+        self._kit = kit_globals()
         self._has_pytest = False
 
     def run(self) -> None:
@@ -392,7 +393,8 @@ class _Server:
             self._has_pytest = True
         if not self._setup["fork"]:
             self._channel.send(Frame({"pid": os.getpid()}))
-            _work(self._control, scratch, lambda: True, gpu=self._setup["gpu"])  # it is locked
+            gpu = self._setup["gpu"]
+            _work(self._control, scratch, lambda: True, self._kit, gpu=gpu)  # it is locked
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
         pid = os.fork()
         if pid == 0:
@@ -404,6 +406,7 @@ class _Server:
                 socket.socket(fileno=descriptor),
                 scratch,
                 lambda: self._lock.apply(scratch, keep) == self._missing,
+                self._kit,
                 gpu=self._setup["gpu"] and not measured,  # CUDA takes gigabytes of addresses
             )
         os.close(descriptor)
@@ -452,7 +455,12 @@ _M_MMAP_THRESHOLD, _PAGE = -3, 4096
 
 
 def _work(
-    connection: socket.socket, scratch: str, lock: Callable[[], bool], *, gpu: bool
+    connection: socket.socket,
+    scratch: str,
+    lock: Callable[[], bool],
+    kit: frozenset[int],
+    *,
+    gpu: bool,
 ) -> NoReturn:
     """Become the worker: lock the process, serve, and end without clean-up.
 
@@ -467,7 +475,7 @@ def _work(
             if gpu:
                 _computes_on_gpu()
             channel = Channel(connection, receives=TRUSTED_HEADER_CAP, ahead=True)
-            StageServer(channel).serve()
+            StageServer(channel, kit).serve()
     finally:
         os._exit(0)
 

@@ -115,6 +115,22 @@ def test_watching_and_comparing_do_not_import_torchs_compiler(interpreter: Inter
     worker.end()
 
 
+PAGES = """
+import resource
+assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt < 1300
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers")
+def test_a_new_worker_leaves_the_memory_that_it_shares_with_the_interpreter_alone(
+    interpreter: Interpreter,
+) -> None:
+    """It has to copy each page that it writes to. A look at all modules writes to a thousand."""
+    worker = interpreter.start()
+    assert run_cells(worker, PAGES)
+    worker.end()
+
+
 OF_TORCH = """
 import torch
 from torch import nn
