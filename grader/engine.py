@@ -8,6 +8,8 @@ import importlib
 import importlib.util
 import itertools
 import os
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -476,21 +478,39 @@ def _chosen_device(course: Course, wanted: str) -> str:
 def _quick_imports() -> Iterator[Callable[[], None]]:
     """Pauses garbage collection, which would take a tenth of the time to import torch.
 
-    Yields the function to call after the imports: what was imported is never examined again.
+    Yields the function to call after the imports: what was imported is never examined again. Until
+    then the first Ctrl-C waits, because an import may lose it; a second one does not wait.
     """
     was_on = gc.isenabled()
-    gc.disable()
+    is_main = threading.current_thread() is threading.main_thread()
+    waits = is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    pressed = False
+
+    def press(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    def restore() -> None:
+        if was_on:
+            gc.enable()
+        if waits and signal.getsignal(signal.SIGINT) is press:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def imported() -> None:
         gc.freeze()
-        if was_on:
-            gc.enable()
+        restore()
+        if pressed:
+            raise KeyboardInterrupt
 
+    gc.disable()
+    if waits:
+        signal.signal(signal.SIGINT, press)
     try:
         yield imported
     finally:
-        if was_on:
-            gc.enable()
+        restore()
 
 
 def _may_use_gpu(course: Course, wanted: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partialmethod
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grader.engine import Engine, Request, grade, interpreter_on, with_engine
+from grader.engine import Engine, Request, _quick_imports, grade, interpreter_on, with_engine
 from grader.run.earned import Earned
 from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
@@ -354,3 +355,20 @@ def test_who_uses_a_package_that_is_not_here_is_told_of_the_import_that_fails() 
     assert "NameError: name 'averaged' is not defined" in message
     assert "The cell that imports it fails: ModuleNotFoundError: No module named 'elsew" in message
     assert "import or define it" not in message
+
+
+def test_the_first_ctrl_c_during_imports_waits_for_their_end() -> None:
+    """An import that it interrupts may lose it."""
+    before = signal.getsignal(signal.SIGINT)
+    with _quick_imports() as imported:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            imported()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_during_imports_does_not_wait() -> None:
+    with _quick_imports():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
