@@ -8,10 +8,8 @@ import importlib
 import importlib.util
 import itertools
 import os
-import signal
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +24,7 @@ from grader.run.earned import Earned
 from grader.run.facts import StageFacts
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader, Same
+from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Limits, Stage
 from grader.types.errors import KitError
@@ -481,36 +480,19 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
     Yields the function to call after the imports: what was imported is never examined again. Until
     then the first Ctrl-C waits, because an import may lose it; a second one does not wait.
     """
-    was_on = gc.isenabled()
-    is_main = threading.current_thread() is threading.main_thread()
-    waits = is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    pressed = False
+    with ExitStack() as until_imported:
+        is_pressed = until_imported.enter_context(first_interrupt())
+        if gc.isenabled():
+            gc.disable()
+            until_imported.callback(gc.enable)
 
-    def press(*_: object) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
+        def imported() -> None:
+            gc.freeze()
+            until_imported.close()
+            if is_pressed():
+                raise KeyboardInterrupt
 
-    def restore() -> None:
-        if was_on:
-            gc.enable()
-        if waits and signal.getsignal(signal.SIGINT) is press:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def imported() -> None:
-        gc.freeze()
-        restore()
-        if pressed:
-            raise KeyboardInterrupt
-
-    gc.disable()
-    if waits:
-        signal.signal(signal.SIGINT, press)
-    try:
         yield imported
-    finally:
-        restore()
 
 
 def _may_use_gpu(course: Course, wanted: str) -> bool:

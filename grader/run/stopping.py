@@ -1,11 +1,11 @@
-"""Stops code of our own in this process that runs too long."""
+"""Stops code of our own in this process that runs too long, and delays Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _PATIENCE = 4  # how many times longer by the clock, for code that waits
@@ -48,3 +48,28 @@ def stopped_after(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, left if left > 0 else again, again)
             if left <= 0:  # at once: the next block inside the outer one would stop the timer again
                 signal.raise_signal(signal.SIGALRM)
+
+
+@contextmanager
+def first_interrupt() -> Iterator[Callable[[], bool]]:
+    """Tells whether Ctrl-C was pressed in the block; only a second press interrupts it.
+
+    Nothing changes in another thread, or where Ctrl-C has a handler other than Python's own.
+    """
+    is_main = threading.current_thread() == threading.main_thread()
+    is_usual = is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    pressed = False
+
+    def press(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    if is_usual:
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        if is_usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

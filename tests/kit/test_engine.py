@@ -365,10 +365,3 @@ def test_the_first_ctrl_c_during_imports_waits_for_their_end() -> None:
         with pytest.raises(KeyboardInterrupt):
             imported()
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_second_ctrl_c_during_imports_does_not_wait() -> None:
-    with _quick_imports():
-        signal.raise_signal(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from grader.learning.pictures.trace_command import chosen_submission
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_workspace
+from grader.run.stopping import first_interrupt
 from grader.types.errors import KitError, close_to, writing
 from grader.types.report import Status
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             known = recall_present(locate_workspace(args.course)).progress.stage(stage.slug)
             if known.status is not Status.PASSED:
                 console(args).print(not_passed(stage.slug, known.is_changed), end="")
-    with studio(course, args.device) as room, _first_interrupt() as is_over:
+    with studio(course, args.device) as room, first_interrupt() as is_over:
         for program in programs:
             try:
                 _trained(args, room, submission, program, is_over)
@@ -130,21 +130,3 @@ def _write(file: Path, picture: TracedHeatmap | TracedCurves) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     write_picture(picture, file)
     print(f"  written: {file}")
-
-
-@contextmanager
-def _first_interrupt() -> Iterator[Callable[[], bool]]:
-    """Tells whether Ctrl-C was pressed in the block; only a second press interrupts it."""
-    pressed = False
-
-    def press(*_: object) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)

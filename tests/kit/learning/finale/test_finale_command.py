@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
 
-from grader.learning.finale.command import _first_interrupt
 from grader.learning.finale.programs import all_programs
 from grader.learning.finale.screen import result
 from grader.learning.finale.training import Moment, Run, studio, train
@@ -104,17 +102,6 @@ def test_a_training_that_is_stopped_keeps_what_was_learnt(tiny: Path) -> None:
     assert len(run.losses) == 40 and not run.is_whole
     assert moments[-1].sample == "so \x1b[2J rough: 7.3"
     assert run.scores["roughness"] == pytest.approx(9 * 0.9**2)
-
-
-def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with _first_interrupt() as is_over:
-        assert not is_over()
-        signal.raise_signal(signal.SIGINT)
-        assert is_over()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
