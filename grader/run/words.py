@@ -12,7 +12,7 @@ from grader.types.text import safe
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
 _SHORT = 5  # characters of a number
 _CONTAINERS = {tuple: "tuple", list: "list", dict: "dictionary", set: "set", frozenset: "set"}
-_LONG = 60  # characters of an argument; of a longer one only the beginning or the size is shown
+_LONG = 60  # characters of a value; of a longer one only the beginning or the size is shown
 
 
 class RemoteObject:
@@ -41,7 +41,9 @@ def described(value: Any) -> str:
         library = type(value).__module__.split(".")[0]
         name = "a torch.Tensor" if library == "torch" else "a numpy array"
         return f"{name} of shape {list(shape)}"
-    return f"{type(value).__name__} {safe(repr(value)[:60])}"
+    shown = repr(value)
+    cut = shown if len(shown) <= _LONG else f"{shown[: _LONG - 3]}..."
+    return f"{type(value).__name__} {safe(cut)}"
 
 
 def arguments(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:

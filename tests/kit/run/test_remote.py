@@ -109,7 +109,7 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "None": (TENSOR, None, "None: is a `return` missing?"),
     "a list": (TENSOR, [1, 2], "a list of 2"),
     "a number": (TENSOR, 2.5, "float 2.5"),
-    "a text": (TENSOR, "x" * 99, f"str '{'x' * 59}"),
+    "a text": (TENSOR, "x" * 99, f"str '{'x' * 56}..."),
     "an array": (TENSOR, np.zeros((2, 3)), "a numpy array of shape [2, 3]"),
     "a tuple": (TENSOR, (torch.ones(1),), "a tuple of 1"),
     "something opaque": (
