@@ -255,6 +255,8 @@ class WorkerAnswers:
         reply = conversation.ask(request, patience, known)
         conversation.begins = False
         self._heard.listen(reply)
+        if self._interpreter.gpu and _has_lost_cuda(reply):
+            conversation.end()  # the next case gets another worker
         return reply
 
     def _ensure_worker(self) -> None:
@@ -336,3 +338,9 @@ class WorkerAnswers:
         block, self._block = self._block, None
         if block is not None:
             block.conversation.end()
+
+
+def _has_lost_cuda(reply: Frame) -> bool:
+    """Whether an error ended all work of the worker on the GPU, an index too large, for example."""
+    error = reply.header.get("error")
+    return isinstance(error, dict) and str(error.get("message")).startswith("CUDA error: ")

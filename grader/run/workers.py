@@ -152,7 +152,7 @@ class Interpreter:
             # Otherwise a check would ask a worker for a GPU that it may not open. And once torch
             # has computed gradients where it sees a GPU, no forked process can compute any.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        self._preload, self._limits, self._gpu = preload, limits, gpu
+        self._preload, self._limits, self.gpu = preload, limits, gpu
         self._beside: Interpreter | None = None
         self._scratch_root = ScratchRoot()
         self._setup = {
@@ -197,7 +197,7 @@ class Interpreter:
         if self.forks:
             return self
         if self._beside is None:
-            self._beside = Interpreter(self._preload, self._limits, gpu=self._gpu)
+            self._beside = Interpreter(self._preload, self._limits, gpu=self.gpu)
         return self._beside
 
     @property

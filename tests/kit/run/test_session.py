@@ -246,6 +246,52 @@ def test_what_one_submission_lacks_another_may_have(
     assert endings == [ending, Ending.PASSED, ending]
 
 
+# As with CUDA: after one call with an index that is too large, every call fails.
+LOSES_CUDA = """
+lost = False
+
+def first():
+    return 1
+
+def second():
+    global lost
+    lost = True
+    return error()
+
+def error():
+    raise RuntimeError("CUDA error: device-side assert triggered")
+
+def third():
+    return error() if lost else 3
+"""
+EACH = """
+import pytest
+
+@pytest.mark.points(10)
+@pytest.mark.parametrize("name, value", [("first", 1), ("second", 2), ("third", 3)])
+def test_both(submission, name, value):
+    "It counts"
+    assert getattr(submission, name)() == value
+"""
+
+
+def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path: Path) -> None:
+    course = TWO.replace('second = "number"', 'second = "number", third = "number"')
+    write_files(tmp_path, {"tests/checks/test_pair.py": EACH, "course.toml": course})
+    course_read = read_course(tmp_path / "course.toml")
+    stage = course_read.stage("pair")
+
+    def body(checks: Checks) -> list[Ending]:
+        submission = Submission("mine", {"pair.py": LOSES_CUDA.encode()})
+        answers = WorkerAnswers(interpreter, course_read, stage, submission)
+        facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
+        return [case.ending for case in facts.cases]
+
+    with Interpreter(course_read.preload, course_read.limits, gpu=True) as interpreter:
+        endings = with_checks(course_read, [stage], body)
+    assert endings == [Ending.PASSED, Ending.RAISED, Ending.PASSED]
+
+
 def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
     interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
