@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.kit.checkout import COURSE, ROOT
+from tests.kit.wrong_answers import wrong_answers
 
 HAS_GPU = os.path.exists("/dev/nvidiactl")
 pytestmark = [
@@ -68,3 +69,35 @@ def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path: Path) -> None:
     )
     assert "failed" in on_cpu.values()
     assert on_gpu == on_cpu
+
+
+def test_a_mistake_is_named_though_another_known_one_has_an_index_that_is_too_large(
+    tmp_path: Path,
+) -> None:
+    [wrong] = [each for each in wrong_answers("grouped_query") if each.name == "weights_averaged"]
+    (tmp_path / "grouped_query.py").write_text(wrong.source, encoding="utf-8")
+    on_gpu, on_cpu = (
+        {c["id"]: c["diagnosis"] for c in stage["checks"] if c["outcome"] == "failed"}
+        for device in ("cuda", "cpu")
+        for stage in report(tmp_path, "grouped_query", device=device)["stages"]
+    )
+    assert on_cpu["grouped_query.shapes"]["id"] == "gqa_weights_averaged"
+    assert {id: on_gpu.get(id) for id in on_cpu} == on_cpu
+
+
+def test_an_index_that_is_too_large_is_told_and_costs_no_other_check(tmp_path: Path) -> None:
+    ones_head = "    if num_heads == 1:\n        x = x[:, torch.arange(x.shape[1]) + 1]\n"
+    source = (COURSE.root / "solutions/split_heads.py").read_text(encoding="utf-8")
+    begin = "    ### BEGIN SOLUTION\n"
+    (tmp_path / "split_heads.py").write_text(
+        source.replace(begin, begin + ones_head), encoding="utf-8"
+    )
+    on_gpu, on_cpu = (
+        {check["id"]: check for check in stage["checks"]}
+        for device in ("cuda", "cpu")
+        for stage in report(tmp_path, "split_heads", device=device)["stages"]
+    )
+    failed = {id for id, check in on_cpu.items() if check["outcome"] == "failed"}
+    assert 0 < len(failed) < len(on_cpu)
+    assert failed == {id for id, check in on_gpu.items() if check["outcome"] == "failed"}
+    assert any("an index is too large" in on_gpu[id]["message"] for id in failed)
