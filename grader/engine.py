@@ -586,7 +586,7 @@ class _Grading:
         diagnoses: dict[str, Diagnosis] = {}
         if blame.is_own:
             with suppress(Spent):
-                diagnoses = self._diagnosed(stage, facts, runs.go_on)
+                diagnoses = self._diagnosed(stage, runs.facts_to_explain(stage), runs.go_on)
 
         fails = status(facts) is Status.FAILED and not facts.forbidden and not stage.fixture
         is_own = blame.is_own or (blame.is_partial and blame.perhaps is None)

@@ -271,18 +271,14 @@ def against_solution(
     """The recorded requests of a case, each with the learner's answer and the solution's.
 
     An answer that is far larger than the solution's is the last: what the check asks next may hold
-    it, and could take this process any amount of memory and time. What was asked on a GPU is
-    answered on the CPU here: a misconception with an index that is too large would end all work of
-    this process on the GPU. As the CPU draws other random numbers, only the kind of an answer that
-    depends on them is compared then.
+    it, and could take this process any amount of memory and time.
     """
-    case, exchanges = fact.case.id, [each.on_cpu() for each in fact.exchanges]
-    moved = exchanges != list(fact.exchanges)
+    case, exchanges = fact.case.id, fact.exchanges
     marks = list(_marks(case, exchanges))
     answers = replays.of_solution(case, exchanges, solution, 0, marks)
     methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
     unset = list(_of_unset_objects(exchanges))
-    places = [n for n, method in enumerate(methods) if moved or method in PARAMETERS or unset[n]]
+    places = [n for n, method in enumerate(methods) if method in PARAMETERS or unset[n]]
     wanted = places[-1] + 1 if places else 0  # later ones need no second seed
     passed = fact.ending in _PASSED
     others = replays.of_solution(case, exchanges[:wanted], solution, 1, marks[:wanted])
@@ -292,8 +288,7 @@ def against_solution(
         learner = _answer(exchange.request, exchange.reply)
         other = next(others, answer)
         differs = not same(answer, other, False, False)
-        random = differs and method in PARAMETERS
-        drawn = differs and (is_unset or (moved and not random))
+        random, drawn = differs and method in PARAMETERS, differs and is_unset
         deviates = not same(learner, answer, random, answer.error is not None)
         if deviates and (drawn or passed) and learner.error is None and answer.error is None:
             of_one_kind = drawn and _of_one_kind(learner, answer)

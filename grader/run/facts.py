@@ -34,13 +34,6 @@ class Exchange:
     request: Frame
     reply: Frame
 
-    def on_cpu(self) -> Exchange:
-        """The same with every tensor on the CPU; itself if they are there."""
-        request, reply = self.request.on_cpu(), self.reply.on_cpu()
-        if request is self.request and reply is self.reply:
-            return self
-        return Exchange(request, reply)
-
 
 @dataclass(frozen=True)
 class Case:

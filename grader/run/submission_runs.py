@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.budget import Budget
-from grader.run.facts import StageFacts
+from grader.run.facts import Ending, StageFacts
 from grader.run.failures import Cancelled
 from grader.run.lanes import SharedSeconds
 from grader.run.parts import Parts
@@ -102,6 +102,23 @@ class SubmissionRuns:
             facts = replace(self._run(stage, answered), in_source=calls)
             self._known[key] = facts.without_exchanges() if answered else facts
         return replace(self._known[key], time_is_up=self.budget.is_spent)
+
+    def facts_to_explain(self, stage: Stage) -> StageFacts:
+        """The facts on a stage as its diagnosis needs them: with every tensor on the CPU.
+
+        A GPU would draw other random numbers here than in a worker, and a known mistake with an
+        index that is too large would end all work of this process on the GPU. What has no end is
+        not run again. Raises Cancelled after `cancel`.
+        """
+        facts = self.facts(stage)
+        ends = all(case.ending is not Ending.TIMED_OUT for case in facts.cases)
+        if self._device == "cpu" or not ends or facts.time_is_up:
+            return facts
+        device, self._device = self._device, "cpu"
+        try:
+            return self._run(stage, ())
+        finally:
+            self._device = device
 
     def facts_of_part(self, stage: Stage, part: Submission) -> StageFacts:
         """The facts on a stage for a part of the submission, run by itself. Raises Cancelled."""

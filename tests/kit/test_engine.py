@@ -16,10 +16,11 @@ from grader.engine import Engine, Request, _quick_imports, grade, interpreter_on
 from grader.run.earned import Earned
 from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
-from grader.types.course import Course
+from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import Report, Status
+from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, TINY
 from tests.kit.folder_class import AVERAGE, SMOOTH
@@ -298,6 +299,33 @@ def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None
         else:
             submissions.append(Submission(str(number), texts))
     verdicts(COURSE, submissions)
+
+
+@pytest.mark.parametrize(
+    "source, devices", [(RAW, ["cuda", "cpu"]), (RIGHT, ["cuda"])], ids=["wrong", "right"]
+)
+def test_what_fails_on_a_gpu_is_explained_by_what_happens_on_the_cpu(
+    source: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, used = Checks.run, []
+
+    def noted(self: Checks, stage: Stage, remote: Any, seed: int, device: str) -> Any:
+        used.append(device)
+        return run(self, stage, remote, seed, device)
+
+    monkeypatch.setattr(Checks, "run", noted)
+    stage = TINY.stage("moving_average")
+    request = Request(Submission("mine", {stage.file_name: source.encode()}), (stage,), seed=11)
+
+    def body(engine: Engine) -> list[StageResult]:
+        engines = (Engine(TINY, name, engine.interpreter, engine.checks) for name in devices)
+        return [result for each in engines for result in each.grade(request).stages]
+
+    results = with_engine(TINY, [stage], "cpu", body)
+    assert used == [*devices, *devices[1:]]  # the second engine's is the CPU
+    told = [[check.diagnosis for check in result.checks] for result in results]
+    assert all(each == told[0] for each in told)
+    assert any(told[0]) == (source is RAW)
 
 
 def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

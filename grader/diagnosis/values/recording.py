@@ -128,9 +128,9 @@ class Recordings:
         steps = against_solution(
             fact, lambda name: by_name[name] if name in by_name else solution(name), Replays()
         )
-        for number, (step, reply) in enumerate(zip(steps, self._answers.made, strict=False)):
+        for step, reply in zip(steps, self._answers.made, strict=False):
             if step.entry in by_name and reply is not None and _is_wrong(step):
-                if not _has_the_parameters(fact.exchanges[:number], step.exchange):
+                if not _has_the_parameters(fact.exchanges, step.exchange):
                     return None
                 return self._placed(noted, step, reply, fact.target.rpartition(".")[2])
         return None
@@ -162,13 +162,14 @@ class Recordings:
             yield Made(wide(array), f"{file}, line {line}" if is_known else "")
 
 
-def _has_the_parameters(before: Sequence[Exchange], call: Exchange) -> bool:
+def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:
     """Whether the solution's module was given the parameters of the learner's before a call."""
     number = call.request.header["target"].get("object")
-    targets = [each.request.header.get("target") or {} for each in before]
+    targets = [each.request.header.get("target") or {} for each in exchanges]
+    before = targets[: next(n for n, each in enumerate(exchanges) if each is call)]
     return number is None or any(
         target.get("object") == number and target.get("method") in _GIVE_PARAMETERS
-        for target in targets
+        for target in before
     )
 
 

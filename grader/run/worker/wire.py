@@ -109,15 +109,6 @@ class Frame:
         """The same message with this beside it."""
         return Frame(self._header, self.data, aside, encoded=self._encoded)
 
-    def on_cpu(self) -> Frame:
-        """The same message with every tensor and device on the CPU; itself if they are there."""
-        header = _on_cpu(self.header)
-        if header == self.header:
-            return self
-        frame = Frame(header, self.data, self.aside, size=self.size)
-        frame.left = self.left
-        return frame
-
     def __eq__(self, other: object) -> bool:
         """Whether it is the same message."""
         if not isinstance(other, Frame):
@@ -125,17 +116,6 @@ class Frame:
         return self.data == other.data and self.header == other.header
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _on_cpu(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_on_cpu(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: "cpu" if key == "device" and isinstance(item, str) else _on_cpu(item)
-        for key, item in value.items()
-    }
 
 
 def _digest(header: bytes, data: bytes) -> bytes:

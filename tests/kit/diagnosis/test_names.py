@@ -294,30 +294,6 @@ def test_what_was_answered_is_kept_for_others_unless_it_is_large(
     assert (len(asked) == 1) == is_kept
 
 
-def on_gpu(facts: StageFacts) -> StageFacts:
-    """The facts as they would have been recorded on a GPU."""
-
-    def moved(frame: Frame) -> Frame:
-        arrays = [{**entry, "device": "cuda:0"} for entry in frame.header.get("arrays", ())]
-        return Frame({**frame.header, "arrays": arrays}, frame.data)
-
-    cases = tuple(
-        replace(fact, exchanges=tuple(Exchange(moved(e.request), moved(e.reply)) for e in asked))
-        for fact, asked in ((fact, fact.exchanges) for fact in facts.cases)
-    )
-    return replace(facts, cases=cases)
-
-
-@pytest.mark.parametrize("learner, expected", NAMED.values(), ids=NAMED)
-def test_a_mistake_made_on_a_gpu_is_named_without_one(
-    learner: Function, expected: dict[str, str]
-) -> None:
-    facts = on_gpu(recorded({"share": learner}, CHECKS))
-    found = diagnose(facts, Known(tuple(KNOWN)), SOLUTION.__getitem__)
-    told = {check.removeprefix("one."): each.id for check, each in found.items()}
-    assert {check: id for check, id in told.items() if ":" not in id} == expected
-
-
 def test_stages_with_functions_of_one_name_have_answers_of_their_own() -> None:
     [fact] = recorded({"share": multiplies}, {"values": [values(2)]}).cases
     replays = Replays()
@@ -713,11 +689,6 @@ def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() ->
 
     suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
     assert names({"drop": learner}, DROPS, *suspects) == {}
-    # A GPU draws other numbers, and so they are no reason to doubt the names of the others.
-    facts = on_gpu(recorded({"drop": learner}, DROPS))
-    found = diagnose(facts, Known(tuple(suspects)), SOLUTION.__getitem__)
-    assert found["one.at zero"].id == "doubled_at_zero"
-    assert found.get("one.spread", found["one.at zero"]).id != "unscaled"
 
 
 # --- modules ---------------------------------------------------------------------------------
