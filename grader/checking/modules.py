@@ -210,7 +210,13 @@ def expect_dropped(
             "  got       a weight that is dropped for some features and kept for others",
             Way.VALUES,
         )
-    drawn = full > 0
+    _expect_single_draws(off, full > 0, p, axes)
+    if returned is not None:
+        _expect_own_weights(returned.detach().cpu().double(), full, seen)
+
+
+def _expect_single_draws(off: Tensor, drawn: Tensor, p: float, axes: Mapping[str, str]) -> None:
+    """Expect the share `p` of the `drawn` numbers to be `off`, each by a draw of its own."""
     share = off[drawn].double().mean().item()
     leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
     if not is_between(share, p - leeway, p + leeway):
@@ -232,9 +238,12 @@ def expect_dropped(
                 f"  got       the same draw for all {things}",
                 Way.VALUES,
             )
-    if returned is None:
-        return
-    got = returned.detach().cpu().double()
+
+
+def _expect_own_weights(got: Tensor, full: Tensor, seen: Tensor) -> None:
+    """Expect the returned weights to be those before dropout, `full`, or after it, `seen`."""
+    import torch
+
     if tuple(got.shape) != tuple(full.shape):
         raise CheckFailed(
             "The shape of the weights returned in training mode is wrong\n"

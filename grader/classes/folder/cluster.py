@@ -55,10 +55,7 @@ def graded_on_cluster(
     work = ClusterWork(files, engine, slugs, course.limits, device, unlocked)
     left = iter(jobs)
     dask: Any = distributed  # it has no type hints
-    try:
-        client = dask.Client(address, timeout=_ANSWER_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise KitError(f"--dask {address}: no scheduler answers there: {error}") from None
+    client = _client(dask, address)
     name = f"course-grader-{uuid.uuid4()}"  # others may grade on the same cluster
     with client:
         client.register_plugin(OnWorker(work), name)
@@ -84,12 +81,7 @@ def graded_on_cluster(
                 raise KitError(f"--dask {address}: the scheduler has no workers")
             for future in done:
                 job = sent.pop(future)
-                fault = future.exception()
-                result: Result | KitError
-                if fault is None:
-                    result = future.result()
-                else:
-                    result = LaneLost(f"on the cluster: {type(fault).__name__}: {fault}"[:300])
+                result = _result(future)
                 send()
                 if isinstance(result, KitError):
                     raise result
@@ -97,3 +89,19 @@ def graded_on_cluster(
         finally:
             with suppress(OSError, dask.TimeoutError):  # the scheduler may be gone
                 client.unregister_worker_plugin(name)
+
+
+def _client(dask: Any, address: str) -> Any:
+    try:
+        return dask.Client(address, timeout=_ANSWER_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise KitError(f"--dask {address}: no scheduler answers there: {error}") from None
+
+
+def _result(future: Any) -> Result | KitError:
+    """The result of a job, a LaneLost if the workers that did it ended."""
+    fault = future.exception()
+    if fault is None:
+        result: Result | KitError = future.result()
+        return result
+    return LaneLost(f"on the cluster: {type(fault).__name__}: {fault}"[:300])

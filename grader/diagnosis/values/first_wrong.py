@@ -53,80 +53,116 @@ def first_wrong(
     was called. None if nothing can be said. `go_on` is called before each search for a value among
     the tensors, which takes long if the learner makes many that nearly match. Raises what it does.
     """
-
-    def sought(value: Right, tolerance: Tolerance) -> Match | None:
-        go_on()
-        return match(value.array, arrays, tolerance)
-
-    arrays = [each.array for each in made]
-    way = list(_without_repeats(way))
-    if not arrays or not way:
+    steps = list(_without_repeats(way))
+    if not made or not steps:
         return None
-    found = {
-        value.name: sought(value, value.tolerance)
-        for step in way
-        for value in step
-        if is_telling(value.array)
-    }
-    last = max(
-        (n for n, step in enumerate(way) if any(_is_there(found.get(v.name)) for v in step)),
-        default=-1,
-    )
-    reached = [v for v in way[last] if _is_there(found.get(v.name))] if last >= 0 else []
-    following = (
-        [v for v in way[last] if v.name in found and found[v.name] is None] if reached else []
-    )
-    if not following and last + 1 < len(way):
-        following = list(way[last + 1])
-    if any(value.name not in found for value in following):
+    there = _There(steps, made, go_on)
+    following = there.following
+    if any(value.name not in there.found for value in following):
         return None
-    missing = [value for value in following if found[value.name] is None]
-    if any(_is_there(sought(value, _loose(value))) for value in missing):
+    missing = [value for value in following if there.found[value.name] is None]
+    if any(map(there.is_nearly, missing)):
         return None
-    if not reached:
-        what = f"equals {_joined([value.shown for value in following], 'or')}"
-        said = f"None of the tensors that your {code} makes {what}: the answer begins with"
-        said += " these." if len(following) > 1 else " that."
-        return _told(following[0].name, said) if missing else None
-    # A value that is missing beside one that is there: the keys are right, say, the values not.
-    passed = [
-        value
-        for step in way[: max(last, 0)]
-        if any(_is_there(found.get(v.name)) for v in step)
-        for value in step
-        if value.name in found and not _is_there(sought(value, _loose(value)))
-    ]
-    turned = _turned(reached, found)
-    if turned is None:
-        said = f"Your {code} gets {_listed(reached)} right{_line(reached, found, made)}"
-    else:
-        value, order = turned
-        said = (
-            f"Your {code} gets {value.name} right{_line([value], found, made)}, with the axes in "
-            f"the order ({', '.join(order)})"
-        )
-        if not following:
-            said += f", not ({', '.join(value.axes)})"
+    if not there.reached:
+        return _not_begun(code, following) if missing else None
+    right, order = there.right(code)
     if not following:
-        said += "." if turned else ": what is wrong comes after that, or beside it."
-        return _told("the end", said)
+        end = f"{order}." if order else ": what is wrong comes after that, or beside it."
+        return _told("the end", right + end)
     if missing:
         none = "None of its tensors equals what comes next"
+        passed = there.passed
         too = f" None equals {passed[0].shown} either." if passed else ""
-        return _told(missing[0].name, f"{said}. {none}: {_shown(missing)}.{too}")
-    if len(following) > 1:
-        return None
-    value = following[0]
-    for step in way[last + 2 :]:  # who scales later than the author makes the error later, too
-        if len(step) > 1 or found.get(step[0].name) is None:
-            break
-        value = step[0]
-    known = found[value.name]
-    if known is None or abs(known.factor - 1) < _NEAR:
-        return None
-    after = "What comes next" if value is following[0] else "After that"
-    times = f"Your numbers are {known.factor:.3g} times these{_at(made[known.place].where)}."
-    return _told(value.name, f"{said}. {after}: {value.shown}. {times}")
+        return _told(missing[0].name, f"{right}. {none}: {_shown(missing)}.{too}")
+    return there.scaled(right) if len(following) == 1 else None
+
+
+def _not_begun(code: str, first: Sequence[Right]) -> Diagnosis:
+    """That none of the first values is there."""
+    what = f"equals {_joined([value.shown for value in first], 'or')}"
+    said = f"None of the tensors that your {code} makes {what}: the answer begins with"
+    return _told(first[0].name, said + (" these." if len(first) > 1 else " that."))
+
+
+class _There:
+    """Which values of the `way` are among the tensors that the learner's code made.
+
+    `found` has the values that tell something, None for those that are not there. `reached` are
+    those of the last step of which one is there, and `following` what should come next.
+    """
+
+    def __init__(
+        self, way: Sequence[list[Right]], made: Sequence[Made], go_on: Callable[[], None]
+    ) -> None:
+        self._way, self._made, self._go_on = way, made, go_on
+        self._arrays = [each.array for each in made]
+        self.found = {
+            value.name: self._sought(value, value.tolerance)
+            for step in way
+            for value in step
+            if is_telling(value.array)
+        }
+        steps = [n for n, step in enumerate(way) if any(map(self._is_there, step))]
+        self._last = steps[-1] if steps else -1
+        step = way[self._last] if steps else []
+        self.reached = [value for value in step if self._is_there(value)]
+        absent = object()
+        self.following = [v for v in step if self.found.get(v.name, absent) is None]
+        if not self.following and self._last + 1 < len(way):
+            self.following = way[self._last + 1]
+
+    def _sought(self, value: Right, tolerance: Tolerance) -> Match | None:
+        self._go_on()
+        return match(value.array, self._arrays, tolerance)
+
+    def _is_there(self, value: Right) -> bool:
+        return _is_there(self.found.get(value.name))
+
+    def is_nearly(self, value: Right) -> bool:
+        """Whether a tensor is too near to the value to be called another."""
+        return _is_there(self._sought(value, _loose(value)))
+
+    @property
+    def passed(self) -> list[Right]:
+        """What is missing beside values that are there: the keys are right, say, the values not."""
+        return [
+            value
+            for step in self._way[: max(self._last, 0)]
+            if any(map(self._is_there, step))
+            for value in step
+            if value.name in self.found and not self.is_nearly(value)
+        ]
+
+    def right(self, code: str) -> tuple[str, str]:
+        """What is right so far, and the order that its axes should have, if they have another."""
+        turned = _turned(self.reached, self.found)
+        if turned is None:
+            line = self._line(self.reached[-1])
+            return f"Your {code} gets {_listed(self.reached)} right{line}", ""
+        value, order = turned
+        right = f"Your {code} gets {value.name} right{self._line(value)}, with the axes in "
+        return f"{right}the order ({', '.join(order)})", f", not ({', '.join(value.axes)})"
+
+    def scaled(self, right: str) -> Diagnosis | None:
+        """That what follows is there but for a factor."""
+        first = value = self.following[0]
+        for step in self._way[self._last + 2 :]:
+            # Who scales later than the author makes the error later, too.
+            if len(step) > 1 or self.found.get(step[0].name) is None:
+                break
+            value = step[0]
+        known = self.found[value.name]
+        if known is None or abs(known.factor - 1) < _NEAR:
+            return None
+        after = "What comes next" if value is first else "After that"
+        times = f"Your numbers are {known.factor:.3g} times these{self._line(value)}."
+        return _told(value.name, f"{right}. {after}: {value.shown}. {times}")
+
+    def _line(self, value: Right) -> str:
+        """Where a value is made."""
+        known = self.found[value.name]
+        where = self._made[known.place].where if known is not None else ""
+        return f" ({where})" if where else ""
 
 
 def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:
@@ -166,16 +202,6 @@ def _turned(
 
 def _told(name: str, text: str) -> Diagnosis:
     return Diagnosis(f"value:{re.sub(r'[^a-z0-9]+', '-', name.lower())}", text)
-
-
-def _line(reached: Sequence[Right], found: dict[str, Match | None], made: Sequence[Made]) -> str:
-    """Where the last of the values is made."""
-    known = found[reached[-1].name]
-    return _at(made[known.place].where) if known is not None else ""
-
-
-def _at(where: str) -> str:
-    return f" ({where})" if where else ""
 
 
 def _shown(values: Sequence[Right]) -> str:
