@@ -64,11 +64,8 @@ The types Module, Usage and Trial say what `submission` gives back.
 '''
 
 from grader.checking.comparing import (
-    CheckFailed,
     are_close,
     comparisons,
-    draw,
-    draw_array,
     expect_all_different,
     expect_close,
     expect_device,
@@ -81,12 +78,11 @@ from grader.checking.comparing import (
     expect_shape,
     expect_unchanged,
     expect_within,
-    gpu_or_skip,
     is_between,
     is_watched,
-    skip_unless_supported,
 )
 from grader.checking.fixtures import Module, Rand, Submission, Trial, Usage
+from grader.checking.inputs import draw, draw_array, gpu_or_skip, skip_unless_supported
 from grader.checking.modules import (
     draw_state,
     draw_truths,
@@ -98,6 +94,7 @@ from grader.checking.modules import (
     trained_parameters,
     with_state,
 )
+from grader.checking.wording import CheckFailed
 
 __all__ = [
     "CheckFailed",

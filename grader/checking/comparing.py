@@ -1,22 +1,32 @@
 """Comparing answers: each `expect_...` returns nothing if the answer is right, else it raises.
 
-The message is for the learner: a first line that stands alone, then `expected` and `got`, with
-named axes and the first wrong position. It never reveals how to compute the right answer. Answers
-are tensors of torch or arrays of numpy, compared in the same way. Only functions that need torch
-import it, so a course of plain Python or numpy never waits for it.
+The message never reveals how to compute the right answer. Answers are tensors of torch or arrays of
+numpy, compared in the same way. Only functions that need torch import it, so a course of plain
+Python or numpy never waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from grader.checking.wording import (
+    LINE,
+    CheckFailed,
+    axis_names,
+    capital,
+    contrast,
+    drawn,
+    extent,
+    first_place,
+    number,
+    position,
+    shorten,
+    sizes,
+)
 from grader.types.proof import Comparison
 from grader.types.report import Way
 
@@ -40,12 +50,7 @@ TOLERANCES = {
 EXACT = (0.0, 0.0)
 ANY_NUMBER = (0.0, float("inf"))
 COTANGENT_SEED = 1729
-FEW = 12  # numbers of an input; this many are easy to read
-ROW_WIDTH = 8  # a last axis of at most this many values is shown whole
-MATRIX_ROWS = 4  # and a matrix of at most this many such rows
-_DIGITS = (3, 6, 9, 17)  # digits of a number; more are shown if these show no difference
 _PARAMETER_AXES = {"weight": "row column", "bias": "row"}  # by the end of a parameter's name
-LINE = 76  # the engine may indent a message by up to four columns
 
 
 # The comparisons of the checks, if a caller collects them, as `grade verify` does.
@@ -55,21 +60,6 @@ _NOTED: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=
 _WATCHED: ContextVar[tuple[Array, ...]] = ContextVar("watched", default=())
 
 
-class CheckFailed(AssertionError):
-    """The learner's answer is wrong; the message says how, and `way` in which way.
-
-    If several checks fail in one way, a screen explains only one of them in full. `axes` are the
-    names and sizes of the expected axes.
-    """
-
-    def __init__(
-        self, message: str, way: Way | None = None, axes: Iterable[tuple[str, int]] = ()
-    ) -> None:
-        super().__init__(message)
-        self.way = way
-        self.axes = tuple(axes)
-
-
 def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     """Expect the shape given by the axes in keyword order: `expect_shape(out, B=2, T=3)`.
 
@@ -77,10 +67,10 @@ def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     """
     if tuple(actual.shape) != tuple(axes.values()):
         whose = f" of {what}" if what else ""
-        raise _contrast(
+        raise contrast(
             f"The shape{whose} is wrong",
-            _sizes(axes.values(), list(axes)),
-            _sizes(actual.shape),
+            sizes(axes.values(), list(axes)),
+            sizes(actual.shape),
             Way.SHAPE,
             axes.items(),
         )
@@ -90,14 +80,14 @@ def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
     """Expect this dtype, such as torch.float32 or numpy.float32."""
     if actual.dtype != dtype:
         wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-        raise _contrast("The dtype is wrong", wanted, str(actual.dtype), Way.DTYPE)
+        raise contrast("The dtype is wrong", wanted, str(actual.dtype), Way.DTYPE)
 
 
 def expect_device(actual: Tensor, device: torch.device) -> None:
     """Expect this device; `cuda` and `cuda:0` are the same."""
     same_index = device.index is None or actual.device.index in (None, device.index)
     if actual.device.type != device.type or not same_index:
-        raise _contrast(
+        raise contrast(
             "The result is on another device", str(device), str(actual.device), Way.DEVICE
         )
 
@@ -120,8 +110,8 @@ def expect_equal(
     place, sides = "", [expected, actual]
     if max(len(_written(side)) for side in sides) > LINE:
         place, sides = _apart(expected, actual, same_types, ordered)
-    want, got = (_shorten(_written(side)) for side in sides)
-    raise _contrast(f"{_capital(what)} came out wrong{place}", want, got)
+    want, got = (shorten(_written(side)) for side in sides)
+    raise contrast(f"{capital(what)} came out wrong{place}", want, got)
 
 
 def _is_equal(one: Any, other: Any, same_types: bool, ordered: bool = True) -> bool:
@@ -187,11 +177,11 @@ def expect_no_constant(actual: Array, **inputs: Array) -> None:
     values = _wide(actual)
     if values.size > 1 and (values == values.flat[0]).all():
         got = f"{values.flat[0]:.6g} everywhere"
-        raise _contrast("All numbers of the result are the same", "different", got, Way.VALUES)
+        raise contrast("All numbers of the result are the same", "different", got, Way.VALUES)
     for name, array in inputs.items():
         if values.shape == tuple(array.shape) and (values == _wide(array)).all():
             got = f"{name} as it was given"
-            raise _contrast("Nothing was computed", f"not {name} itself", got, Way.VALUES)
+            raise contrast("Nothing was computed", f"not {name} itself", got, Way.VALUES)
 
 
 def expect_all_different(arrays: Mapping[str, Array], otherwise: str) -> None:
@@ -241,8 +231,8 @@ def expect_results(
     `when` after the name: " of the second call".
     """
     for got, want, (what, names) in zip(actual, expected, axes.items(), strict=True):
-        sizes = dict(zip(names.split(), want.shape, strict=True))
-        expect_shape(got, what + when, **sizes)
+        named = dict(zip(names.split(), want.shape, strict=True))
+        expect_shape(got, what + when, **named)
         one = what.removesuffix("s")  # a message about "the weights" is about one weight
         expect_close(got, want, axes=names, rtol=rtol, atol=atol, what=one + when)
 
@@ -270,11 +260,11 @@ def expect_within(
     wrong = abs(got - want) > room
     if not wrong.any():
         return
-    where = _first(wrong)
-    place = f", at {_position(where, names)}" if where else ""
-    extent = _extent(got, want, ~wrong, as_bool=False)
-    raise _contrast(
-        f"{_capital(what)} is further off than rounding explains{place}{extent}",
+    where = first_place(wrong)
+    place = f", at {position(where, names)}" if where else ""
+    share = extent(got, want, ~wrong, as_bool=False)
+    raise contrast(
+        f"{capital(what)} is further off than rounding explains{place}{share}",
         f"{want[where]:.6g}, give or take {room[where]:.2g}",
         f"{got[where]:.6g}",
         Way.VALUES,
@@ -346,9 +336,7 @@ def expect_gradients_close(
     import torch
 
     if actual.shape != expected.shape:
-        raise _contrast(
-            "The shape is wrong", _sizes(expected.shape), _sizes(actual.shape), Way.SHAPE
-        )
+        raise contrast("The shape is wrong", sizes(expected.shape), sizes(actual.shape), Way.SHAPE)
     for (name, tensor), got, want in zip(
         inputs.items(), _gradients(actual, inputs), _gradients(expected, inputs), strict=True
     ):
@@ -363,7 +351,7 @@ def expect_gradients_close(
         given = torch.zeros_like(tensor) if got is None else got
         if where is not None and name in where:
             given = torch.where(where[name] | ~given.isfinite(), given, wanted)
-        names = _axis_names(
+        names = axis_names(
             tensor, (axes or {}).get(name) or _PARAMETER_AXES.get(name.rpartition(".")[2])
         )
         _compare(
@@ -391,20 +379,20 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
     for name, array in inputs.items():
         was, now = before[name], _wide(array)
         if was.shape != now.shape:
-            raise _contrast(
+            raise contrast(
                 f"Your code changes {name} in place",
-                _sizes(was.shape),
-                _sizes(now.shape),
+                sizes(was.shape),
+                sizes(now.shape),
                 Way.IN_PLACE,
             )
         changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
         if changed.any():
-            where = _first(changed)
+            where = first_place(changed)
             as_bool = str(array.dtype).endswith("bool")
             raise CheckFailed(
-                f"Your code changes {name} in place, at {_position(where, _axis_names(array))}\n"
-                f"  before    {_number(was[where].item(), as_bool)}\n"
-                f"  after     {_number(now[where].item(), as_bool)}",
+                f"Your code changes {name} in place, at {position(where, axis_names(array))}\n"
+                f"  before    {number(was[where].item(), as_bool)}\n"
+                f"  after     {number(now[where].item(), as_bool)}",
                 Way.IN_PLACE,
             )
 
@@ -437,73 +425,9 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
         if name is None:  # no answer at all, such as a timeout: the engine has its own words
             raise
         first_line = str(error).strip().partition("\n")[0].removeprefix(name).lstrip(": ")
-        got = _shorten(f"{name}: {first_line}") if first_line else name
-        raise _contrast(because, kind.__name__, got, Way.NO_ERROR) from error
-    raise _contrast(because, kind.__name__, "no error", Way.NO_ERROR)
-
-
-def gpu_or_skip() -> torch.device:
-    """The run's GPU; if it may use none, skips the rest of a check."""
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("only with a GPU (--device cuda)")
-    return torch.device("cuda")
-
-
-def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:
-    """Skip the rest of a check if the run's device lacks the dtype (Apple's has no float64)."""
-    if device.type == "mps" and str(dtype) == "torch.float64":
-        pytest.skip("this GPU has no float64")
-
-
-def draw(
-    generator: torch.Generator,
-    device: torch.device,
-    dtype: torch.dtype | None = None,
-    grad: bool = False,
-    scale: float = 1.0,
-    /,
-    **axes: int,
-) -> Tensor:
-    """Draw a leaf tensor of normal(0, scale) values that remembers the names of its axes.
-
-    The values are drawn on the CPU, so a seed gives the same input on every device. Values of a
-    small tensor have one decimal, because a learner may want to compute with them.
-    """
-    import torch
-
-    dtype = dtype or torch.float32
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    values = torch.randn(tuple(axes.values()), generator=generator, dtype=wide) * scale
-    if values.numel() <= FEW:
-        values = (values * 10).round() / 10
-    tensor = values.to(dtype).to(device).requires_grad_(grad)
-    tensor.axes = tuple(axes)  # type: ignore[attr-defined]
-    return tensor
-
-
-def draw_array(generator: numpy.random.Generator, scale: float = 1.0, /, **axes: int) -> Any:
-    """Draw a numpy array of normal(0, scale) values that remembers the names of its axes."""
-    array = _named_array()(tuple(axes.values()))
-    array[...] = generator.normal(scale=scale, size=array.shape)
-    if array.size <= FEW:
-        array[...] = array.round(1)
-    array.axes = tuple(axes)
-    return array
-
-
-@cache  # only functions that need numpy import it
-def _named_array() -> Any:
-    import numpy
-
-    class NamedArray(numpy.ndarray[Any, Any]):
-        axes: tuple[str, ...] = ()
-
-    return NamedArray
-
-
-# --- comparing -------------------------------------------------------------------------------
+        got = shorten(f"{name}: {first_line}") if first_line else name
+        raise contrast(because, kind.__name__, got, Way.NO_ERROR) from error
+    raise contrast(because, kind.__name__, "no error", Way.NO_ERROR)
 
 
 def _gradients(output: Tensor, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
@@ -558,20 +482,18 @@ def _compare(
 
     axes = list(zip(names, expected.shape, strict=False))
     if actual.shape != expected.shape:
-        raise _contrast(
+        raise contrast(
             f"The shape of {what} is wrong",
-            _sizes(expected.shape, names),
-            _sizes(actual.shape),
+            sizes(expected.shape, names),
+            sizes(actual.shape),
             Way.SHAPE,
             axes,
         )
     got, want = _wide(actual), _wide(expected)
     if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
-        raise _contrast(
-            f"{_capital(what)} is complex", "real numbers", str(actual.dtype), Way.DTYPE
-        )
+        raise contrast(f"{capital(what)} is complex", "real numbers", str(actual.dtype), Way.DTYPE)
     if numpy.isnan(want).any():  # no reference returns NaN: the learner's code made it
-        raise CheckFailed(f"{_capital(what)} holds NaN", way)
+        raise CheckFailed(f"{capital(what)} holds NaN", way)
     rtol, atol = tolerance
     if tolerance == ANY_NUMBER:
         close = (got == want) | numpy.isfinite(got) & numpy.isfinite(want)
@@ -583,12 +505,12 @@ def _compare(
             _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close", is_usual)
     if close.all():
         return
-    where = _first(~close)
+    where = first_place(~close)
     as_bool = str(actual.dtype).endswith("bool") and str(expected.dtype).endswith("bool")
     verb = "holds NaN" if numpy.isnan(got[where]) else "is wrong"
-    place = f" at {_position(where, names)}" if where else ""
-    first = f"{_capital(what)} {verb}{place}{_extent(got, want, close, as_bool)}"
-    raise CheckFailed(f"{first}\n{_drawn(want, got, close, where, names, as_bool)}", way, axes)
+    place = f" at {position(where, names)}" if where else ""
+    first = f"{capital(what)} {verb}{place}{extent(got, want, close, as_bool)}"
+    raise CheckFailed(f"{first}\n{drawn(want, got, close, where, names, as_bool)}", way, axes)
 
 
 def _note(got: Any, want: Any, room: Any, told: str, kind: str, is_usual: bool = False) -> None:
@@ -613,132 +535,6 @@ def _name(dtype: object) -> str:
 def _told(rtol: float, atol: float) -> str:
     """A tolerance as an author writes it, the relative part first."""
     return f"{rtol:g}, {atol:g}"
-
-
-def _first(wrong: Values) -> tuple[int, ...]:
-    """The first position that is True, in row-major order."""
-    import numpy
-
-    return tuple(int(index) for index in numpy.argwhere(wrong)[0])
-
-
-def _extent(got: Values, want: Values, close: Values, as_bool: bool) -> str:
-    """How much of the array is wrong, in brackets after the place of the first wrong value."""
-    import numpy
-
-    if close.size == 1:
-        return ""
-    wrong = ~close
-    share = f"{wrong.sum()} of {close.size} values"
-    with numpy.errstate(invalid="ignore"):
-        gap = abs(got[wrong] - want[wrong])
-    gap = gap[numpy.isfinite(gap)]
-    if as_bool or gap.size == 0:
-        return f" ({share})"
-    return f" ({share}, by up to {gap.max().item():.3g})"
-
-
-# --- wording ---------------------------------------------------------------------------------
-
-
-def _contrast(
-    summary: str,
-    expected: str,
-    got: str,
-    way: Way | None = None,
-    axes: Iterable[tuple[str, int]] = (),
-) -> CheckFailed:
-    return CheckFailed(f"{summary}\n  expected  {expected}\n  got       {got}", way, axes)
-
-
-def _sizes(shape: Any, names: Sequence[str] = ()) -> str:
-    """A shape as [B=2, T=3], or [2, 3] if the axes have no names."""
-    if not names:
-        return str(list(shape))
-    return "[" + ", ".join(f"{name}={size}" for name, size in zip(names, shape, strict=True)) + "]"
-
-
-def _axis_names(array: Array, axes: str | None = None) -> list[str]:
-    """The given names, or else those that `rand` has noted, or else none."""
-    names = list(getattr(array, "axes", ())) if axes is None else axes.split()
-    return names if len(names) == array.ndim else []
-
-
-def _position(where: Sequence[int], names: Sequence[str]) -> str:
-    """A position as B=0, T=2, or [0, 2] if the axes have no names."""
-    return _sizes(where, names).strip("[]") if names else _sizes(where)
-
-
-def _drawn(
-    want: Values,
-    got: Values,
-    close: Values,
-    where: tuple[int, ...],
-    names: Sequence[str],
-    as_bool: bool,
-) -> str:
-    """The expected and actual values at the first wrong position, and as much around as fits.
-
-    That is the matrix of the last two axes if it is small, else the row, else only the value. A
-    star marks each wrong actual value.
-    """
-    if want.ndim >= 2 and 1 < want.shape[-2] <= MATRIX_ROWS and want.shape[-1] <= ROW_WIDTH:
-        left, right = _cells(want, got, close, where[:-2], as_bool)
-        axes = f", {names[-2]} down, {names[-1]} across" if names else ""
-        for head in (f"expected{axes}", "expected"):
-            width = max(map(len, [head, *left]))
-            pairs = zip([head, *left], ["got (* is wrong)", *right], strict=True)
-            lines = [f"  {one:<{width}}  {other}" for one, other in pairs]
-            if max(map(len, lines)) <= LINE:
-                return "\n".join(lines)
-    if where and 1 < want.shape[-1] <= ROW_WIDTH:
-        (one,), (other,) = _cells(want, got, close, where[:-1], as_bool)
-        if len(other) <= LINE - len("  expected  "):
-            return f"  expected  {one}\n  got       {other}".rstrip()
-    (one,), (other,) = _cells(want, got, close, where, as_bool)
-    return f"  expected  {one.strip('[ ]')}\n  got       {other.strip('[* ]')}"
-
-
-def _cells(
-    want: Values, got: Values, close: Values, part: tuple[int, ...], as_bool: bool
-) -> tuple[list[str], list[str]]:
-    """A part of both arrays, row by row with aligned columns; a star marks wrong values.
-
-    Each number has as many digits as the difference needs.
-    """
-    import numpy
-
-    sides = [numpy.atleast_1d(array[part]) for array in (want, got)]
-    across = sides[0].shape[-1]
-    right = numpy.ravel(close[part]).tolist()
-    for digits in _DIGITS:
-        texts = [[_number(value, as_bool, digits) for value in s.ravel().tolist()] for s in sides]
-        if all(same or one != other for one, other, same in zip(*texts, right, strict=True)):
-            break
-    width = max(len(text) for side in texts for text in side)
-    marks = [" "] * len(right), [" " if same else "*" for same in right]
-    drawn = []
-    for side, signs in zip(texts, marks, strict=True):
-        cells = [f"{text:>{width}}{sign}" for text, sign in zip(side, signs, strict=True)]
-        rows = [cells[at : at + across] for at in range(0, len(cells), across)]
-        drawn.append([f"[{' '.join(row)}]" for row in rows])
-    return drawn[0], drawn[1]
-
-
-def _number(value: complex, as_bool: bool = False, digits: int = 6) -> str:
-    if as_bool or isinstance(value, bool):
-        return str(bool(value))
-    return f"{value:.{digits}g}"
-
-
-def _capital(text: str) -> str:
-    """`the result` with a capital; a name such as `d_k` stays."""
-    return "T" + text[1:] if text.startswith("the ") else text
-
-
-def _shorten(text: str) -> str:
-    room = 3 * (LINE - len("  expected  "))  # the screen breaks it into lines
-    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _builtin_name(error: Exception) -> str | None:

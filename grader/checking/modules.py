@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.checking.comparing import CheckFailed, are_close, is_between
+from grader.checking.comparing import are_close, is_between
+from grader.checking.wording import CheckFailed
 from grader.types.report import Way
 
 if TYPE_CHECKING:

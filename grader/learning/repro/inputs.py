@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from grader.checking.comparing import FEW
+from grader.checking.inputs import FEW
 from grader.learning.repro.script import is_call
 from grader.read.stubs import parameters
 from grader.run.facts import CaseFact

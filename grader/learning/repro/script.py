@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any
 
-from grader.checking.comparing import COTANGENT_SEED, FEW
+from grader.checking.comparing import COTANGENT_SEED
+from grader.checking.inputs import FEW
 from grader.read.stubs import parameters
 from grader.run.facts import CaseFact, Exchange
 from grader.run.worker.wire import Unpacker
