@@ -202,9 +202,10 @@ def _state(stage: Stage, stub: str) -> StubState:
 def _parsed(source: str, place: str) -> ast.Module:
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        what = getattr(error, "msg", error)  # str() of a SyntaxError repeats the line
+        # str() of a SyntaxError repeats the line, and a MemoryError says nothing.
+        what = getattr(error, "msg", str(error)) or "it is nested too deeply"
         raise CourseError(f"{place}:{line}: is not Python: {what}") from None
 
 

@@ -378,6 +378,7 @@ UNTOUCHED = {
     "no Python": "def f(:\n    return 1",
     "no Python, and a comment that asks": "def f(x)  # why?\n    return x",
     "unfinished": "x = (1,",
+    "too deep for the parser": "%time\ni" + 3000 * "{",
 }
 
 
