@@ -208,8 +208,6 @@ def without_magics(cell: str) -> str:
         try:
             ast.parse("\n".join(lines))
             break
-        except (ValueError, RecursionError, MemoryError):
-            break
         except SyntaxError as error:
             number = (error.lineno or 0) - 1
             if not 0 <= number < len(lines) or not MAGIC.match(lines[number]):

@@ -68,7 +68,7 @@ class Pipe:
 class Said:
     """An interpreter and a worker of it, which says what was written down."""
 
-    forks = True
+    forks = gpu = True
 
     def __init__(self, data: bytes) -> None:
         self.channel = Channel(Pipe(data))  # type: ignore[arg-type]
