@@ -37,8 +37,8 @@ Errors, arguments and gradients:
 >>> leaf = torch.ones(3, requires_grad=True)
 >>> expect_gradients_close(leaf * 2, leaf + leaf, {"leaf": leaf}, axes={"leaf": "D"})
 >>> skip_unless_supported(torch.float64, torch.device("cpu"))
->>> def on_a_gpu() -> None:
-...     y = x.to(gpu_or_skip())
+>>> def on_a_gpu(device: torch.device) -> None:
+...     y = x.to(gpu_or_skip(device))
 >>> def own() -> None:
 ...     raise CheckFailed("What is wrong, in one line\n  expected  this\n  got       that")
 

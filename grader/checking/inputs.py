@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 FEW = 12  # numbers of an input; this many are easy to read
 
 
-def gpu_or_skip() -> torch.device:
-    """The run's GPU; if it may use none, skips the rest of a check."""
-    import torch
-
-    if not torch.cuda.is_available():
+def gpu_or_skip(device: torch.device) -> torch.device:
+    """The run's device if it is an NVIDIA GPU; if not, skips the rest of a check."""
+    if device.type != "cuda":
         pytest.skip("only with a GPU (--device cuda)")
-    return torch.device("cuda")
+    return device
 
 
 def skip_unless_supported(dtype: torch.dtype, device: torch.device) -> None:

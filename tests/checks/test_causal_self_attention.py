@@ -354,9 +354,9 @@ def test_dtypes(
 
 @pytest.mark.points(1, stand_in="buffer", hint=2)
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand) -> None:
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """The mask moves to the GPU with the module"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     state = draw_state(rand, shapes(d_in, d_out))
     attention = module(submission, {name: tensor.cpu() for name, tensor in state.items()}, C, H)

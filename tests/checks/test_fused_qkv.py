@@ -511,9 +511,9 @@ def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None
 
 @pytest.mark.points(1, stand_in="fuse_values")
 @torch.no_grad()
-def test_fuse_gpu(submission: Submission, rand: Rand) -> None:
+def test_fuse_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """fuse of a module on a GPU gives a module on the same GPU"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     D, H = 12, 3
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     fused = submission.fuse(core(submission, state), H)

@@ -231,9 +231,9 @@ def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, ma
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission: Submission, rand: Rand, seed: int) -> None:
+def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     B, Tq, Tk = 3, 5, 7
     for sizes in ((24, 4, 4), GROUPED):
         state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(sizes)).items()}

@@ -440,9 +440,9 @@ def test_dtypes(
 
 @pytest.mark.points(1, stand_in="chunks")
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand) -> None:
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """On a GPU too, chunks give the results of the full pass"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     B, T, D, H = 2, 7, 12, 3
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     x = rand(B=B, T=T, D=D).to(gpu)

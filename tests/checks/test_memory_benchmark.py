@@ -331,9 +331,9 @@ def test_fused(submission: Submission, seed: int) -> None:
 
 
 @pytest.mark.points(1, stand_in="held")
-def test_gpu(submission: Submission, seed: int) -> None:
+def test_gpu(submission: Submission, seed: int, device: torch.device) -> None:
     """On a GPU it measures the GPU's memory"""
-    expect_peaks(submission, (*HELD, *FREED), seed, device=str(gpu_or_skip()))
+    expect_peaks(submission, (*HELD, *FREED), seed, device=str(gpu_or_skip(device)))
 
 
 # --- the exponent ----------------------------------------------------------------------------

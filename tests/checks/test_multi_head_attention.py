@@ -597,9 +597,9 @@ def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission: Submission, rand: Rand) -> None:
+def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     D, H = 24, 4
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     mha = module(submission, state, H)

@@ -536,9 +536,9 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
 
 @pytest.mark.points(1, stand_in="values")
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand) -> None:
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """It works on a GPU, with angles made on the CPU"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     B, Tq, Tk, D, H = 2, 5, 7, 24, 3
     x = rand(B=B, H=H, T=Tq, d_k=D // H).to(gpu)
     angles = exact_angles(Tq, D // H).float()

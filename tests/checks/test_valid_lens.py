@@ -417,9 +417,9 @@ def test_dtypes(
 
 @pytest.mark.points(1, stand_in="lens")
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand) -> None:
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """On a GPU too queries look only at valid keys"""
-    gpu = gpu_or_skip()
+    gpu = gpu_or_skip(device)
     D, H = 12, 3
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     attention = module(submission, state, H)
