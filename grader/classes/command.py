@@ -52,6 +52,7 @@ _NOT_WITH_NBGRADER = (
 # Under these names the ledger keeps what a class is graded with, and in what.
 _SEED, _SECONDS = "seed", "seconds per submission"
 _COURSE, _ASSIGNMENT = "course", "assignment"
+_SKIPPED = "skipped"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -229,6 +230,7 @@ def _grade(args: argparse.Namespace, course: Course) -> int:
         kept = ledger.fact(_SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
         ledger.note(_SEED, str(seed))
+        ledger.note(_SKIPPED, json.dumps(odd))
         _keep_limit(args, ledger)
         course = _limited(args, course, ledger)
         version = read_version(course)
@@ -421,6 +423,7 @@ def _write_results(
             alike,
             hints=headings,
             moved=moved,
+            skipped=json.loads(ledger.fact(_SKIPPED) or "[]"),
             anonymous=args.anonymous,
         ),
     }

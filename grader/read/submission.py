@@ -111,7 +111,10 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
         return script(str(path), name, regular_bytes(path, FILE_CAP))
     if suffix == ".ipynb":
         return Submission(str(path), {}, cells=parse_cells(notebook_bytes(path), str(path)))
-    raise NoSubmissionError(f"{path}: a submission is a folder of .py files, a .py or an .ipynb")
+    advice = "; unpack it first" if suffix == ".zip" else ""
+    raise NoSubmissionError(
+        f"{path}: a submission is a folder of .py files, a .py or an .ipynb{advice}"
+    )
 
 
 def _expect_no_link(folder: Path) -> None:
@@ -120,12 +123,14 @@ def _expect_no_link(folder: Path) -> None:
 
 
 def expect_code(found: Submission, path: Path) -> Submission:
-    """What was read at `path`. Raises NoSubmissionError for a folder with only notebooks."""
+    """What was read at `path`. Raises NoSubmissionError for a folder of notebooks or .zip files."""
     if found.is_folder and not found.files and not found.refused:
-        notebooks = [each for each in _entries(path) if each.suffix.lower() == ".ipynb"]
-        if notebooks:
-            advice = f"grade the notebook with `--submission {notebooks[0]}`"
+        others = {each.suffix.lower(): each for each in reversed(_entries(path))}
+        if ".ipynb" in others:
+            advice = f"grade the notebook with `--submission {others['.ipynb']}`"
             raise NoSubmissionError(f"{path}: has no .py files: {advice}")
+        if ".zip" in others:
+            raise NoSubmissionError(f"{path}: has no .py files: unpack {others['.zip'].name} first")
     return found
 
 

@@ -47,7 +47,8 @@ ENDS = "import os\nos._exit(0)\n"
 def seven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny course, seven submissions to it, and their results, graded with seed 5.
 
-    They are right, wrong in two ways, copied, untouched, hostile and unreadable.
+    They are right, wrong in two ways, copied, untouched, hostile and unreadable. One file is
+    skipped.
     """
     root = tmp_path_factory.mktemp("seven")
     copy_tiny(root / "course")
@@ -56,6 +57,7 @@ def seven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known = {"ann": RIGHT, "bob": ONE_TOO_FEW, "cas": NO_ERROR, "dan": NO_ERROR}
     hand_in(folder, **known, eve=stub, fay=ENDS)
     (folder / "gus.ipynb").write_text("no notebook", encoding="utf-8")
+    (folder / "hal.docx").touch()
     grade_class(root / "course", root / "results", folder, "--seed", "5")
     return root
 
@@ -238,6 +240,7 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
     assert scores(results)["cas"] == scores(results)["dan"] == "10"
     with open_ledger(results, create=False) as ledger:
         assert [entry.report and entry.report.score for entry in ledger.history("cas")] == [9, 10]
+    assert "hal.docx is not a folder" in (results / "report.html").read_text("utf-8")
     assert "nothing to regrade" in grade(*class_of(course, results), "--regrade", "--yes")
 
 

@@ -59,6 +59,7 @@ def class_report(
     *,
     hints: Hints = MappingProxyType({}),
     moved: Moved | None = None,
+    skipped: Sequence[str] = (),
     anonymous: bool = False,
 ) -> Iterator[str]:
     """The page, piece by piece: the class, then a section for each student.
@@ -66,9 +67,10 @@ def class_report(
     `entries` returns the verdicts, in the same order at every call. With `anonymous` the page shows
     numbers in that order instead of names, and leaves `similar` answers out.
     `hints` are the headings of each stage's hints, `moved` is what changed since an assignment
-    before. On paper, the class takes one page: the summary and what to teach next.
+    before. `skipped` has a sentence about each file that is no submission; they name students.
+    On paper, the class takes one page: the summary and what to teach next.
     """
-    body = _body(title, assignment, entries, unexplained, similar, hints, moved, anonymous)
+    body = _body(title, assignment, entries, unexplained, similar, hints, moved, skipped, anonymous)
     return page(f"{assignment.name}: {title}", body)
 
 
@@ -80,6 +82,7 @@ def _body(
     similar: Similar | None,
     hints: Hints,
     moved: Moved | None,
+    skipped: Sequence[str],
     anonymous: bool,
 ) -> Iterator[str]:
     def people() -> Iterator[Person]:
@@ -102,7 +105,7 @@ def _body(
         f"{'' if anonymous else _TO_SIMILAR}"
         '<li><a href="#notes">Notes</a></li></ul></nav>\n'
     )
-    yield from _summary(tally, assignment)
+    yield from _summary(tally, assignment, len(skipped))
     yield from teach_section(tally, assignment, hints, moved)
     if moved is not None and moved.fallen:
         yield from _fallen(moved, tally)
@@ -113,7 +116,7 @@ def _body(
     yield from _heatmap(people(), assignment, anonymous)
     if not anonymous:
         yield from similar_section(similar, titles, lambda name: tally.links.get(name, ""))
-    yield from _notes(tally)
+    yield from _notes(tally, skipped, anonymous)
     yield "</div>\n"
     for person in people():
         yield from _student(person, tally.students)
@@ -123,7 +126,7 @@ def _body(
 # --- the class ---------------------------------------------------------------------------------
 
 
-def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
+def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str]:
     yield '<section class="first" aria-labelledby="summary"><h2 id="summary">Summary</h2>\n'
     if tally.scores:
         known = f", version {text(in_words(sorted(tally.versions)))}" if tally.versions else ""
@@ -145,6 +148,8 @@ def _summary(tally: Tally, assignment: Assignment) -> Iterator[str]:
     ):
         if listed.students:
             yield f'<p><a href="#notes">{count(listed.students, "submission")} {words}.</a></p>\n'
+    if skipped:
+        yield f'<p><a href="#notes">Skipped ({skipped})</a></p>\n'
     if tally.seconds:
         copies = count(tally.copies, "submission")
         same = f" {copies} identical to another took no time." if tally.copies else ""
@@ -350,7 +355,7 @@ def _unexplained(
     yield "</section>\n"
 
 
-def _notes(tally: Tally) -> Iterator[str]:
+def _notes(tally: Tally, skipped: Sequence[str], anonymous: bool) -> Iterator[str]:
     yield '<section aria-labelledby="notes"><h2 id="notes">Notes</h2>\n'
     for note in sorted(tally.unlocked):
         yield f"<p>{text(note[:1].upper() + note[1:])}.</p>\n"
@@ -365,7 +370,13 @@ def _notes(tally: Tally) -> Iterator[str]:
             yield f"<h3>{words} ({one.students})</h3>\n<ul>{''.join(one.lines)}</ul>\n"
             if one.students > len(one.lines):
                 yield f"<p>And {one.students - len(one.lines)} more: see their pages.</p>\n"
-    if not tally.unlocked and not any(one.students for one, _ in listed):
+    if skipped:
+        yield f"<h3>Skipped ({len(skipped)})</h3>\n"
+        if anonymous:
+            yield "<p>The screen of <code>grade class</code> names them.</p>\n"
+        else:
+            yield f"<ul>{''.join(f'<li>{text(one)}</li>' for one in skipped)}</ul>\n"
+    if not tally.unlocked and not skipped and not any(one.students for one, _ in listed):
         yield "<p>Nothing unusual.</p>\n"
     yield "</section>\n"
 

@@ -323,9 +323,19 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
         read_submission(write_files(tmp_path, {name: "x"}) / name)
 
 
-def test_a_folder_with_only_a_notebook_is_no_submission_to_name(tmp_path: Path) -> None:
+def test_a_zip_file_is_to_be_unpacked(tmp_path: Path) -> None:
+    with pytest.raises(NoSubmissionError, match="; unpack it first"):
+        read_submission(write_files(tmp_path, {"work.ZIP": "x"}) / "work.ZIP")
+
+
+def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(
+    tmp_path: Path,
+) -> None:
     empty = read_submission(write_files(tmp_path, {"notes.txt": ""}))
     assert expect_code(empty, tmp_path) is empty
+    write_files(tmp_path, {"work.zip": ""})
+    with pytest.raises(NoSubmissionError, match=r"has no \.py files: unpack work\.zip first"):
+        expect_code(empty, tmp_path)
     write_files(tmp_path, {"work.ipynb": "{}"})
     with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*work\.ipynb`"):
         expect_code(empty, tmp_path)

@@ -121,10 +121,17 @@ def read(
     *entries: LedgerEntry,
     unexplained: Sequence[Unexplained] = (),
     hints: Mapping[str, Sequence[str]] | None = None,
+    skipped: Sequence[str] = (),
     anonymous: bool = False,
 ) -> Reader:
     pieces = class_report(
-        "Birds", FLIGHT, lambda: entries, unexplained, hints=hints or {}, anonymous=anonymous
+        "Birds",
+        FLIGHT,
+        lambda: entries,
+        unexplained,
+        hints=hints or {},
+        skipped=skipped,
+        anonymous=anonymous,
     )
     return Reader("".join(pieces))
 
@@ -188,6 +195,17 @@ def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own() -> None:
     assert "Let it fly: 3 passed, now 1" in said
     assert "You fold it upside down. 2 had it, 2 still." in said
     assert "bob" not in said and "bob 67% 33%" in part(page, "fallen")
+
+
+def test_what_was_skipped_is_on_the_page_but_names_nobody_on_an_anonymous_one() -> None:
+    odd = ["dan.rar is not a notebook.", f"{EVIL} is not a notebook."]
+    page = read(*CLASS, skipped=odd)
+    assert "Skipped (2)" in part(page, "summary")
+    assert "Skipped (2) dan.rar is not a notebook." in part(page, "notes")
+    page = read(*CLASS, skipped=odd, anonymous=True)
+    assert "Skipped (2) The screen of grade class names them." in part(page, "notes")
+    assert "dan" not in page.text
+    assert "Nothing unusual." not in part(read(CLASS[0], skipped=odd), "notes")
 
 
 def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
