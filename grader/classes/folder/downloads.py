@@ -95,26 +95,35 @@ def downloaded(name: str) -> Downloaded | None:
 
 @dataclass
 class Heap:
-    """One student's .py files and notebooks by path, and the names of all other files."""
+    """One student's .py files and notebooks by path, and the names of all other files.
+
+    `twice` holds the name of the file or archive whose file counts, if there are several.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
     notebooks: dict[str, bytes] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
+    twice: dict[str, str] = field(default_factory=dict)
     room: int = _ARCHIVE_CAP  # bytes that may still be added
     unread: int = OUTPUTS_CAP  # bytes of notebooks that may still be unpacked
 
-    def add(self, name: str, data: bytes) -> None:
-        """Add a file. Raises SubmissionFileError if that is too much."""
+    def add(self, name: str, data: bytes, place: str) -> None:
+        """Add a file that is in the archive `place`. Raises SubmissionFileError if it is too much.
+
+        It replaces an earlier one of that name.
+        """
         self.room -= len(data)
         if self.room < 0:
             most = _ARCHIVE_CAP >> 20
             raise SubmissionFileError(f"the submission is larger than {most} MiB")
         if len(self.files) >= FILES_CAP:
             raise SubmissionFileError(f"the submission has more than {FILES_CAP} .py files")
-        if _is_notebook(name):
-            self.notebooks[name] = data
-        else:
-            self.files[f"{name[:-3]}.py"] = python_bytes(data)
+        files = self.notebooks if _is_notebook(name) else self.files
+        if files is self.files:
+            name, data = f"{name[:-3]}.py", python_bytes(data)
+        if files.get(name, data) != data:
+            self.twice[name] = place
+        files[name] = data
 
 
 def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
@@ -129,9 +138,9 @@ def read_files(files: Iterable[tuple[str, Path]]) -> Heap:
         if name.lower().endswith(ARCHIVE):
             _unpack(path, name, heap)
         elif _is_notebook(name):
-            heap.add(name, notebook_bytes(path))
+            heap.add(name, notebook_bytes(path), path.name)
         elif name.lower().endswith(".py"):
-            heap.add(name, regular_bytes(path, FILE_CAP))
+            heap.add(name, regular_bytes(path, FILE_CAP), path.name)
         else:
             heap.others.append(name)
     return heap
@@ -204,7 +213,7 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                 if entry.flag_bits & 1:
                     raise SubmissionFileError(f"{name}: is locked with a password")
                 with archive.open(entry) as file:
-                    heap.add(inside, _content(file, f"{name}: {inside}", heap))
+                    heap.add(inside, _content(file, f"{name}: {inside}", heap), name)
     except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
         raise SubmissionFileError(f"{name}: cannot be unpacked: it is damaged") from None
     except RuntimeError as error:  # zipfile raises it for some kinds of encryption

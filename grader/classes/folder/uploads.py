@@ -98,14 +98,27 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
         others = sorted(heap.notebooks.keys() - {shown})
         if shown not in heap.notebooks:
             shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
-        return _notebook(heap.notebooks[shown], shown, notebook, others, stages, heap.files)
+        data = heap.notebooks[shown]
+        counted = _notebook(data, shown, notebook, others, stages, heap.files)
+        return _with_notes(counted, _twice_notes(heap, [shown]))
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
-    return _with_notes(upload, _ignored_notes(sorted(heap.notebooks)))
+    twice = _twice_notes(heap, sorted(heap.files))
+    return _with_notes(upload, [*twice, *_ignored_notes(sorted(heap.notebooks))])
 
 
 def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
     return replace(upload, notes=(*upload.notes, *notes))
+
+
+def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:
+    """A sentence about the first of these files that came several times."""
+    there = [name for name in names if name in heap.twice]
+    if not there:
+        return []
+    more = f" and {len(there) - 1} more" if there[1:] else ""
+    name, place = safe_line(there[0]), safe_line(heap.twice[there[0]])
+    return [f"{name}{more} came several times: that of {place} counts."]
 
 
 def _ignored_notes(notebooks: Sequence[str]) -> list[str]:
@@ -175,6 +188,7 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
         f"{safe_line(old)} was graded as {new}." for new, old in names.items() if old != new
     )
     notes += tuple(_elsewhere_notes(files, [s for s in stages if s.file_name not in names]))
+    notes += tuple(_version_notes(files, best[2], names.values()))
     kept = {path: data for path, data in counted.items() if path not in names.values()}
     kept |= {new: counted[old] for new, old in names.items()}
     return Upload(Submission("the .py files", dict(sorted(kept.items()))), notes)
@@ -191,6 +205,21 @@ def _elsewhere_notes(files: Iterable[str], missing: Iterable[Stage]) -> list[str
     ]
 
 
+def _version_notes(files: Mapping[str, bytes], folder: str, graded: Iterable[str]) -> list[str]:
+    """A sentence about the first of the other versions of the files in `folder` that count."""
+    paths = {_slug(name): PurePosixPath(folder, name).as_posix() for name in graded}
+    others = [
+        (path, paths[slug])
+        for path in sorted(files)
+        if (slug := _slug(PurePosixPath(path).name)) in paths and files[path] != files[paths[slug]]
+    ]
+    if not others:
+        return []
+    more = f" and {len(others) - 1} more were" if others[1:] else " was"
+    path, instead = map(safe_line, others[0])
+    return [f"{path}{more} not graded, because {instead} was."]
+
+
 def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:
     """The file name of each stage that was found, and the file's actual name.
 
@@ -203,12 +232,16 @@ def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, s
     found |= {name: name for name in once.values()}
     wanted = {stage.slug: stage.file_name for stage in here if stage.slug not in once}
     for path in sorted(path for path in files if "/" not in path and len(path) <= _LONGEST_NAME):
-        stem = path.removesuffix(".py")
-        slug = re.sub(r"[^a-z0-9]+", "_", _ADDED.sub("", stem).lower()).strip("_")
-        name = wanted.pop(slug, None)
+        name = wanted.pop(_slug(path), None)
         if name is not None:
             found[name] = path
     return found
+
+
+def _slug(name: str) -> str:
+    """The stage that a .py file of this name may be meant for."""
+    stem = _ADDED.sub("", name.removesuffix(".py")[:_LONGEST_NAME])
+    return re.sub(r"[^a-z0-9]+", "_", stem.lower()).strip("_")
 
 
 def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:

@@ -344,6 +344,16 @@ def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -
     assert note.startswith("a.zip and b.ZIP were not opened")
 
 
+@pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
+def test_which_of_two_archives_counts_is_told(tmp_path: Path, name: str) -> None:
+    for archive, source in (("a.zip", "x"), ("b.zip", "y"), ("c.zip", "y")):
+        write_files(tmp_path / "ann", {archive: zipped({name: notebook(source)})})
+    record, _ = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
+    assert record.notes == (f"{name} came several times: that of b.zip counts.",)
+    (tmp_path / "ann" / "a.zip").unlink()
+    assert read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)[0].notes == ()
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_that_a_notebook_imports_is_told(tmp_path: Path, packed: bool) -> None:
     stage = ASSIGNMENT.stages[0].slug

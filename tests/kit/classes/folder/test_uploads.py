@@ -17,11 +17,11 @@ STAGES = tuple(Stage(slug, slug, 1, False, (), (), Path()) for slug in ("fold", 
     [
         (["fold.py", "helper.py"], ["fold.py", "helper.py"], 0),
         (["birds/exercises/fold.py", "birds/setup.py"], ["fold.py"], 0),
-        (["fold.py", "old/fold.py", "old/left_wing.py"], ["fold.py", "left_wing.py"], 0),
-        (["fold.py", "old/fold.py"], ["fold.py", "old/fold.py"], 0),
+        (["fold.py", "old/fold.py", "old/left_wing.py"], ["fold.py", "left_wing.py"], 1),
+        (["fold.py", "old/fold.py"], ["fold.py", "old/fold.py"], 1),
         (["Fold (2).py", "left-wing - Copy.py"], ["fold.py", "left_wing.py"], 2),
         (["Copy of Left Wing.py", "fold copy 2.py"], ["fold.py", "left_wing.py"], 2),
-        (["fold.py", "fold (1).py"], ["fold (1).py", "fold.py"], 0),
+        (["fold.py", "fold (1).py"], ["fold (1).py", "fold.py"], 1),
         (["1/fold.py", "2/left_wing.py", "2/old/left_wing.py"], ["fold.py"], 1),
         (["fold.py", "2/left_wing.py"], ["2/left_wing.py", "fold.py"], 1),
     ],
@@ -48,6 +48,13 @@ def test_a_stage_that_is_only_in_another_folder_is_told() -> None:
     assert upload.notes == (
         "2/left_wing.py is in another folder, so it was not graded: put all files into one.",
     )
+
+
+def test_another_version_of_a_file_that_counts_is_told() -> None:
+    files = {"fold.py": b"x", "fold (1).py": b"y", "old/fold.py": b"z", "same/fold.py": b"x"}
+    upload = chosen(files, STAGES)
+    assert upload is not None and upload.submission.files["fold.py"] == b"x"
+    assert upload.notes == ("fold (1).py and 1 more were not graded, because fold.py was.",)
 
 
 def test_one_file_alone_may_hold_all() -> None:
