@@ -22,6 +22,7 @@ from grader.types.report import Status
 
 if TYPE_CHECKING:
     from grader.learning.finale.training import Moment, Run, Studio
+    from grader.show.screen import Screen
     from grader.types.submission import Submission
 
 _SEED = 1
@@ -98,19 +99,21 @@ def _trained(
 
     runs: list[Run] = []
     screen = console(args)
+    first: list[Screen] = []  # waits until the learner's code works: an error stands alone
     for without in ("", args.without) if args.without else ("",):
         if is_over():
             return
-        screen.print(opening(program, without), end="")
+        first.append(opening(program, without))
         with ExitStack() as bars:
             bar = bars.enter_context(stage_bar(args))
             bar("starting", 0, program.steps)
 
             def show(moment: Moment) -> None:
                 nonlocal bar
-                if moment.sample or moment.counts:
+                if first or moment.sample or moment.counts:
                     bars.close()  # the bar vanishes: lines are printed in its place
-                    screen.print(moment_lines(program, moment), end="")
+                    screen.print(*first, moment_lines(program, moment), sep="", end="")
+                    first.clear()
                     bar = bars.enter_context(stage_bar(args))
                 bar(f"loss {moment.loss:.2f}" if moment.loss else "", moment.step, program.steps)
 
