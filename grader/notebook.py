@@ -32,6 +32,7 @@ _TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
 _GRADING, _FINALE = "grade_here", "finale"
 _WRITTEN = "  written: "
+_MOVED = "The current folder was removed: type %cd ANOTHER_FOLDER, then %reload_ext grader"
 _SHOWS = {
     "trace": "your code on the example of {}",
     "heatmap": "your code on the example of {}",
@@ -42,7 +43,11 @@ _SHOWS = {
 def load(shell: Any) -> None:
     """Add %%grade, grade_here and the line magics to a shell, and start the helper."""
     unload(shell)
-    session = Session(shell)
+    try:
+        session = Session(shell)
+    except FileNotFoundError:
+        _display(_line(_MOVED))
+        return
     shell.register_magic_function(session.grade_cell, "cell", "grade")
     for kind in _SHOWS:
         shell.register_magic_function(partial(session.show, kind), "line", kind)

@@ -470,6 +470,19 @@ def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
         assert there.prints("print(x)").strip() == "5"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a current folder stays there")
+def test_a_folder_that_was_removed_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with kernel(folder) as there:
+        there.run("%load_ext grader")
+        folder.rmdir()
+        assert "The current folder was removed" in there.html("%reload_ext grader")
+        there.run(f"%cd {tmp_path}")
+        assert there.run("%reload_ext grader").outputs == []
+        assert there.prints("print('grade_here' in globals())").strip() == "True"
+
+
 def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny: Kernel) -> None:
     pid = int(warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
     assert warm_tiny.run("%unload_ext grader").outputs == []
