@@ -193,6 +193,9 @@ def run(args: argparse.Namespace) -> int:
             "--times counts only when a folder is graded: type `grade class SUBMISSIONS --out DIR "
             "--times FILE.csv` first"
         )
+    if args.what is not None and (args.requests or args.regrade):
+        option = "--requests" if args.requests else "--regrade"
+        raise KitError(f"{option} reads the submissions that --out keeps: remove '{args.what}'")
     if args.why is not None:
         return _why(args, course)
     if args.requests is not None:

@@ -62,6 +62,7 @@ ann,,I want more
 eve,moving_average.refusal,
 zoe,smooth,where am I?
 bob,smoth,
+bob,moving_average.lenght,
 """
 
 
@@ -72,9 +73,9 @@ def test_each_request_gets_a_verdict_and_a_reason(
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "5 requests: 3 stand, 0 would change, 2 to check by hand." in shown
+    assert "6 requests: 3 stand, 0 would change, 3 to check by hand." in shown
     decisions = rows(out / "decisions.csv")
-    assert [row["verdict"] for row in decisions] == ["stands", "stands", "stands", "check", "check"]
+    assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 3
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
     assert decisions[0]["seed"] == "5"
     assert decisions[0]["points"] == decisions[0]["points_now"] == "1"
@@ -82,6 +83,9 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert decisions[1]["points"] == "10" and "All checks pass" in decisions[1]["reason"]
     assert "RuntimeError" in decisions[2]["reason"] and "\x1b" not in decisions[2]["reason"]
     assert "no such student" in decisions[3]["reason"] and "'smooth'?" in decisions[4]["reason"]
+    assert decisions[5]["reason"] == (
+        "moving_average has no check 'lenght' (did you mean 'length'?)"
+    )
 
 
 def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -377,6 +377,11 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
         ),
         (("here", "--nbgrader", "x", "--times", "a.csv"), "--out does not work with --nbgrader"),
         (("--regrade",), "has no results yet"),
+        (
+            ("smooth", "--regrade"),
+            "--regrade reads the submissions that --out keeps: remove 'smooth'",
+        ),
+        (("smooth", "--requests", "a.csv"), "--requests reads the submissions that --out keeps"),
         (("--regrade", "--times", "a.csv"), "--times counts only when a folder is graded"),
         (("--why", "ann"), "has no results yet"),
         (("here", "--assignment", "other"), "there is no 'other'"),

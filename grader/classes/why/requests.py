@@ -21,7 +21,7 @@ from grader.read.course_file import find_stage
 from grader.run.lanes import LaneLost
 from grader.show.screen import amount
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError
+from grader.types.errors import KitError, close_to
 from grader.types.report import Report, StageResult, Status
 
 _STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
@@ -190,6 +190,7 @@ def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Jo
         return Decision(asked, Verdict.STANDS, notes, entry.seed, 0, 0, entry.report.max_score)
     try:
         stages = graded_stages(course, entry, asked.stage)
+        _expect_check(entry.report, stages, asked.stage)
     except KitError as error:
         return Decision(asked, Verdict.CHECK, str(error), entry.seed)
     submission = ledger.submission(entry.record.content, entry.student)
@@ -197,6 +198,17 @@ def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Jo
         return Decision(asked, Verdict.CHECK, _UNREADABLE, entry.seed)
     named = replace(submission, name=entry.student)
     return _Job(number, entry, Request(named, tuple(stages), entry.seed))
+
+
+def _expect_check(report: Report, stages: Sequence[Stage], word: str) -> None:
+    """Raise KitError if a word such as softmax.values names a check that the verdict lacks."""
+    name = word.partition(".")[2]
+    slugs = {stage.slug for stage in stages}
+    checks = [check.id for stage in report.stages if stage.slug in slugs for check in stage.checks]
+    known = {check.partition(".")[2] for check in checks}
+    if name and name not in known:
+        [slug] = slugs
+        raise KitError(f"{slug} has no check '{name}'{close_to(name, known)}")
 
 
 def _compared(asked: Asked, entry: LedgerEntry, now: Report, version: Version) -> Decision:
