@@ -17,6 +17,8 @@ from grader.types.report import Cause, Outcome, Report, StageResult, Status
 from grader.types.text import what_it_did
 
 NAME = 60  # letters of a name in a table
+_FILE = re.compile(r"\.(?:ipynb|py|zip)\b", re.IGNORECASE)
+_UNSPACED = re.compile(r"[^\s/\\]+")
 _LONG_NUMBER = 5  # digits of a number that no message holds by chance
 LONG_NAME = 300  # and at the top of the student's page
 _BY_HAND = "The grader itself failed here: set these points by hand."
@@ -60,7 +62,8 @@ def without(student: str, instead: str, words: str) -> str:
     """The words with something else instead of a student's name, also without a platform's number.
 
     A short number stays: a message may hold it as a number. A name that is one word is also found
-    in capitals, and any other name in letters of any case.
+    in capitals, and any other name in letters of any case. In the names of files, so is each word
+    of a name, even beside a "_" or a number: hw1_ann.ipynb.
     """
     if is_short_number(student):
         return words
@@ -68,7 +71,16 @@ def without(student: str, instead: str, words: str) -> str:
     names += [way for name in names if len(name) > 2 for way in (name.title(), name.upper())]
     pattern = "|".join(map(re.escape, names))
     flags = 0 if student.isalpha() else re.IGNORECASE
-    return re.sub(rf"(?<!\w)({pattern})(?!\w)", lambda found: instead, words, flags=flags)
+    words = re.sub(rf"(?<!\w)({pattern})(?!\w)", lambda found: instead, words, flags=flags)
+    parts = "|".join(part for part in re.findall(r"[^\W\d_]+", student) if len(part) > 2)
+    if not parts:
+        return words
+    part = re.compile(rf"(?<![^\W\d_])({parts})(?![^\W\d_])", re.IGNORECASE)
+
+    def hidden(name: str) -> str:
+        return part.sub(lambda found: instead, name) if _FILE.search(name) else name
+
+    return _UNSPACED.sub(lambda found: hidden(found[0]), words)
 
 
 def is_short_number(student: str) -> bool:

@@ -389,11 +389,18 @@ def test_without_names_there_are_numbers_in_the_order_given_and_no_name_anywhere
     ("student", "words", "shown"),
     [
         ("ada lovelace", "Ada Lovelace, ADA LOVELACE", "Student 1, Student 1"),
-        ("Ada Lovelace_1234567", "by Ada Lovelace, in ada lovelace_1234567.py", "by Student 1, in"),
+        (
+            "Ada Lovelace_1234567",
+            "by Ada Lovelace, ada lovelace_1234567.py",
+            "by Student 1, Student 1.py",
+        ),
         ("lovelaceada_123", "lovelaceada wrote", "Student 1 wrote"),
         ("will", "Will: it will pass, goodwill", "Student 1: it Student 1 pass, goodwill"),
         ("Will", "Will: it will pass", "Student 1: it will pass"),
         ("t", "T x t", "T x Student 1"),
+        ("ann", "in hw1_Ann2.ipynb: x_ann, annex.py", "in hw1_Student 12.ipynb: x_ann, annex.py"),
+        ("Ann Smith_1234567", "see hw/smith_ann-1.py", "see hw/Student 1_Student 1-1.py"),
+        ("smith_ann-hw1", "see smith_ann.zip", "see Student 1_Student 1.zip"),
         ("12", "[12, 4]", "[12, 4]"),  # and the command says so
     ],
 )
