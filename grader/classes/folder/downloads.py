@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 import stat
-import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, is_zipfile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 
 from grader.read.course_file import FILE_NAME
 from grader.read.submission import (
@@ -194,7 +193,7 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
             counting = _exercises(paths)
             for entry, parts in zip(entries, paths, strict=True):
                 inside = safe_line("/".join(parts))
-                if entry.is_dir() or any(map(is_left_out, parts)):
+                if not parts or entry.is_dir() or any(map(is_left_out, parts)):
                     continue
                 if inside.lower().endswith(".py") and parts[: len(counting)] != counting:
                     continue
@@ -214,7 +213,9 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                     raise SubmissionFileError(f"{name}: is locked with a password")
                 with archive.open(entry) as file:
                     heap.add(inside, _content(file, f"{name}: {inside}", heap), name)
-    except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
-        raise SubmissionFileError(f"{name}: cannot be unpacked: it is damaged") from None
-    except RuntimeError as error:  # zipfile raises it for some kinds of encryption
-        raise SubmissionFileError(f"{name}: cannot be unpacked: {error}") from None
+    except SubmissionFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - zipfile believes what a damaged archive says
+        is_locked = type(error) is RuntimeError  # by some kinds of encryption
+        why = str(error) if is_locked else "it is damaged"
+        raise SubmissionFileError(f"{name}: cannot be unpacked: {why}") from None

@@ -123,6 +123,21 @@ def test_a_file_that_is_a_link_is_told_beside_the_others(tmp_path: Path) -> None
     assert record.notes == (f"{second} is a link, which is not followed.",)
 
 
+def test_a_file_that_its_reader_fails_on_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows such a file yet: who finds one may not stop a class with it."""
+
+    def fails(data: bytes, name: str) -> None:
+        raise IndexError(name)
+
+    monkeypatch.setattr("grader.classes.folder.students.parse_cells", fails)
+    write_files(tmp_path, {"ann.ipynb": notebook("x = 1")})
+    record, submission = read_student(Found("ann", tmp_path / "ann.ipynb"), ASSIGNMENT)
+    assert submission.refused == "The file cannot be read: IndexError."
+    assert record.notes == (submission.refused,)
+
+
 def test_a_link_in_an_archive_is_not_code(tmp_path: Path) -> None:
     linked = zipfile.ZipInfo(f"{NAME}.ipynb")
     linked.external_attr = 0o120777 << 16
