@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.downloads import read_files
 from grader.classes.folder.ledger import FILE as LEDGER
 from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.times import Times, read_times
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.uploads import Upload, heap_upload
 from grader.classes.nbgrader.gradebook import FILE as GRADEBOOK
@@ -39,6 +41,7 @@ from grader.classes.nbgrader.gradebook import (
 from grader.classes.nbgrader.restore import restored
 from grader.classes.nbgrader.submitted import Submitted, read_submitted
 from grader.classes.nbgrader.types import CellVerdict, ReleasedCell
+from grader.classes.why.requests import Asked, read_requests
 from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.hints.types import Hints
 from grader.learning.predict.questions import read_predictions
@@ -331,6 +334,10 @@ _SCORES = (
     b"late_submission_penalty,score,max_score\n"
     b'birds,,2026-01-05,ann,Lee,"A, B",a@b.c,2.5,0,2.5,4\nbirds,,,bob,,,,0,0,0,4\n'
 )
+_WORKSHEET = (
+    b"Identifier,Full name,Last modified (submission)\n"
+    b'Participant 1234567,Ada,"Friday, 30 October 2026, 11:59 PM"\n'
+)
 _OTHER_SCORES = b"student_id;score\nann;1\nbob;\n"
 _ROSTER = (
     b"Student,ID,SIS User ID,SIS Login ID,Section,Birds (12),Old (13)\n"
@@ -346,6 +353,16 @@ def _scores(data: bytes, folder: Path) -> Scores:
 def _roster(data: bytes, folder: Path) -> PointsImport:
     rows, _ = parse_table(read_text(_file(folder, "roster.csv", data)), "the roster")
     return canvas_import(rows, {"ann": 1.5, "bob_8": 2, "cas": 3}, "Birds")
+
+
+def _times(data: bytes, folder: Path) -> Times:
+    found = read_times(_file(folder, "times.csv", data), ZoneInfo("Europe/Berlin"), "birds")
+    assert isinstance(found.others(["ann", "Ada Lovelace_1234567"]), list)
+    return found
+
+
+def _requests(data: bytes, folder: Path) -> list[Asked]:
+    return read_requests(_file(folder, "requests.csv", data))
 
 
 def _read(file: Path) -> bytes:
@@ -415,4 +432,20 @@ READERS: dict[str, Reader] = {
     ),
     "scores": Reader(_scores, Scores, damaged_bytes([_SCORES, _OTHER_SCORES])),
     "roster": Reader(_roster, PointsImport, damaged_bytes([_ROSTER])),
+    "times": Reader(
+        _times,
+        Times,
+        damaged_bytes(
+            [
+                b"student,submitted\nann,2026-10-30T23:59:00+01:00\nbob,2026-10-25 02:30:00\n",
+                _WORKSHEET,
+                _SCORES,
+            ]
+        ),
+    ),
+    "requests": Reader(
+        _requests,
+        list[Asked],
+        damaged_bytes([b'student,stage,words\nann,smooth,"why, please?"\nbob,,\n']),
+    ),
 }
