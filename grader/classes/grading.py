@@ -159,14 +159,20 @@ def all_graded(
 
     `work` makes, for the engine of a lane, the function that does a job. The engine first proves
     that the course's solutions pass in `stages`, and each lane that they pass in the first. If a
-    lane's process is lost, its job is tried once more in another; a job lost twice gets a LaneLost.
-    Raises KitError if the solutions do not pass, and whatever `work` raises.
+    lane's process is lost or the kit fails on a job, the job is tried once more in another lane; a
+    job lost twice gets a LaneLost. Raises KitError if the solutions do not pass, and what `work`
+    raises of KitError and OSError, because every job would meet it.
     """
     expect_sound(engine, stages, seed)
     engine.rehearse(stages, seed)
     if lanes == 1 or not can_fork(engine.device):
         one = LaneWork(engine, (), seed, work)
-        yield from ((job, one(job)) for job in jobs)
+        for job in jobs:
+            try:
+                alone: Result | LaneLost = one(job)
+            except Exception as error:  # noqa: BLE001 - as in a lane
+                alone = _lost(error)
+            yield job, alone
         return
     gc.collect()
     gc.freeze()  # no lane's collector touches what exists now, so all lanes share its memory
@@ -175,12 +181,20 @@ def all_graded(
         for job, result in in_lanes(
             count, some, lambda: LaneWork(engine.forked(), stages[:1], seed, work)
         ):
-            if isinstance(result, LaneLost) and not once_more:
+            known = _lost(result) if isinstance(result, Exception) else result
+            if isinstance(known, LaneLost) and not once_more:
                 lost.append(job)
-            elif isinstance(result, Exception) and not isinstance(result, LaneLost):
-                raise result
             else:
-                yield job, result
+                yield job, known
+
+
+def _lost(error: Exception) -> LaneLost:
+    """What ended one job; raises what would end every other one, too."""
+    if isinstance(error, (KitError, OSError)):
+        raise error
+    if isinstance(error, LaneLost):
+        return error
+    return LaneLost(f"the kit failed on it: {type(error).__name__}: {error}"[:300])
 
 
 class LaneWork(Generic[Job, Result]):

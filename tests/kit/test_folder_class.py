@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import psutil
@@ -23,6 +24,7 @@ import pytest
 from grader.classes.alone import alone
 from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
+from grader.engine import Engine, Request
 from tests.kit.checkout import ROOT, TINY
 from tests.kit.files import edit
 from tests.kit.folder_class import (
@@ -95,6 +97,29 @@ def test_everybody_gets_the_points_that_grade_gives(
         report = json.loads(capsys.readouterr().out)
         assert float(found[student]) == report["score"], student
     assert found == SCORES
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_submission_that_the_kit_fails_on_costs_nobody_else_a_verdict(
+    jobs: str, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    words = (course, tmp_path / "out", tmp_path / "class", "--jobs", jobs)
+    hand_in(tmp_path / "class", ann=RIGHT, eve=NO_ERROR, fay=ONE_TOO_FEW)
+    grade_one = Engine.grade
+
+    def fails_on_eve(engine: Engine, request: Request, *rest: Any, **more: Any) -> Any:
+        if NO_ERROR.encode() in request.submission.files.values():
+            raise ZeroDivisionError("a fault of the kit")
+        return grade_one(engine, request, *rest, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "grade", fails_on_eve)
+        assert grade_class(*words) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the kit failed on it: ZeroDivisionError: a fault of the kit" in said
+    assert scores(tmp_path / "out") == {"ann": "10", "eve": "", "fay": "1"}
+    assert grade_class(*words) == 0
+    assert scores(tmp_path / "out") == {"ann": "10", "eve": "9", "fay": "1"}
 
 
 @pytest.mark.parametrize("word", ["soon", "0", "-1", "nan", "inf"])
