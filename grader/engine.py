@@ -22,6 +22,7 @@ from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
 from grader.run.earned import Earned
 from grader.run.facts import StageFacts
+from grader.run.failures import Cancelled
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader, Same
 from grader.run.stopping import first_interrupt
@@ -313,7 +314,12 @@ class Engine:
         self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
         self._replays.go_on = go_on
-        found = diagnose(facts, known, solution, self._replays)
+        try:
+            found = diagnose(facts, known, solution, self._replays)
+        except (Spent, Cancelled):
+            raise
+        except Exception:  # noqa: BLE001 - whatever a submission answers, its verdict stands
+            return {}
         is_known = all(number is not None for number, _ in numbers)
         if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
             self._diagnoses[numbers] = found

@@ -301,6 +301,20 @@ def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None
     verdicts(COURSE, submissions)
 
 
+def test_an_explanation_that_fails_costs_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: object) -> None:
+        raise IndexError("a fault of the kit")
+
+    stage = TINY.stage("moving_average")
+    request = Request(Submission("mine", {stage.file_name: RAW.encode()}), (stage,), seed=11)
+    explained = grade(TINY, request, "cpu")
+    monkeypatch.setattr("grader.diagnosis.diagnose.diagnose", fails)
+    plain = grade(TINY, request, "cpu")
+    assert any(check.diagnosis for stage in explained.stages for check in stage.checks)
+    assert not any(check.diagnosis for stage in plain.stages for check in stage.checks)
+    assert plain.score == explained.score > 0
+
+
 @pytest.mark.parametrize(
     "source, devices", [(RAW, ["cuda", "cpu"]), (RIGHT, ["cuda"])], ids=["wrong", "right"]
 )
