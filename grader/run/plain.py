@@ -242,6 +242,12 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda: "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
     ),
     (
+        r"got an unexpected keyword argument '(\w+)'",
+        lambda name: (
+            f"the function has no parameter called {name}: keep the parameters' names of the stub"
+        ),
+    ),
+    (
         r"^EOF when reading a line",
         lambda: "nobody can answer input() while code is graded: delete it",
     ),

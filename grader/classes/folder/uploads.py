@@ -18,6 +18,7 @@ from grader.classes.nbgrader.submitted import (
     name_notes,
     names_in,
     only,
+    renaming,
 )
 from grader.read.files import listed_names
 from grader.read.stubs import read_stub, same_but_for_words
@@ -35,7 +36,6 @@ from grader.types.text import imported_modules, listed, safe_line
 
 # What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
 _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
-_HIDDEN = re.compile(r".+\.(ipynb|py)\.\w{1,5}")  # the ending that a browser or Windows adds
 
 _LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
@@ -154,10 +154,8 @@ def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> 
     """The error for a submission with only files of other names."""
     names = sorted(names)
     wanted = f"submit {notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
-    hidden = next(filter(_HIDDEN.fullmatch, names), "")
-    if hidden:
-        wanted = f"rename it, so that its name ends with {Path(Path(hidden).stem).suffix}"
-    return SubmissionFileError(f"There is nothing to grade here{only(names)}: {wanted}")
+    advice = renaming(names) or wanted
+    return SubmissionFileError(f"There is nothing to grade here{only(names)}: {advice}")
 
 
 def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | None:

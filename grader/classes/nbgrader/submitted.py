@@ -34,6 +34,7 @@ _SUFFIX = ".ipynb"
 _OTHERS = (".py", ".zip")  # what `grade class SUBMISSIONS` reads too
 # A time zone's name. The library would open a file if it were given a path.
 _ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
+_HIDDEN = re.compile(r".+\.(ipynb|py)\.\w{1,5}")  # the ending that a browser or Windows adds
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
 _COMPANION_CAP = 1 << 16
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
@@ -69,7 +70,11 @@ def read_submitted(
     data = b""
     if file is None:
         names = names_in(folder)
-        notes.append(f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}.")
+        advice = renaming(each for each in names if _SUFFIX in each)
+        advice = f": {advice}" if advice else ""
+        notes.append(
+            f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}{advice}."
+        )
         if any(each.lower().endswith(_OTHERS) for each in names):
             notes.append("Only notebooks are graded here, not .py or .zip files.")
     else:
@@ -139,6 +144,12 @@ def only(names: Iterable[str]) -> str:
     named = ", ".join(safe_line(name[:_NAME_SHOWN]) for name in there[:_NAMED])
     more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
     return f", only {named}{more}"
+
+
+def renaming(names: Iterable[str]) -> str:
+    """Advice if one of these files would count without the last ending of its name; else ""."""
+    hidden = next(filter(_HIDDEN.fullmatch, names), "")
+    return hidden and f"rename it, so that its name ends with {Path(Path(hidden).stem).suffix}"
 
 
 def names_in(folder: Path) -> list[str]:

@@ -52,6 +52,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
+    "a parameter's name": (
+        lambda: first_three(value=X),  # type: ignore[call-arg]
+        "has no parameter called value: keep .* names of the stub",
+    ),
     "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
     "too many parts": (lambda: first_three(X.split(1, dim=-1)), "3 names .* and there are more$"),
     "too few parts": (lambda: first_three(X), "3 names .* and there are only 2"),

@@ -62,6 +62,12 @@ def test_nothing_there(tmp_path: Path) -> None:
     assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}.",)
 
 
+def test_a_notebook_with_an_ending_too_many_is_to_be_renamed(tmp_path: Path) -> None:
+    write_files(tmp_path, {"birds.ipynb.txt": "{}"})
+    (note,) = read_submitted(tmp_path, "ann", "birds").notes
+    assert note.endswith("only birds.ipynb.txt: rename it, so that its name ends with .ipynb.")
+
+
 def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) -> None:
     deep = tmp_path
     for _ in range(1500):  # deeper than Python calls itself
