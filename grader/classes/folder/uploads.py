@@ -154,6 +154,8 @@ def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> 
     """The error for a submission with only files of other names."""
     names = sorted(names)
     wanted = f"submit {notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
+    if any(name.lower().endswith(ARCHIVE) for name in names):  # in another archive
+        wanted = f"unpack it, and {wanted}"
     advice = renaming(names) or wanted
     return SubmissionFileError(f"There is nothing to grade here{only(names)}: {advice}")
 

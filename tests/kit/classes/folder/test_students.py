@@ -359,6 +359,13 @@ def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -
     assert note.startswith("a.zip and b.ZIP were not opened")
 
 
+def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
+    inner = zipped({f"{NAME}.ipynb": notebook("x")})
+    write_files(tmp_path / "ann", {"a.zip": zipped({"b.zip": inner})})
+    record, _ = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
+    assert f"only b.zip: unpack it, and submit {NAME}.ipynb" in record.notes[0]
+
+
 @pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
 def test_which_of_two_archives_counts_is_told(tmp_path: Path, name: str) -> None:
     for archive, source in (("a.zip", "x"), ("b.zip", "y"), ("c.zip", "y")):
