@@ -730,6 +730,21 @@ class DropoutNever(_Base):
 
 
 @misconception(
+    "csa_dropout_ends_with_eval",
+    replaces="CausalSelfAttention",
+    says="After one call in evaluation mode your module drops nothing any more, in training mode "
+    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
+    "by self.training, or use nn.Dropout.",
+    hint=5,
+)
+class DropoutEndsWithEval(_Base):
+    def weights(self, scores: Tensor) -> Tensor:
+        if not self.training:
+            self.dropout.p = 0.0
+        return super().weights(scores)
+
+
+@misconception(
     "csa_dropout_always",
     replaces="CausalSelfAttention",
     says="Your dropout is still active after eval(): F.dropout drops unless you pass "

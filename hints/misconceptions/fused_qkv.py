@@ -277,6 +277,21 @@ class NoDropout(_Base):
 
 
 @misconception(
+    "fused_dropout_ends_with_eval",
+    replaces="FusedMultiHeadAttention",
+    says="After one call in evaluation mode your module drops nothing any more, in training mode "
+    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
+    "by self.training, or use nn.Dropout.",
+    hint=4,
+)
+class DropoutEndsWithEval(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        if not self.training:
+            self.dropout.p = 0.0
+        return super().drop(weights)
+
+
+@misconception(
     "fused_dropout_always",
     replaces="FusedMultiHeadAttention",
     says="Your dropout is still active after eval(): F.dropout drops unless you pass "

@@ -586,6 +586,20 @@ class DropoutNever(_Base):
 
 
 @misconception(
+    "gqa_dropout_ends_with_eval",
+    replaces="GroupedQueryAttention",
+    says="After one call in evaluation mode your module drops nothing any more, in training mode "
+    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
+    "by self.training, or use nn.Dropout.",
+)
+class DropoutEndsWithEval(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        if not self.training:
+            self.dropout.p = 0.0
+        return super().drop(weights)
+
+
+@misconception(
     "gqa_dropout_always",
     replaces="GroupedQueryAttention",
     says="Your dropout is still active after eval(): F.dropout drops unless you pass "

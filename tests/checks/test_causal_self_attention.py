@@ -483,7 +483,6 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
 
     attention = module(submission, state, T + 2, H, dropout=p)
     for _ in range(2):
-        expect_output(attention(x), reference(state, H, x), " after eval()")
         attention.train()
         outputs = [attention(x) for _ in range(2)]
         for output in outputs:
@@ -496,3 +495,4 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         once, again = outputs[0].reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG)
         attention.eval()
+        expect_output(attention(x), reference(state, H, x), " after eval()")

@@ -403,14 +403,17 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     output, weights = reference(state, sizes, query, key, value, None)
 
     gqa = module(submission, state, sizes, dropout=p, bias=False)
-    expect_close(gqa(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
-    gqa.train()
-    dropped, returned = gqa(query, key, value)
-    expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
-    again, _ = gqa(query, key, value)
-    assert not torch.equal(dropped, again), "In training mode two calls drop the same weights"
-    once, twice = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-    expect_dropped(once, twice, weights, p, axes=ALONG, returned=returned)
+    for _ in range(2):
+        gqa.train()
+        dropped, returned = gqa(query, key, value)
+        expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
+        once, twice = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
+        expect_dropped(once, twice, weights, p, axes=ALONG, returned=returned)
+        again, _ = gqa(query, key, value)
+        assert not torch.equal(dropped, again), "In training mode two calls drop the same weights"
+        gqa.eval()
+        still = gqa(query, key, value)[0]
+        expect_close(still, output, axes=OUTPUT, what="the output after eval()")
 
 
 # --- a module that can be used again ---------------------------------------------------------

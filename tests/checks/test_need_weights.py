@@ -385,14 +385,17 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, weights = reference(state, query, key, value, H=H)
     mha = module(submission, state, H, dropout=p, bias=False)
-    still = mha(query, key, value, need_weights=need)[0]
-    expect_close(still, output, axes=OUTPUT, what="the output after eval()")
-    mha.train()
-    dropped, returned = mha(query, key, value, need_weights=need)
-    expect_shape(dropped, B=B, Tq=Tq, D=D)
-    (expect_weights if need else expect_none)(returned, f" in training with need_weights={need}")
-    once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-    expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+    is_right, when = (expect_weights if need else expect_none), f"with need_weights={need}"
+    for _ in range(2):
+        mha.train()
+        dropped, returned = mha(query, key, value, need_weights=need)
+        expect_shape(dropped, B=B, Tq=Tq, D=D)
+        is_right(returned, f" in training {when}")
+        once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
+        expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+        mha.eval()
+        still = mha(query, key, value, need_weights=need)[0]
+        expect_close(still, output, axes=OUTPUT, what="the output after eval()")
 
 
 @pytest.mark.points(1, hint=3)

@@ -519,19 +519,21 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     state["w_v.weight"] = state["w_o.weight"] = torch.eye(D, device=device)
     query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    mha = module(submission, state, H, dropout=p, bias=False)
-    results = mha(query, key, value)
-    output, weights = nearer_results(results, state, H, query, key, value)
-    expect_close(results[0], output, axes=OUTPUT, what="the output after eval()")
     plain = module(submission, state, H, bias=False)
+    output, weights = nearer_results(plain(query, key, value), state, H, query, key, value)
     plain.train()
     what = "the output in training with the default dropout"
     expect_close(plain(query, key, value)[0], output, axes=OUTPUT, what=what)
-    mha.train()
-    dropped, returned = mha(query, key, value)
-    expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
-    once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-    expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+    mha = module(submission, state, H, dropout=p, bias=False)
+    for _ in range(2):
+        mha.train()
+        dropped, returned = mha(query, key, value)
+        expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
+        once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
+        expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+        mha.eval()
+        still = mha(query, key, value)[0]
+        expect_close(still, output, axes=OUTPUT, what="the output after eval()")
 
 
 @pytest.mark.points(1, stand_in="values")
