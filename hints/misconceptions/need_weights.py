@@ -329,6 +329,23 @@ class FastMaskMadeNumbers(_Fast):
 
 
 @misconception(
+    "need_fast_mask_of_numbers",
+    replaces="OptionalWeightsAttention",
+    says="Without weights, your shorter path passes the mask on as it is. A mask of True and False "
+    "works, but F.scaled_dot_product_attention adds floats to the scores, so blocked keys only "
+    "fall behind by 1: make the mask boolean.",
+    hint=5,
+)
+class FastMaskOfNumbers(_Fast):
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor]:
+        if need_weights:
+            return super().attend(q, k, v, mask, need_weights)
+        return F.scaled_dot_product_attention(q, k, v, mask, self.rate()), q
+
+
+@misconception(
     "need_fast_without_dropout",
     replaces="OptionalWeightsAttention",
     says="Without weights, your shorter path drops nothing in training. need_weights must not "
@@ -379,6 +396,20 @@ class MaskInPlace(_Base):
 class DropoutNever(_Base):
     def drop(self, weights: Tensor) -> Tensor:
         return weights
+
+
+@misconception(
+    "need_dropout_ends_with_eval",
+    replaces="OptionalWeightsAttention",
+    says="After one call in evaluation mode your module drops nothing any more, in training mode "
+    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
+    "by self.training, or use nn.Dropout.",
+)
+class DropoutEndsWithEval(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        if not self.training:
+            self.dropout.p = 0.0
+        return super().drop(weights)
 
 
 @misconception(

@@ -213,6 +213,19 @@ def softmax_unstable_guarded(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_mean_shift",
+    replaces="attention_weights",
+    says="You subtract each row's mean. exp still overflows if a score is far above it, and inf / "
+    "inf is NaN; a row with a blocked key has the mean -inf and is NaN too. Subtract the row's "
+    "largest score, and handle blocked rows separately.",
+    hint=2,
+)
+def softmax_mean_shift(scores: Tensor) -> Tensor:
+    exp = torch.exp(scores - scores.mean(dim=-1, keepdim=True))
+    return exp / exp.sum(dim=-1, keepdim=True)
+
+
+@misconception(
     "softmax_shared_maximum",
     replaces="attention_weights",
     says="You shift every row by the largest score of the whole tensor. In a row far below it "
@@ -312,6 +325,19 @@ def softmax_of_sigmoids(scores: Tensor) -> Tensor:
     squashed = torch.sigmoid(scores)
     total = squashed.sum(dim=-1, keepdim=True)
     return squashed / total.masked_fill(total == 0, 1.0)
+
+
+@misconception(
+    "softmax_plus_one",
+    replaces="attention_weights",
+    says="The divisor of each row is too large by exp(0) = 1, as if each query had one more key, "
+    "of score 0 and without a value. Its weights must sum to 1: divide by the sum over its keys.",
+    hint=1,
+)
+def softmax_plus_one(scores: Tensor) -> Tensor:
+    largest = scores.amax(dim=-1, keepdim=True).clamp(min=0)
+    exp = torch.exp(scores - largest)
+    return exp / (torch.exp(-largest) + exp.sum(dim=-1, keepdim=True))
 
 
 @misconception(
@@ -431,6 +457,29 @@ def softmax_rows_vanish(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
         bool(wrong[seeing & (top < base - 110)].all()) and bool((top[wrong] < base - 15).all())
         for base in (torch.zeros_like(highest), highest, highest.clamp(min=0))
     )
+
+
+@symptom(
+    "softmax_overflows",
+    of="attention_weights",
+    says="In each wrong row the largest scores get NaN, and all others 0. That is an exp that "
+    "overflows: inf / inf is NaN, and any number / inf is 0. Subtract each row's own largest score "
+    "first, not another number; then no exp is above 1.",
+    hint=2,
+)
+def softmax_overflows(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
+    if got.shape != expected.shape:
+        return False
+    lost = got.isnan()
+    rows = lost.any(dim=-1)
+    right = torch.isclose(got, expected, 5e-3, 5e-3).all(dim=-1)
+    if not bool(rows.any()) or not bool((rows | right).all()):
+        return False
+    got, lost, scores = got[rows], lost[rows], scores[rows].double()
+    lowest = scores.masked_fill(~lost, float("inf")).amin(dim=-1)
+    highest = scores.masked_fill(lost, float("-inf")).amax(dim=-1)  # -inf if all are NaN
+    beside = highest.isfinite() & (lowest > highest)
+    return bool((got[~lost] == 0).all()) and bool(beside.all())
 
 
 @symptom(
