@@ -70,6 +70,8 @@ _OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
 }
 _INFINITY = re.compile(r"""(torch|math|np|numpy)\.inf|float\(["']inf["']\)""")
 _NO_MODULES = frozenset({"torch", "math", "np", "numpy", "F", "nn", "einops"})
+# Calls that change what all code after them computes.
+_SETTINGS = frozenset({"manual_seed", "set_default_dtype", "set_grad_enabled"})
 
 
 # Rules for an answer that is wrong in only one way, by the words for that way.
@@ -114,6 +116,7 @@ class Edit:
 # How many edits of a rule it takes until one hits, on the square root's scale: measured on wrong
 # answers, and lower for what people get wrong most. Rules of a low cost are tried first.
 _COSTS = {
+    "setting": 0.0,  # before another candidate has made the setting in the shared worker
     **dict.fromkeys(("return", "transposed", "values", "signature"), 1.0),
     **dict.fromkeys(("kept", "keepdim", "in_place", "exception", "contiguous"), 2.0),
     **dict.fromkeys(("unused", "constant", "bound", "decorator", "comma", "parameters"), 2.5),
@@ -171,6 +174,7 @@ def _reached(
     """The sources with their definitions that the targets reach."""
     trees: list[tuple[str, str, ast.Module]] = []
     tops: dict[str, tuple[int, ast.stmt]] = {}
+    roots: dict[int, list[ast.stmt]] = defaultdict(list)
     for name, text in sources:
         tree = _parsed(text)
         if tree is None:
@@ -178,10 +182,11 @@ def _reached(
         for statement in tree.body:
             for bound in _bound(statement):
                 tops[bound] = len(trees), statement
+            if _is_setting(statement):
+                roots[len(trees)].append(statement)
         trees.append((name, text, tree))
     waiting = [target.split(".")[0] for target in targets]
     seen: set[str] = set()
-    roots: dict[int, list[ast.stmt]] = defaultdict(list)
     while waiting:
         name = waiting.pop()
         if name in seen or name in others or name not in tops:
@@ -549,6 +554,9 @@ class _Reader:
                         start, end, changed, "operator", "this operator", self._span(node)
                     )
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            if _is_setting(node):
+                kind = f"this call of {_called(node.value)}, which is not needed"
+                yield from self._changed(node, "pass", "setting", kind)
             yield from self._thrown_away(node, node.value)
         elif isinstance(node, ast.Assign):
             if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 1:
@@ -1123,6 +1131,12 @@ def _called(node: ast.Call) -> str:
     """The last name of what is called."""
     func = node.func
     return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _is_setting(node: ast.stmt) -> bool:
+    """Whether it is a call that changes what all code after it computes."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and _called(call) in _SETTINGS
 
 
 def _is_module(node: ast.expr) -> bool:

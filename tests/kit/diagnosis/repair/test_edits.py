@@ -136,6 +136,14 @@ def test_only_what_the_target_reaches_is_edited() -> None:
     assert not any(source.index("def h") < at < source.index("def f") for at in found)
 
 
+def test_a_setting_for_all_code_is_the_first_suspect() -> None:
+    source = "torch.set_default_dtype(y)\ndef f(x):\n    torch.manual_seed(0)\n    return x.sum()\n"
+    whole, own = edits_of(source)[:2]
+    assert whole.applied(source).startswith("pass\ndef f(x)")
+    assert own.applied(source).endswith("    pass\n    return x.sum()\n")
+    assert own.kind == "this call of manual_seed, which is not needed"
+
+
 def test_the_line_of_an_exception_comes_first() -> None:
     source = "def f(x):\n    y = x.sum(1)\n    z = y.sum(1)\n    return z\n"
     found = edits_of(source, lines={"a.py": [3]})
