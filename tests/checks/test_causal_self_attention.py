@@ -487,12 +487,12 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         outputs = [attention(x) for _ in range(2)]
         for output in outputs:
             expect_shape(output, B=B, T=T, d_out=d_out)
+        once, again = outputs[0].reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
+        expect_dropped(once, again, weights, p, axes=ALONG)
         assert not torch.equal(*outputs), (
             f"In training mode with dropout={p} two calls give the same output\n"
             "  expected  a new draw in each call\n"
             "  got       the same output twice"
         )
-        once, again = outputs[0].reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
-        expect_dropped(once, again, weights, p, axes=ALONG)
         attention.eval()
         expect_output(attention(x), reference(state, H, x), " after eval()")

@@ -514,13 +514,13 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         outputs = [attention(*inputs, lens) for _ in range(2)]
         for output in outputs:
             expect_shape(output, B=B, Tq=Tq, D=D)
+        once, again = outputs[0].reshape(B, Tq, H, 2, Tk).unbind(3)
+        weights = expected.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
+        expect_dropped(once, again, weights, p, axes=ALONG)
         assert not torch.equal(*outputs), (
             f"In training mode with dropout={p} two calls give the same output\n"
             "  expected  a new draw in each call\n"
             "  got       the same output twice"
         )
-        once, again = outputs[0].reshape(B, Tq, H, 2, Tk).unbind(3)
-        weights = expected.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
-        expect_dropped(once, again, weights, p, axes=ALONG)
         attention.eval()
         expect_output(attention(*inputs, lens), expected, " after eval()")
