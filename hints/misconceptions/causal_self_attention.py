@@ -546,8 +546,8 @@ class NoValueError(_Base):
 @misconception(
     "csa_assert",
     replaces="CausalSelfAttention",
-    says="Your constructor checks the sizes with assert, which vanishes under python -O. "
-    "A wrong argument deserves a ValueError.",
+    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
+    "under python -O. A wrong argument deserves a ValueError.",
     hint=1,
 )
 class Assert(_Base):

@@ -194,8 +194,8 @@ class ViewOnly(_Base):
 @misconception(
     "fused_default_start",
     replaces="FusedMultiHeadAttention",
-    says="You leave the initial values of both layers to nn.Linear. Weights start with Xavier "
-    "values here, biases at zero.",
+    says="Both layers keep nn.Linear's own initial values. Once the layers exist, set Xavier "
+    "weights and zero biases.",
     hint=1,
 )
 class DefaultStart(_Base):

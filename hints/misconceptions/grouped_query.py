@@ -408,8 +408,8 @@ class NoCheck(_Base):
 @misconception(
     "gqa_assert",
     replaces="GroupedQueryAttention",
-    says="Your constructor checks the sizes with assert. That raises an AssertionError and "
-    "vanishes under python -O; a wrong argument deserves a ValueError.",
+    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
+    "under python -O. A wrong argument deserves a ValueError.",
     hint=1,
 )
 class Assert(_Base):
@@ -448,8 +448,8 @@ class NarrowSpread(_Base):
 @misconception(
     "gqa_default_start",
     replaces="GroupedQueryAttention",
-    says="You leave the starting values to nn.Linear. As in stage 6 the weights start with Xavier "
-    "values and the biases with 0.",
+    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
+    "and zero biases, as in stage 6.",
     hint=2,
 )
 class DefaultStart(_Base):

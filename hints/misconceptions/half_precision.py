@@ -52,6 +52,20 @@ def half_converted_late(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 
 
 @misconception(
+    "half_converted_after_scaling",
+    replaces="stable_attention",
+    says="You convert the scaled scores to float32. By then they have overflowed or been rounded: "
+    "convert q and k before they are multiplied.",
+    hint=3,
+)
+def half_converted_after_scaling(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    scores, values = _wide(_scores(q, k), v)
+    return (_softmax(_blocked(scores, mask)) @ values).to(v.dtype)
+
+
+@misconception(
     "half_softmax_wide",
     replaces="stable_attention",
     says="Only your softmax computes in float32, as in many published models. The scores that it "

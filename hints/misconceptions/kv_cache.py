@@ -577,8 +577,8 @@ class NoValueError(_Base):
 @misconception(
     "kv_assert",
     replaces="CachedSelfAttention",
-    says="Your constructor checks the sizes with assert, which vanishes under python -O. "
-    "A wrong argument deserves a ValueError.",
+    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
+    "under python -O. A wrong argument deserves a ValueError.",
     hint=6,
 )
 class Assert(_Base):

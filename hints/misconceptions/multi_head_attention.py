@@ -158,8 +158,8 @@ class NoValueError(_Base):
 @misconception(
     "mha_assert",
     replaces="MultiHeadAttention",
-    says="Your constructor checks the sizes with assert. That raises an AssertionError and "
-    "vanishes under python -O; a wrong argument deserves a ValueError.",
+    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
+    "under python -O. A wrong argument deserves a ValueError.",
     hint=3,
 )
 class Assert(_Base):
@@ -370,8 +370,8 @@ class Residual(_Base):
 @misconception(
     "mha_default_init",
     replaces="MultiHeadAttention",
-    says="You leave the initial values to nn.Linear: weights about 0.58 times as wide as Xavier's, "
-    "and random biases. Set both: Xavier weights, zero biases.",
+    says="Your layers keep nn.Linear's own initial values: weights about 0.58 times as wide as "
+    "Xavier's, and random biases. Once the layers exist, set both: Xavier weights, zero biases.",
     hint=2,
 )
 class DefaultInit(_Base):

@@ -485,8 +485,8 @@ class RandomBiases(_Base):
 @misconception(
     "need_default_start",
     replaces="OptionalWeightsAttention",
-    says="You leave the starting values to nn.Linear. The weights start with Xavier values and "
-    "the biases with 0.",
+    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
+    "and zero biases.",
 )
 class DefaultStart(_Base):
     def initialise(self, layer: nn.Linear) -> None:

@@ -306,6 +306,19 @@ def mirror(x: Tensor, angles: Tensor) -> Tensor:
 
 
 @misconception(
+    "rope_both_minus",
+    replaces="apply_rope",
+    says="Both of your signs are minus, which is no rotation: pairs change their length. Add one "
+    "of the two sines.",
+    hint=4,
+)
+def both_minus(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = _cos_sin(x, angles)
+    a, b = x[..., ::2], x[..., 1::2]
+    return _interleaved(a * cos - b * sin, b * cos - a * sin)
+
+
+@misconception(
     "rope_mirrored_second",
     replaces="apply_rope",
     says="The second number of a pair needs a plus: a sin + b cos. With a minus the pair is "
@@ -641,8 +654,8 @@ class BlockedEqual(_Base):
 @misconception(
     "rope_default_start",
     replaces="RotaryMultiHeadAttention",
-    says="You leave the starting values to nn.Linear. As in stage 6 the weights start with Xavier "
-    "values and the biases with 0.",
+    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
+    "and zero biases, as in stage 6.",
     hint=6,
 )
 class DefaultStart(_Base):

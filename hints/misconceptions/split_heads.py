@@ -198,8 +198,8 @@ def split_no_value_error(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_assert",
     replaces="split_heads",
-    says="You check the sizes with assert. That raises an AssertionError and vanishes under "
-    "python -O; a wrong argument deserves a ValueError.",
+    says="You refuse sizes with an AssertionError, as assert does, which vanishes under python -O. "
+    "A wrong argument deserves a ValueError.",
     hint=5,
 )
 def split_assert(x: Tensor, num_heads: int) -> Tensor:

@@ -437,8 +437,8 @@ class NoValueError(_Base):
 @misconception(
     "lens_assert",
     replaces="ValidLensAttention",
-    says="Your constructor checks the sizes with assert, which vanishes under python -O. "
-    "A wrong argument deserves a ValueError.",
+    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
+    "under python -O. A wrong argument deserves a ValueError.",
     hint=6,
 )
 class Assert(_Base):
