@@ -570,6 +570,32 @@ def flash_not_rescaled(
 
 
 @symptom(
+    "flash_first_keys_blocked",
+    of="flash_attention",
+    says="Your result is wrong only for queries that may not see any of the first keys. If you go "
+    "block by block, such a query has the maximum -inf after the first block, and -inf - -inf is "
+    "NaN, in the powers and where you rescale the sums: use 0 for such a maximum.",
+    hint=8,
+)
+def flash_first_keys_blocked(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p:
+        return False
+    seen = ~_scores(q, k, mask, causal=causal).isneginf()
+    right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
+    late = seen.any(-1) & ~seen[..., :16].any(-1)  # few blocks are smaller
+    return bool((~right).any()) and bool((late | right).all())
+
+
+@symptom(
     "flash_softmax_per_block",
     of="flash_attention",
     says="Your result is what blocks of keys give that each have a softmax of their own, averaged "

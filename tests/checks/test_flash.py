@@ -154,9 +154,9 @@ def test_large(submission: Submission, rand: Rand, shift: float) -> None:
     ids=str,
 )
 @pytest.mark.parametrize(
-    ("B", "Tq", "scale"),
-    [(B, TQ, 1.0), (B, 1, 1.0), (TQ, TQ, 1.0), (B, TQ, 6.0)],
-    ids=["", "one query", "as many queries as sequences", "large scores"],
+    ("B", "Tq", "Tk", "scale"),
+    [(B, TQ, TK, 1.0), (B, 1, TK, 1.0), (TQ, TQ, TK, 1.0), (B, TQ, TK, 6.0), (B, TQ, 700, 1.0)],
+    ids=["", "one query", "as many queries as sequences", "large scores", "many keys"],
 )
 def test_masks(
     submission: Submission,
@@ -166,12 +166,18 @@ def test_masks(
     dtype: torch.dtype,
     B: int,
     Tq: int,
+    Tk: int,
     scale: float,
 ) -> None:
     """Masks of every shape work, as booleans and as zeros and ones"""
-    sizes = {"B": B, "H": H, "Tq": Tq, "Tk": TK, "1": 1}
-    q, k, v = inputs(rand, B, Tq=Tq, scale=scale)
-    mask = scattered(rand, seed, *(sizes[axis] for axis in axes.split())).to(dtype)
+    sizes = {"B": B, "H": H, "Tq": Tq, "Tk": Tk, "1": 1}
+    q, k, v = inputs(rand, B, Tq=Tq, Tk=Tk, scale=scale)
+    mask = scattered(rand, seed, *(sizes[axis] for axis in axes.split()))
+    if Tk > TK:  # to an answer that takes keys in blocks, nothing in the first or the last is seen
+        rows = mask.view(-1, Tk)
+        rows[0, :-60] = False
+        rows[1, 60:] = False
+    mask = mask.to(dtype)
     expected = reference(q, k, v, mask)
     with expect_unchanged(q=q, k=k, v=v, mask=mask):
         out = submission.flash_attention(q, k, v, mask)
