@@ -185,6 +185,9 @@ class Session:
 
         An interrupt ends the training soon, and what was learnt is shown.
         """
+        if not os.path.isdir(self._folder):
+            _display(_line(_MOVED))
+            return
         number = self._shell.execution_count
         ran = [source for key, (source, *_) in sorted(self._cells.items()) if key < number]
         with tempfile.TemporaryDirectory() as folder:
