@@ -18,7 +18,12 @@ from grader.read.files import write_whole
 from grader.read.kept import Kept
 from grader.read.progress import remember_results
 from grader.read.renamed import with_present_names
-from grader.read.submission import expect_code, read_or_refuse
+from grader.read.submission import (
+    expect_code,
+    notebook_bytes,
+    read_or_refuse,
+    text_cell_notes,
+)
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
@@ -102,6 +107,9 @@ def run(args: argparse.Namespace) -> int:
             None if args.json else board.core,
             lanes(None),
         )
+    if path.suffix.lower() == ".ipynb" and submission.cells is not None:
+        notes = text_cell_notes(notebook_bytes(path), stages)
+        report = replace(report, notes=(*report.notes, *notes))
     trouble = ""
     if workspace and memory:
         trouble = _remember(workspace, report, submission, texts)

@@ -17,6 +17,7 @@ from typing import IO, Any
 from grader.read.course_file import FILE_NAME
 from grader.read.files import name_in_text
 from grader.read.outputs import TooMuchError, without_outputs
+from grader.types.course import Stage
 from grader.types.errors import NoSubmissionError, SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
 
@@ -180,6 +181,16 @@ def text_definitions(data: bytes, names: Iterable[str]) -> list[str]:
     found = {each[1] for each in _DEFINED.finditer(text)}
     found -= {each[1] for each in _DEFINED.finditer(code)}
     return [name for name in names if name in found]
+
+
+def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
+    """A sentence about the answers that a notebook has in text cells, if there are any."""
+    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    found = text_definitions(data, asked)
+    if not found:
+        return []
+    are = "is" if len(found) == 1 else "are"
+    return [f"{', '.join(found)} {are} in a text cell, which is not run."]
 
 
 def parse_cells(data: bytes, name: str) -> tuple[str, ...]:

@@ -246,6 +246,13 @@ def test_a_stage_that_is_not_there(tiny: Path, say: Say) -> None:
     one_line(say("nosuch"), "there is no stage 'nosuch'", "grade list")
 
 
+def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny: Path, say: Say) -> None:
+    cells = [{"cell_type": "markdown", "source": "def smooth(values): ..."}]
+    (tiny / "work.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    code, shown, _ = say("--submission", "work.ipynb")
+    assert code == 1 and "smooth is in a text cell, which is not run." in shown
+
+
 def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:
     folder = tiny / "notes"
     folder.mkdir()

@@ -15,7 +15,7 @@ from unicodedata import normalize
 from grader.classes.folder.downloads import ARCHIVE, downloaded, read_files
 from grader.classes.folder.times import Times
 from grader.classes.folder.types import SubmissionRecord
-from grader.classes.folder.uploads import heap_upload, read_upload, text_cell_notes
+from grader.classes.folder.uploads import heap_upload, read_upload
 from grader.classes.folder.versions import content_of
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
@@ -27,6 +27,7 @@ from grader.read.submission import (
     notebook_bytes,
     parse_cells,
     read_submission,
+    text_cell_notes,
 )
 from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError

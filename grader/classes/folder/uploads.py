@@ -27,7 +27,7 @@ from grader.read.submission import (
     parse_cells,
     read_submission,
     script,
-    text_definitions,
+    text_cell_notes,
 )
 from grader.types.course import Stage
 from grader.types.errors import SubmissionFileError
@@ -281,16 +281,6 @@ def _import_notes(cells: Iterable[str], stages: Iterable[Stage], files: Iterable
     named = listed([safe_line(f"{stem}.py") for stem in found[:_NAMED]])
     are = "is" if len(found) == 1 else "are"
     return [f"The notebook imports {named}, which {are} not read: write that code in a cell."]
-
-
-def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
-    """A sentence about the answers that a notebook has in text cells, if there are any."""
-    asked = [entry.name for stage in stages for entry in stage.entry_points]
-    found = text_definitions(data, asked)
-    if not found:
-        return []
-    are = "is" if len(found) == 1 else "are"
-    return [f"{', '.join(found)} {are} in a text cell, which is not run."]
 
 
 def _without(error: SubmissionFileError, folder: Path) -> str:
