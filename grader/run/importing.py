@@ -97,7 +97,9 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
     if stage.file_name in submission.links:
         return f"{stage.file_name} {IS_A_LINK}: submit the file itself"
     lower = {name.lower(): name for name in submission.files}
-    close = difflib.get_close_matches(stage.file_name.lower(), lower, n=1, cutoff=0.7)
+    wanted = stage.file_name.lower()
+    close = difflib.get_close_matches(wanted, lower, n=1, cutoff=0.7)
+    close = close or [name for name in lower if name.endswith(f"/{wanted}")]
     hint = f"; did you name it {safe(lower[close[0]])}?" if close else ""
     return f"There is no file {stage.file_name}{hint}"
 

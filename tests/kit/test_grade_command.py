@@ -227,6 +227,14 @@ def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart:
     assert "grade reset" not in say("grade", *elsewhere)[1]
 
 
+def test_a_file_in_a_folder_below_is_named(tiny: Path, say: Say, checks_apart: None) -> None:
+    below = tiny / "unpacked" / "my homework"
+    below.mkdir(parents=True)
+    shutil.copy(TINY.root / "solutions" / "smooth.py", below)
+    _, said, _ = say("grade", "smooth", "--submission", "unpacked")
+    assert "There is no file smooth.py; did you name it my homework/smooth.py?" in said
+
+
 # --- words on the command line -------------------------------------------------------------------
 
 
