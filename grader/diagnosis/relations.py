@@ -728,8 +728,10 @@ def _rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
 
 
 def _error(pair: Pair) -> float | None:
-    """The largest error, relative to each number."""
+    """The largest error, relative to each number; a rounding leaves a 0 as it is."""
     if pair.got.shape != pair.want.shape or not np.isfinite(pair.want).all():
+        return None
+    if pair.got[pair.want == 0].any():
         return None
     scale = np.maximum(abs(pair.want), 1e-3 * max(abs(pair.want).max(), 1e-30))
     error = float((abs(pair.got - pair.want) / scale).max())

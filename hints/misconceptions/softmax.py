@@ -496,3 +496,21 @@ def softmax_epsilon_in_half(got: Tensor, expected: Tensor, scores: Tensor) -> bo
     blocked = _blocked_rows(scores).expand_as(scores)
     right = torch.isclose(got, expected, 5e-3, 5e-3)[~blocked].all()
     return bool(blocked.any()) and bool(right) and bool(got[blocked].isnan().all())
+
+
+@symptom(
+    "softmax_blocked_leaks",
+    of="attention_weights",
+    says="A key with the score -inf gets a tiny weight from you, not 0. exp(-inf) is exactly 0: "
+    "leave such a score as it is, cut nothing off from below before exp, and add nothing after it.",
+    hint=2,
+)
+def softmax_blocked_leaks(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
+    if got.shape != expected.shape:
+        return False
+    leaks = scores.isneginf() & ~_blocked_rows(scores) & (got != 0)
+    return (
+        bool(leaks.any())
+        and bool((got[leaks] < 1e-3).all())
+        and torch.allclose(got, expected, 0, 1e-3)
+    )

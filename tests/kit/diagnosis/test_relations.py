@@ -143,6 +143,12 @@ def test_a_rounding_is_told_with_the_digits_that_are_right(dtype: type, told: st
     assert relation is not None and told in relation.text
 
 
+def test_a_tiny_number_in_place_of_zero_is_no_rounding() -> None:
+    want = with_part(X, (0, 0, 0), 0.0)
+    got = with_part(want.astype(np.float32).astype(float), (0, 0, 0), 1e-20)
+    assert relation_of([Pair(got, want, (0.0, 0.0))]) is None
+
+
 UNRELATED: dict[str, tuple[Array, Array]] = {
     "other numbers": (drawn(2, 3, 4, seed=7), X),
     "the right numbers": (X, X),
