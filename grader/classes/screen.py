@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import mean, median
 
 from rich.text import Text
@@ -77,69 +78,91 @@ def class_summary(
 
     `new` verdicts came in this run; `older` ones may differ by now.
     """
-    points: list[float] = []
-    total, lost, unread, slow = 0, [], [], []
-    most, layers = 0.0, ""
-    late, timeless = [], 0
-    missing = {name.casefold(): name for name in assignment.extensions}
-    seeds: set[int] = set()
-    for entry in entries:
-        total += 1
-        missing.pop(entry.student.casefold(), None)
-        if limits.is_near(entry.seconds):
-            slow.append(entry)
-        if entry.is_lost:
-            lost.append(entry)
-        elif entry.is_refused:
-            unread.append(entry)
-        elif entry.report is not None:
-            found = counted(entry.report, late_of(assignment, entry))
-            points.append(found.earned)
-            seeds.add(entry.seed)
-            most = max(most, found.most)
-            if found.late is not None:
-                late.append((entry.student, found))
-            timeless += entry.record.submitted is None
-            layers = next(iter(entry.report.unlocked), layers)
+    tally = _tallied(assignment, entries, limits)
     yield Text()
     graded = f"{count(new, 'submission')} graded" if new else "nothing new to grade"
-    seed = f", {seeds_named(seeds)}" if seeds else ""
-    in_all = f", {total} in total" if total != new else ""
+    seed = f", {seeds_named(tally.seeds)}" if tally.seeds else ""
+    in_all = f", {tally.total} in total" if tally.total != new else ""
     yield from page.sentence(f"{page.word(assignment.name)}: {graded}{in_all}{seed}.")
-    if points:
-        words = f"Of {amount(most)} points: median {amount(median(points))}, mean "
+    if points := tally.points:
+        words = f"Of {amount(tally.most)} points: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
         yield from page.sentence(words)
-    yield from _times(page, assignment, late, timeless, list(missing.values()))
-    if layers:
-        yield from page.sentence(f"Note: {page.word(layers)}.", "yellow")
+    yield from _times(page, assignment, tally.late, tally.timeless, list(tally.missing.values()))
+    if tally.layers:
+        yield from page.sentence(f"Note: {page.word(tally.layers)}.", "yellow")
     if older:
         verdicts = count(older, "verdict")
         yield from page.sentence(
             f"The course or the kit has changed since: {verdicts} may be different now."
         )
         yield from page.offer("To see how:", "grade class --out DIR --regrade")
-    for entry in (*lost, *unread):
-        yield Text()
-        yield from page.sentence(page.word(entry.student), "bold")
-        for note in entry.record.notes:
-            yield from page.wrap(page.word(note), MARGIN + 2)
-    if slow:
-        yield Text()
-        seconds = f"{limits.submission_seconds:g} seconds"
-        yield from page.sentence(f"Used more than half of the {seconds} for one submission:")
-        for entry in sorted(slow, key=lambda each: -each.seconds):
-            line = Text(f"{page.word(entry.student)}: {entry.seconds:.0f} seconds")
-            yield from page.wrap(line, MARGIN + 2)
+    for entry in (*tally.lost, *tally.unread):
+        notes = (page.word(note) for note in entry.record.notes)
+        yield from _listed(page, page.word(entry.student), notes, "bold")
+    if tally.slow:
+        slowest = sorted(tally.slow, key=lambda each: -each.seconds)
+        yield from _listed(
+            page,
+            f"Used more than half of the {limits.submission_seconds:g} seconds for one submission:",
+            (f"{page.word(each.student)}: {each.seconds:.0f} seconds" for each in slowest),
+        )
     if odd:
-        yield Text()
-        yield from page.sentence("Skipped:")
-        for note in odd:
-            yield from page.wrap(page.word(note), MARGIN + 2)
+        yield from _listed(page, "Skipped:", (page.word(note) for note in odd))
+    written = page.word(", ".join(files))
+    yield from _listed(page, f"Written in {page.word(folder)}:", [written])
     yield Text()
-    yield from page.sentence(f"Written in {page.word(folder)}:")
-    yield from page.wrap(page.word(", ".join(files)), MARGIN + 2)
+
+
+@dataclass
+class _Tally:
+    """What the last verdicts on a class say together; `missing` have an extension and no verdict.
+
+    `layers` names the protections that a machine lacked, and `timeless` counts the submissions
+    without a time.
+    """
+
+    missing: dict[str, str]
+    total: int = 0
+    points: list[float] = field(default_factory=list)
+    most: float = 0.0
+    seeds: set[int] = field(default_factory=set)
+    late: list[tuple[str, Counted]] = field(default_factory=list)
+    timeless: int = 0
+    layers: str = ""
+    lost: list[LedgerEntry] = field(default_factory=list)
+    unread: list[LedgerEntry] = field(default_factory=list)
+    slow: list[LedgerEntry] = field(default_factory=list)
+
+
+def _tallied(assignment: Assignment, entries: Iterable[LedgerEntry], limits: Limits) -> _Tally:
+    tally = _Tally({name.casefold(): name for name in assignment.extensions})
+    for entry in entries:
+        tally.total += 1
+        tally.missing.pop(entry.student.casefold(), None)
+        if limits.is_near(entry.seconds):
+            tally.slow.append(entry)
+        if entry.is_lost:
+            tally.lost.append(entry)
+        elif entry.is_refused:
+            tally.unread.append(entry)
+        elif entry.report is not None:
+            found = counted(entry.report, late_of(assignment, entry))
+            tally.points.append(found.earned)
+            tally.seeds.add(entry.seed)
+            tally.most = max(tally.most, found.most)
+            if found.late is not None:
+                tally.late.append((entry.student, found))
+            tally.timeless += entry.record.submitted is None
+            tally.layers = next(iter(entry.report.unlocked), tally.layers)
+    return tally
+
+
+def _listed(page: Page, title: str, lines: Iterable[str], style: str = "") -> Iterator[Text]:
     yield Text()
+    yield from page.sentence(title, style)
+    for line in lines:
+        yield from page.wrap(line, MARGIN + 2)
 
 
 def _times(
