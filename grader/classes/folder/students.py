@@ -65,21 +65,7 @@ def read_students(
     it; `times` tell the others. Elsewhere it counts if the student's folder has no code itself.
     Raises KitError for a folder without submissions.
     """
-    if folder.is_file():
-        raise KitError(f"{folder}: is a file: unpack it, and name the folder")
-    if (folder / CONFIG).is_file():
-        raise KitError(
-            f"{folder}: is an nbgrader course: name {folder / 'submitted'}, or type "
-            f"`grade class --nbgrader {folder} {assignment.name}`"
-        )
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
-    if any(entry.name in {stage.file_name for stage in assignment.stages} for entry in entries):
-        raise KitError(
-            f"{folder}: is one submission, not a folder of many: `grade --submission {folder}`"
-        )
+    entries = _entries(folder, assignment)
     # The file with the time may be a student's own, but not in what nbgrader has collected.
     is_collected = (folder.resolve().parent / CONFIG).is_file()
     found: dict[str, Found] = {}
@@ -114,7 +100,6 @@ def read_students(
             found[student] = Found(student, files[0][1], files, late)
         elif not is_link and (not entry.is_file() or path.suffix.lower() not in _SUFFIXES):
             odd.append(f"{shown} is not a folder, notebook, .py or .zip file.")
-
         else:
             is_file = path.suffix.lower() in _SUFFIXES
             student = _free(found, Path(shown).stem if is_file else student, shown)
@@ -132,6 +117,26 @@ def read_students(
             for name, one in found.items()
         }
     return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def _entries(folder: Path, assignment: Assignment) -> list[os.DirEntry[str]]:
+    """What is in a folder of submissions, by name. Raises KitError if it is another one."""
+    if folder.is_file():
+        raise KitError(f"{folder}: is a file: unpack it, and name the folder")
+    if (folder / CONFIG).is_file():
+        raise KitError(
+            f"{folder}: is an nbgrader course: name {folder / 'submitted'}, or type "
+            f"`grade class --nbgrader {folder} {assignment.name}`"
+        )
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
+    if any(entry.name in {stage.file_name for stage in assignment.stages} for entry in entries):
+        raise KitError(
+            f"{folder}: is one submission, not a folder of many: `grade --submission {folder}`"
+        )
+    return entries
 
 
 def _has_code(folder: Path) -> bool:
