@@ -631,6 +631,70 @@ def flash_softmax_per_block(
 
 
 @symptom(
+    "flash_causal_within_blocks",
+    of="flash_attention",
+    says="With causal your result is what blocks give that number their own keys, or queries too, "
+    "from 0. Compare places in the whole sequence: add where the block starts.",
+    hint=8,
+)
+def flash_causal_within_blocks(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p or not causal:
+        return False
+    if torch.allclose(got, expected, 1e-3, 1e-5):
+        return False  # something else is wrong
+    scores, v = _scores(q[:1, :1], k[:1, :1], mask, causal=False), v[:1, :1].double()
+    places = torch.arange(k.shape[2], device=k.device)
+    for block in (size for size in _BLOCKS if size < len(places)):
+        columns = places % block
+        for rows in (places, columns):
+            weights = torch.softmax(scores.masked_fill(columns > rows[:, None], -math.inf), -1)
+            if torch.allclose(got[:1, :1].double(), weights @ v, 1e-3, 1e-5):
+                return True
+    return False
+
+
+@symptom(
+    "flash_last_keys_lost",
+    of="flash_attention",
+    says="Your result leaves out the last keys, those that do not fill a block. Go up to the last "
+    "key: the last block may be shorter.",
+    hint=8,
+)
+def flash_last_keys_lost(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p or torch.allclose(got, expected, 1e-3, 1e-5):
+        return False
+    scores, keys = _scores(q, k, mask, causal=causal), k.shape[2]
+    kept = {keys - keys % block for block in _BLOCKS if block < keys and keys % block}
+    return any(
+        torch.allclose(
+            got.double(),
+            torch.softmax(scores[..., :end], -1).nan_to_num() @ v[:, :, :end].double(),
+            1e-3,
+            1e-5,
+        )
+        for end in sorted(kept)
+    )
+
+
+@symptom(
     "flash_no_maximum",
     of="flash_attention",
     says="Your result is wrong only for queries with very large or very low scores, where exp "
