@@ -1615,6 +1615,18 @@ class NoScaleMaskInverted(NoScale, MaskInverted):
 
 
 @misconception(
+    "mha_mask_inverted_minus_1e9",
+    replaces="MultiHeadAttention",
+    says="Two mistakes at once: you block where the mask is True, though True means allowed here, "
+    "and with a large negative number such as -1e9 in place of -inf.",
+    hint=5,
+)
+class MaskInvertedMinus1e9(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask.bool(), -1e9)
+
+
+@misconception(
     "mha_mask_inverted_weights_averaged",
     replaces="MultiHeadAttention",
     says="Two habits of nn.MultiheadAttention at once: True blocks, and the weights are averaged "
