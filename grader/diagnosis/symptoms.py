@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from grader.diagnosis.relations import Pair, is_telling, relation_of
+from grader.diagnosis.relations.finding import relation_of
+from grader.diagnosis.relations.pair import Pair, is_telling
 from grader.diagnosis.replay import PARAMETERS, Step, arrays, equal, room, wide
 from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom

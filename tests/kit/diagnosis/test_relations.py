@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.diagnosis.relations import Pair, relation_of
+from grader.diagnosis.relations.finding import relation_of
+from grader.diagnosis.relations.pair import Pair
 
 Array = Any
 ROOM = (1e-7, 1e-9)

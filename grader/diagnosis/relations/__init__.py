@@ -1,0 +1,4 @@
+"""How a wrong array relates to the right one.
+
+pair <- axes, numbers, parts (the relations) <- finding (the one to tell)
+"""
