@@ -23,7 +23,8 @@ class Trial:
 
     `outcomes` holds for each test its name and "passed", "failed", "errored", "skipped" or, for a
     stub, "unwritten". `ended` says why not all tests ran, `said` is the message of the first test
-    that failed and where, and `made` is how often the fixture was called.
+    that failed and where, or else about one that returned a value, and `made` is how often the
+    fixture was called.
     """
 
     outcomes: Outcomes = ()

@@ -516,6 +516,10 @@ def expect_caught(
     for what in missed:
         ended = trials[what].ended
         lines.append(f"  missed    {what}" + (f": {ended}" if ended else ""))
+    # If no test failed, this is about one that returns what it should assert.
+    said = next((trials[what].said for what in missed if trials[what].verdict == "passed"), "")
+    if said:
+        lines.append(f"  look at   {said}")
     raise CheckFailed("\n".join(lines))
 
 

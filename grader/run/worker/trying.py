@@ -57,7 +57,8 @@ def tried(
 
     The first test that fails decides the verdict; only if `whole` do the others run after it.
     `value` is the verdict, `outcomes` those of the tests, `first` the exception of the first that
-    failed, with its name, `made` how often the fixture was called, `ended` why not all was run.
+    failed, with its name, or else of the first that returned a value, `made` how often the fixture
+    was called, `ended` why not all was run.
     """
     import pytest
 
@@ -73,7 +74,7 @@ def tried(
     return {
         "value": verdict(outcomes, run.ended),
         "outcomes": [[name[:NAME_CAP], outcome] for name, outcome in outcomes],
-        "first": run.first,
+        "first": run.first or run.returned,
         "made": run.made,
         "ended": run.ended[:ENDED_CAP],
     }
@@ -103,6 +104,7 @@ def _run(
         def __init__(self) -> None:
             self.outcomes: dict[str, str] = {}
             self.first: dict[str, Any] | None = None
+            self.returned: dict[str, Any] | None = None
             self.made = 0
             self.ended = ""
             self.left_out = ""  # why pytest does not accept something as a test
@@ -143,9 +145,15 @@ def _run(
             said = "" if is_said else f"{told['type']}: "
             self.ended = f"pytest cannot collect them: {said}{_one_line(told['message'])}"
 
-        def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-            """A class of tests that has an __init__, say."""
-            if issubclass(warning_message.category, pytest.PytestCollectionWarning):
+        def pytest_warning_recorded(
+            self, warning_message: warnings.WarningMessage, nodeid: str
+        ) -> None:
+            """A class of tests that has an __init__, or a test that returns a value."""
+            if issubclass(warning_message.category, pytest.PytestReturnNotNoneWarning):
+                said = "it returns a value, so it passes whatever that is: write assert, not return"
+                told = _pointed(self._function, said, describe)
+                self.returned = self.returned or {"test": nodeid.lstrip(":")[:NAME_CAP], **told}
+            elif issubclass(warning_message.category, pytest.PytestCollectionWarning):
                 why = str(warning_message.message).partition(" (from: ")[0]
                 self.left_out = self.left_out or f"pytest says: {_one_line(why)}"
 

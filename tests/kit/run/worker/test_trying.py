@@ -155,6 +155,16 @@ def test_a_run_that_ends_before_its_time_says_nothing(source: str, why: str) -> 
     assert len(found["outcomes"]) <= TESTS_CAP
 
 
+@pytest.mark.filterwarnings("always::pytest.PytestReturnNotNoneWarning")
+def test_a_test_that_returns_what_it_should_assert_is_told_unless_another_fails() -> None:
+    source = "def test_a():\n    return 1 == 2\n\ndef test_b(): pass\n"
+    found = run(source)
+    assert (found["value"], found["first"]["test"]) == ("passed", "test_a")
+    assert "write assert, not return" in found["first"]["message"]
+    assert found["first"]["frames"][-1]["line"] == 1
+    assert run(f"{source}\ndef test_c(): assert 0\n")["first"]["test"] == "test_c"
+
+
 def test_a_long_name_is_cut() -> None:
     found = run(f"def test_{'a' * 300}(): assert 0")
     assert len(found["outcomes"][0][0]) == len(found["first"]["test"]) == NAME_CAP
