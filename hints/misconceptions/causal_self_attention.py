@@ -732,9 +732,9 @@ class DropoutNever(_Base):
 @misconception(
     "csa_dropout_ends_with_eval",
     replaces="CausalSelfAttention",
-    says="After one call in evaluation mode your module drops nothing any more, in training mode "
-    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
-    "by self.training, or use nn.Dropout.",
+    says="After one call in evaluation mode your module drops nothing any more, not even in "
+    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
+    "call by self.training, or use nn.Dropout.",
     hint=5,
 )
 class DropoutEndsWithEval(_Base):

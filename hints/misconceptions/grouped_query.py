@@ -588,9 +588,9 @@ class DropoutNever(_Base):
 @misconception(
     "gqa_dropout_ends_with_eval",
     replaces="GroupedQueryAttention",
-    says="After one call in evaluation mode your module drops nothing any more, in training mode "
-    "either: the call changes a rate that the module keeps. Leave it, and choose in each call "
-    "by self.training, or use nn.Dropout.",
+    says="After one call in evaluation mode your module drops nothing any more, not even in "
+    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
+    "call by self.training, or use nn.Dropout.",
 )
 class DropoutEndsWithEval(_Base):
     def drop(self, weights: Tensor) -> Tensor:
