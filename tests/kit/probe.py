@@ -145,8 +145,8 @@ def read(path: str) -> list[bytes]:
     except OSError:
         return []
     try:
-        return [b"opened " + path.encode(), os.read(descriptor, 1 << 20)]
+        return [b"opened " + path.encode() + b" indeed", os.read(descriptor, 1 << 20)]
     except OSError:
-        return [b"opened " + path.encode()]
+        return [b"opened " + path.encode() + b" indeed"]
     finally:
         os.close(descriptor)
