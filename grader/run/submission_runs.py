@@ -108,12 +108,14 @@ class SubmissionRuns:
 
         A GPU would draw other random numbers here than in a worker, and a known mistake with an
         index that is too large would end all work of this process on the GPU. What has no end is
-        not run again. Raises Cancelled after `cancel`.
+        not run again, and has nothing to explain. Raises Cancelled after `cancel`.
         """
         facts = self.facts(stage)
-        ends = all(case.ending is not Ending.TIMED_OUT for case in facts.cases)
-        if self._device == "cpu" or not ends or facts.time_is_up:
+        if self._device == "cpu":
             return facts
+        ends = all(case.ending is not Ending.TIMED_OUT for case in facts.cases)
+        if not ends or facts.time_is_up:
+            return facts.without_exchanges()
         device, self._device = self._device, "cpu"
         try:
             return self._run(stage, ())

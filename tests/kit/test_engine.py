@@ -315,6 +315,23 @@ def test_an_explanation_that_fails_costs_no_verdict(monkeypatch: pytest.MonkeyPa
     assert plain.score == explained.score > 0
 
 
+ENDLESS = RAW.replace("    means =", "    while width == 1:\n        pass\n    means =")
+
+
+def test_what_has_no_end_on_a_gpu_is_neither_run_again_nor_explained() -> None:
+    course = replace(TINY, limits=replace(TINY.limits, call_seconds=0.5))
+    stage = course.stage("moving_average")
+    request = Request(Submission("mine", {stage.file_name: ENDLESS.encode()}), (stage,), seed=11)
+
+    def body(engine: Engine) -> list[list[bool]]:
+        parts = engine.interpreter, engine.checks
+        reports = [Engine(course, name, *parts).grade(request) for name in ("cuda", "cpu")]
+        return [[bool(c.diagnosis) for s in r.stages for c in s.checks] for r in reports]
+
+    on_gpu, on_cpu = with_engine(course, [stage], "cpu", body)
+    assert any(on_cpu) and not any(on_gpu)
+
+
 @pytest.mark.parametrize(
     "source, devices", [(RAW, ["cuda", "cpu"]), (RIGHT, ["cuda"])], ids=["wrong", "right"]
 )
