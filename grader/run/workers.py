@@ -361,7 +361,8 @@ def how_it_ended(status: End) -> str:
             "SIGXCPU": "too much CPU time",
             "SIGKILL": "it was killed, perhaps because it used too much memory",
         }
-        name = signal.Signals(number).name
+        known = {each.value: each.name for each in signal.Signals}  # most real-time signals are not
+        name = known.get(number, f"signal {number}")
         return f"Your code crashed its Python process: {reasons.get(name, name)}"
     return "Your code ended its Python process (os._exit or the like) instead of returning"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -39,6 +39,7 @@ _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
 _COMPANION_CAP = 1 << 16
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
 _READ_CAP = 50  # notebooks of one student
+_BYTES_CAP = 2 * NOTEBOOK_CAP  # of all of them: a few seconds
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,7 @@ def choose_notebook(
     found = {path.relative_to(folder).as_posix(): path for path in some}
     if os.path.lexists(folder / right):
         return folder / right, sorted(found.keys() - {right})
-    ranked = most_like_it(
-        ((shown, _bytes_of(path, folder)) for shown, path in found.items()), grade_ids
-    )
+    ranked = most_like_it(_read(found, folder), grade_ids)
     return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
 
 
@@ -188,12 +187,15 @@ def _notebooks(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _bytes_of(path: Path, below: Path) -> bytes:
-    """A notebook's bytes; empty if they cannot be read, or if reading many such takes long."""
-    try:
-        return regular_bytes(path, NOTEBOOK_CAP, below)
-    except SubmissionFileError:
-        return b""
+def _read(notebooks: Mapping[str, Path], below: Path) -> Iterator[tuple[str, bytes]]:
+    """Each name with the notebook's bytes, empty if they cannot be read or are too many."""
+    room = _BYTES_CAP
+    for shown, path in notebooks.items():
+        data = b""
+        with suppress(SubmissionFileError):
+            data = regular_bytes(path, min(room, NOTEBOOK_CAP), below)
+        room -= len(data)
+        yield shown, data
 
 
 def _rank(data: bytes, grade_ids: Collection[str]) -> tuple[int, int]:

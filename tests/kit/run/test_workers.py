@@ -39,6 +39,7 @@ def run_cells(worker: Worker, *cells: str, names: tuple[str, ...] = ()) -> bool:
     [
         (11, "segmentation fault"),
         (9, "memory"),
+        (40, "signal 40"),
         (0, "os._exit"),
         (256, "os._exit"),
         (None, "ended"),

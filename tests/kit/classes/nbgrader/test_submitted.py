@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import parse_utc
 
+from grader.classes.nbgrader import submitted
 from grader.classes.nbgrader.submitted import companions, read_submitted, time_of
 from grader.run.worker.scratch import remove_tree
 from tests.kit.files import write_files
@@ -49,6 +50,18 @@ def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path: Path) -> Non
     (tmp_path / "b.ipynb").write_text(json.dumps({"cells": cells}))
     found = read_submitted(tmp_path, "ann", "birds", ["fold", "bird"])
     assert found.file == tmp_path / "b.ipynb"
+
+
+def test_many_large_notebooks_are_not_all_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = notebook("fold") + " " * 1000
+    write_files(tmp_path, {f"{name}.ipynb": large for name in "abc"})
+    (tmp_path / "d.ipynb").write_text(notebook("fold", "bird"))
+    for most, chosen in ((1 << 20, "d.ipynb"), (2 * len(large) + 9, "a.ipynb")):
+        monkeypatch.setattr(submitted, "_BYTES_CAP", most)
+        found = read_submitted(tmp_path, "ann", "birds", ["fold", "bird"])
+        assert found.file == tmp_path / chosen
 
 
 def test_nothing_there(tmp_path: Path) -> None:
