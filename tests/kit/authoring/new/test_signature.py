@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.new.checks import check_file
 from grader.authoring.new.files import new_stage
 from grader.authoring.new.signature import Value, read_class, read_function
+from grader.authoring.new.style import style_of
 from grader.authoring.verify.verify import verify
 from grader.read.course_file import read_course
 from grader.types.course import Course
@@ -204,3 +206,13 @@ def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path
     assert len(proof.checks) == 7
     assert [*proof.problems] == ["tests/accepted/nest/: has 0 of 3 right answers: write 3 more"]
     assert [mistake.named for mistake in proof.misconceptions] == ["no_bias", "fixed"]
+
+
+@pytest.mark.parametrize("preload", [("numpy",), ()])
+def test_a_right_float_may_be_rounded_in_another_way(preload: tuple[str, ...]) -> None:
+    for kind, comparison in (("float", "expect_close"), ("int", "expect_equal")):
+        entry = read_function(f"share(sizes: list[int], n: int) -> {kind}", bool(preload))
+        written = check_file("share", [entry], style_of(preload))
+        others = {"expect_close", "expect_equal"} - {comparison}
+        assert f"{comparison}(submission.share" in written
+        assert not [name for name in others if name in written]
