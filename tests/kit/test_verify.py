@@ -515,6 +515,20 @@ FAULTS = {
         ),
         ["test_roughness.py:25: test_values: the learner's value comes first, then the right one"],
     ),
+    "a call behind one that raises": (
+        lambda c: append(
+            c,
+            CHECKS,
+            "    with pytest.raises(TypeError):\n"
+            "        submission.roughness()\n"
+            "        submission.roughness(1, 2)\n",
+        ),
+        ["what comes after the call in line 26 never runs, because the call raises: give each"],
+    ),
+    "an assert of a tuple": (
+        lambda c: append(c, CHECKS, '    assert (values is None, "values")\n'),
+        ["asserts a tuple, which is always true: remove the parentheses"],
+    ),
     "a check without a case": (
         lambda c: change(c, CHECKS, "    [\n", "    [][:0] and [\n"),
         ["test_roughness.py:12: test_values has no case: its parametrize lists no values"],

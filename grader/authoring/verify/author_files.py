@@ -97,6 +97,7 @@ def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
     if stage.check_file.is_file():
         yield from _check_titles(stage)
         yield from _swapped(stage)
+        yield from _in_vain(stage)
     if stage.hints_file.is_file():
         yield from _found(lambda: _hint_problems(stage, is_broken))
     if stage.predictions_file.is_file():
@@ -220,6 +221,32 @@ def _swapped(stage: Stage) -> Iterator[str]:
                 if expected == [True] and not got:
                     at = f"{stage.place(stage.check_file)}:{node.lineno}: {check.name}"
                     yield f"{at}: the learner's value comes first, then the right one: swap them"
+
+
+def _in_vain(stage: Stage) -> Iterator[str]:
+    """A message for each call that never runs for a right answer, and each assert of a tuple."""
+    for node in ast.walk(_tree(stage.check_file)):
+        at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple):
+            yield f"{at}: asserts a tuple, which is always true: remove the parentheses"
+        elif isinstance(node, ast.With) and any(map(_expects_error, node.items)):
+            for call in [*filter(_is_bare_call, node.body[:-1])][:1]:
+                yield (
+                    f"{at}: what comes after the call in line {call.lineno} never runs, because "
+                    "the call raises: give each call a `with` of its own"
+                )
+
+
+def _expects_error(item: ast.withitem) -> bool:
+    called = item.context_expr
+    names = ("expect_raises", "pytest.raises")
+    return isinstance(called, ast.Call) and ast.unparse(called.func) in names
+
+
+def _is_bare_call(node: ast.stmt) -> bool:
+    """Whether a statement is a call of the learner's code whose result is not used."""
+    is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return is_call and ast.unparse(node).startswith("submission.")
 
 
 def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> set[str]:
