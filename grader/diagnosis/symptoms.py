@@ -209,7 +209,9 @@ class _Seen:
         place = is_right.index(False)
         if self._are_parameters(step):
             return place, f"Only {_parameter(step.solution.value, place)} is wrong."
-        kind = "results" if _is_call(step) else "gradients"
+        kind = "gradients"
+        if _is_call(step):
+            kind = "tensors that you return" if _is_nested(step.solution.value) else "results"
         return place, f"Only the {_ordinal(place)} of the {len(want)} {kind} is wrong."
 
     def _room(self, array: Any) -> tuple[float, float]:
@@ -226,6 +228,8 @@ class _Seen:
             return _parameter(step.solution.value, place)
         if not _is_call(step):
             return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"
+        if _is_nested(step.solution.value):
+            return f"The {_ordinal(place)} of the {count} tensors that you return"
         return "Your result" if count == 1 else f"The {_ordinal(place)} of your results"
 
     def _arguments(self, step: Step) -> dict[str, Any]:
@@ -288,6 +292,13 @@ def _is_bool(array: Any) -> bool:
 
 def _name(array: Any) -> str:
     return str(array.dtype).removeprefix("torch.")
+
+
+def _is_nested(value: Any) -> bool:
+    """Whether some of the results are in a tuple of their own, so counting them is no help."""
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(each, (list, tuple)) for each in value
+    )
 
 
 def _is_call(step: Step) -> bool:

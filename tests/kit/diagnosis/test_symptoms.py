@@ -137,6 +137,29 @@ def test_of_several_results_it_is_told_which_one_alone_is_wrong(
     assert {each.id for each in found.values()} == expected
 
 
+@pytest.mark.parametrize(
+    "one, expected",
+    [
+        (odd, "Only the first of the 3 tensors that you return is wrong."),
+        (lambda x: x.sqrt() * 7, "The first of the 3 tensors that you return is the right one"),
+    ],
+)
+def test_results_in_a_pair_of_their_own_are_counted_as_tensors(
+    one: Function, expected: str
+) -> None:
+    def pair(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.exp(x), torch.log(x + 1)
+
+    def check(submission: Any) -> None:
+        output, _ = submission.share(X, 2)
+        assert torch.equal(output, torch.sqrt(X))
+
+    facts = recorded({"share": lambda x, n: (one(x), pair(x))}, {"both": [check]})
+    solution = {"share": lambda x, n: (torch.sqrt(x), pair(x))}
+    [found] = diagnose(facts, Known(), solution.__getitem__).values()
+    assert found.text.startswith(expected)
+
+
 def test_a_right_result_that_is_the_same_everywhere_does_not_count() -> None:
     assert two_results(torch.zeros_like, lambda x, n: (odd(x), torch.zeros_like(x))) == {}
 
