@@ -35,7 +35,7 @@ class Level(IntEnum):
 
 _SAID = {
     Level.CHECK: " (This does not explain every check that fails.)",
-    Level.ORDINARY: " (In edge cases your code does something else.)",
+    Level.ORDINARY: " (This does not fit everything that your code does.)",
     Level.EVERYWHERE: "",
 }
 
