@@ -198,7 +198,7 @@ def test_full_length(
 @pytest.mark.points(2, hint=3)
 @pytest.mark.parametrize(
     ("B", "T", "d_in", "d_out", "C", "H"),
-    [(2, 1, 3, 4, 2, 2), (2, 5, 7, 12, 6, 3), (3, 4, 10, 8, 30, 2)],
+    [(2, 1, 3, 4, 2, 2), (2, 5, 7, 12, 6, 3), (3, 4, 10, 8, 30, 2), (2, 4, 6, 6, 5, 3)],
 )
 @torch.no_grad()
 def test_shorter(

@@ -225,6 +225,7 @@ def test_without_biases(submission: Submission, rand: Rand) -> None:
         ("1 1 T T", torch.bool),
         ("B 1 1 T", torch.bool),
         ("T T", torch.int64),
+        ("H T T", torch.bool),
         ("B H T T", torch.float32),
         ("1 H 1 T", torch.bool),
     ],

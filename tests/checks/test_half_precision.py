@@ -198,7 +198,7 @@ def test_long(
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
+@pytest.mark.parametrize("axes", ["Tq Tk", "H Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_masks(
     submission: Submission, rand: Rand, seed: int, axes: str, dtype: torch.dtype

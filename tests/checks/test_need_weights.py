@@ -271,6 +271,7 @@ def test_none(submission: Submission, rand: Rand, device: torch.device, kind: st
         "large scores",
         "one query",
         "a mask for each head",
+        "a mask for each head in all sequences",
         "nothing allowed",
         "as many queries as sequences",
     ],
@@ -293,6 +294,8 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
         query, mask = query[:, :1], torch.arange(TK, device=device)[None] % 3 == 1
     if kind == "a mask for each head":
         mask = rand(B=B, H=H, Tq=TQ, Tk=TK) > 0
+    if kind == "a mask for each head in all sequences":
+        mask = rand(H=H, Tq=TQ, Tk=TK) > 0
     if kind == "nothing allowed":
         mask = torch.zeros(TQ, TK, dtype=torch.bool, device=device)
     if kind == "other layout":

@@ -364,7 +364,7 @@ def test_long(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
+@pytest.mark.parametrize("axes", ["Tq Tk", "H Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
 @pytest.mark.parametrize(
     ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)]
 )

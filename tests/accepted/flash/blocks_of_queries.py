@@ -8,8 +8,8 @@ from softmax import attention_weights
 
 def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
     Tq, Tk = q.size(2), k.size(2)
-    if mask is not None and mask.dim() < 4:
-        mask = mask[None, None]
+    while mask is not None and mask.dim() < 4:
+        mask = mask[None]
     rows = []
     for start in range(0, Tq, 64):
         part = q[:, :, start : start + 64]

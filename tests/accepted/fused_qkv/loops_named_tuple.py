@@ -34,8 +34,8 @@ class FusedMultiHeadAttention(nn.Module):
             scores = torch.bmm(q, k.mT) / math.sqrt(size)
             if mask is not None:
                 here = mask
-                if mask.dim() == 4:
-                    here = mask[:, head if mask.shape[1] > 1 else 0]
+                if mask.dim() > 2:
+                    here = mask[..., head if mask.shape[-3] > 1 else 0, :, :]
                 scores = torch.where(here.bool(), scores, -math.inf)
             top = scores.amax(-1, keepdim=True).detach()
             e = torch.exp(scores - torch.where(top.isinf(), torch.zeros_like(top), top))
