@@ -69,9 +69,12 @@ class _Base(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         x = self.refuse(x)
-        q, k, v = self.split(self.w_q(x)), self.split(self.w_k(x)), self.split(self.w_v(x))
+        q, k, v = (self.split(layer(x)) for layer in self.layers())
         weights = self.weights(self.hide(self.scores(q, k)))  # (B, H, T, T)
         return self.out((weights @ v).transpose(1, 2).flatten(2))
+
+    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.w_q, self.w_k, self.w_v
 
     def refuse(self, x: Tensor) -> Tensor:
         if x.shape[1] > self.context_size:
@@ -454,7 +457,8 @@ class AfterSoftmax(_Base):
 @misconception(
     "csa_qkv_bias_default",
     replaces="CausalSelfAttention",
-    says="Your w_q, w_k and w_v have a bias by default. qkv_bias is False by default.",
+    says="Your w_q, w_k and w_v have a bias unasked. qkv_bias is False by default; pass it on to "
+    "each of the three.",
     hint=1,
 )
 class QkvBiasDefault(_Base):
@@ -506,6 +510,17 @@ class BackToDIn(_Base):
     def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
         super().make_layers(d_in, d_out, qkv_bias)
         self.w_o = nn.Linear(d_out, d_in)
+
+
+@misconception(
+    "csa_layers_swapped",
+    replaces="CausalSelfAttention",
+    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    hint=5,
+)
+class LayersSwapped(_Base):
+    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.w_q, self.w_v, self.w_k
 
 
 @misconception(

@@ -156,6 +156,25 @@ class InTurns(_Base):
 
 
 @misconception(
+    "gqa_features_repeated",
+    replaces="GroupedQueryAttention",
+    says="You repeat single features of keys and values, not whole heads, so no head keeps its own "
+    "numbers. Split them first, then repeat along the axis of heads.",
+    hint=4,
+)
+class FeaturesRepeated(_Base):
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = self.w_k(key), self.w_v(value)
+        return self.wide_heads(k), self.wide_heads(v)
+
+    def wide_heads(self, x: Tensor) -> Tensor:
+        return self.split(x.repeat_interleave(self.group, dim=-1), self.num_heads)
+
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k, v
+
+
+@misconception(
     "gqa_values_in_turns",
     replaces="GroupedQueryAttention",
     says="Neighbours share keys in your code, but you hand out the values in turns. A head that "
@@ -375,6 +394,29 @@ class LayersByKeyHeads(_Base):
 class ValuesFromKey(_Base):
     def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         return super().narrow_heads(key, key)
+
+
+@misconception(
+    "gqa_layers_swapped",
+    replaces="GroupedQueryAttention",
+    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    hint=3,
+)
+class LayersSwapped(_Base):
+    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = self.w_v(key), self.w_k(value)
+        return self.split(k, self.num_kv_heads), self.split(v, self.num_kv_heads)
+
+
+@misconception(
+    "gqa_no_scale",
+    replaces="GroupedQueryAttention",
+    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
+    hint=5,
+)
+class NoScale(_Base):
+    def scale(self) -> float:
+        return 1.0
 
 
 @misconception(

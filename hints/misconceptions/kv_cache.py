@@ -40,11 +40,17 @@ class _Base(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor, cache: Any = None) -> Any:
-        q, k, v = (self.split(layer(x)) for layer in (self.w_q, self.w_k, self.w_v))
+        q, k, v = (self.split(layer(x)) for layer in self.layers())
         k, v = self.join(k, v, cache)  # (B, H, T, d_k)
         weights = torch.softmax(self.hide(self.scores(q, k), cache), dim=-1)  # (B, H, N, T)
-        output = self.w_o((weights @ v).transpose(1, 2).flatten(2))  # (B, N, D)
+        output = self.out((weights @ v).transpose(1, 2).flatten(2))  # (B, N, D)
         return self.result(output, k, v)
+
+    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.w_q, self.w_k, self.w_v
+
+    def out(self, joined: Tensor) -> Tensor:
+        return self.w_o(joined)
 
     def split(self, x: Tensor) -> Tensor:
         B, T, _ = x.shape
@@ -232,6 +238,19 @@ class NeverItself(_SomeSeeNothing):
 
 
 @misconception(
+    "kv_never_itself_nan",
+    replaces="CachedSelfAttention",
+    says="Your tokens do not see themselves, with or without a cache, so the very first one sees "
+    "nothing: NaN. The diagonal is allowed.",
+    hint=5,
+)
+class NeverItselfNan(_Base):
+    def hide(self, scores: Tensor, cache: Any) -> Tensor:
+        new, everything = scores.shape[-2:]
+        return self.blocked_from(scores, everything - new)
+
+
+@misconception(
     "kv_inverted",
     replaces="CachedSelfAttention",
     says="You block what is allowed: each of your new tokens sees the later ones alone. It may see "
@@ -254,6 +273,29 @@ class Inverted(_SomeSeeNothing):
 class NoScale(_Base):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q @ k.transpose(-2, -1)
+
+
+@misconception(
+    "kv_no_w_o",
+    replaces="CachedSelfAttention",
+    says="You return the heads side by side without w_o. It is the only place where the heads are "
+    "mixed.",
+    hint=6,
+)
+class NoWO(_Base):
+    def out(self, joined: Tensor) -> Tensor:
+        return joined
+
+
+@misconception(
+    "kv_layers_swapped",
+    replaces="CachedSelfAttention",
+    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    hint=2,
+)
+class LayersSwapped(_Base):
+    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.w_q, self.w_v, self.w_k
 
 
 # What the cache holds
