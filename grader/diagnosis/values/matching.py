@@ -134,18 +134,35 @@ def _of_size(size: int, made: Sequence[Any]) -> Iterator[tuple[int, Any]]:
 def _orders(right: Any, array: Any) -> Iterator[tuple[int, ...]]:
     """The orders of the right value's axes that may give the shape of another array.
 
-    Axes of size 1 do not count, and the first ones may be one, as a batch and its heads may.
+    Axes of size 1 do not count. The first ones may be one, as a batch and its heads may, and one
+    may be several, as heads in groups are.
     """
     shape = tuple(size for size in array.shape if size > 1)
     long = [axis for axis, size in enumerate(right.shape) if size > 1]
     short = tuple(axis for axis, size in enumerate(right.shape) if size == 1)
     merged = len(long) - len(shape)
-    if merged < 0 or not shape:
+    if not shape:
         return
     for order in itertools.permutations(long):
         sizes = [right.shape[axis] for axis in order]
-        if (math.prod(sizes[: merged + 1]), *sizes[merged + 1 :]) == shape:
+        if merged < 0:
+            fits = _is_cut(shape, sizes)
+        else:
+            fits = (math.prod(sizes[: merged + 1]), *sizes[merged + 1 :]) == shape
+        if fits:
             yield (*short, *order)
+
+
+def _is_cut(shape: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether a shape has these sizes if some of its neighbouring axes are one."""
+    left = list(shape)
+    for size in sizes:
+        product = 1
+        while left and product < size:
+            product *= left.pop(0)
+        if product != size:
+            return False
+    return not left
 
 
 def _is_in_order(order: tuple[int, ...], shape: tuple[int, ...]) -> bool:

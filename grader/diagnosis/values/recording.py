@@ -88,13 +88,14 @@ class Recordings:
         self, checks: Sequence[str], ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> dict[str, Diagnosis]:
         """The diagnosis of each of these checks that has one. Raises Cancelled."""
-        first: dict[str, CaseFact] = {}
+        failing: dict[str, list[CaseFact]] = {}
         for fact in self._facts.cases:
             if fact.ending is Ending.WRONG and fact.case.check in checks:
-                first.setdefault(fact.case.check, fact)
+                failing.setdefault(fact.case.check, []).append(fact)
         found: dict[str, Diagnosis] = {}
         try:
-            for check, fact in list(first.items())[:_CHECKS]:
+            for check, facts in list(failing.items())[:_CHECKS]:
+                fact = max(facts, key=_distinct_sizes)
                 if self._budget.is_spent:
                     break
                 told = self._told(fact, ways, solution)
@@ -160,6 +161,11 @@ class Recordings:
             is_known = type(line) is int and isinstance(file, str)
             is_known = is_known and 1 <= line <= self._lines.get(file, 0)
             yield Made(wide(array), f"{file}, line {line}" if is_known else "")
+
+
+def _distinct_sizes(fact: CaseFact) -> int:
+    """How many sizes a wrong answer has; among axes of one size any order seems right."""
+    return len({size for _, size in fact.axes})
 
 
 def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:

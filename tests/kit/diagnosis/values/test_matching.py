@@ -21,6 +21,12 @@ FORMS: dict[str, tuple[list[Any], Match | None]] = {
     "one head at a time": ([OTHER, *HEADS.transpose(1, 0, 2, 3)], Match(3)),
     "one head of one sequence at a time": (list(HEADS.reshape(6, 4, 5)), Match(5)),
     "two axes exchanged": ([HEADS.transpose(0, 2, 1, 3)], Match(0, (0, 2, 1, 3))),
+    "an axis cut in two": ([HEADS.reshape(2, 3, 2, 2, 5)], Match(0)),
+    "an axis cut in two behind another": (
+        [HEADS.transpose(0, 1, 3, 2).reshape(2, 3, 5, 2, 2)],
+        Match(0, (0, 1, 3, 2)),
+    ),
+    "an axis cut across another": ([HEADS.reshape(2, 3, 2, 10)], None),
     "twice as large": ([2 * HEADS], Match(0, factor=2.0)),
     "twice as large, with batch and heads as one axis": (
         [2 * HEADS.reshape(6, 4, 5)],
