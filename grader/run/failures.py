@@ -115,6 +115,8 @@ def told(error: dict[str, Any]) -> str:
     plain = plain_words(message, str(_last_frame(error).get("text", "")))
     if name == "NotImplementedError" and len(error.get("frames") or []) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
+    if plain:
+        first = first.partition(", but expected one of:\n")[0]  # of torch's signatures
     cause = error.get("cause")
     if isinstance(cause, dict):
         fails = told({**cause, "cause": None})

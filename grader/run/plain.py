@@ -200,6 +200,20 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda kind: f"masked_fill takes a mask of True and False, but this one holds {kind}s",
     ),
     (
+        r"^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b",
+        lambda: (
+            "the mask is a plain True or False here, as `is` gives: to compare each number, write "
+            "mask == 0"
+        ),
+    ),
+    (
+        r"leaf Variable that requires grad is being used in an in-place operation",
+        lambda: (
+            "x[...] = y, x += y and methods with a trailing underscore change their tensor, and "
+            "this one is an input or a parameter: make a new one"
+        ),
+    ),
+    (
         r"expected scalar type (\w+) but found (\w+)|dtype, but got:? (\w+) (?:!=|and) (\w+)",
         lambda *kinds: " and ".join(filter(None, kinds)) + " meet here: both need one dtype",
     ),

@@ -30,3 +30,12 @@ def test_of_a_gpus_error_only_what_went_wrong_is_told() -> None:
     )
     said = told({"type": "OutOfMemoryError", "message": memory})
     assert said == "OutOfMemoryError: CUDA out of memory. Tried to allocate 200.00 GiB"
+
+
+def test_plain_words_stand_in_for_torchs_list_of_signatures() -> None:
+    signatures = ", but expected one of:\n * (Tensor mask, Tensor value)\n"
+    message = "masked_fill() received an invalid combination of arguments - got ({}, float)"
+    known = told({"type": "TypeError", "message": message.format("bool") + signatures})
+    assert "Tensor value" not in known and "write mask == 0" in known
+    unknown = told({"type": "TypeError", "message": message.format("str") + signatures})
+    assert "Tensor value" in unknown
