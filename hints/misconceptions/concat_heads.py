@@ -181,7 +181,7 @@ def concat_sizes_after_transpose(x: Tensor) -> Tensor:
     "concat_view_after_transpose",
     replaces="concat_heads",
     says="After the transpose the numbers are no longer in reading order in memory, so view "
-    "fails. Call contiguous first, or use reshape, which copies when it must.",
+    "fails. Call contiguous in between, or use reshape, which copies when it must.",
     hint=3,
 )
 def concat_view_after_transpose(x: Tensor) -> Tensor:

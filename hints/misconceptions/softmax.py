@@ -65,8 +65,8 @@ def softmax_twice(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_no_keepdim",
     replaces="attention_weights",
-    says="Your sum drops the key axis, so it no longer lines up with the scores. "
-    "Keep the axis with length 1.",
+    says="A sum or a maximum drops the key axis, so it no longer lines up with the scores. "
+    "Keep the axis with length 1: keepdim=True.",
     hint=5,
 )
 def softmax_no_keepdim(scores: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def softmax_no_keepdim(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_blocked_nan",
     replaces="attention_weights",
-    says="A fully blocked row becomes NaN: exp(-inf) is 0 at every key, and 0 / 0 is NaN. Handle "
+    says="A fully blocked row becomes NaN, from 0 / 0 or from -inf minus a maximum of -inf. Handle "
     "such a row separately and give it zeros.",
     hint=3,
 )
@@ -144,6 +144,29 @@ def softmax_blocked_ten_thousand(scores: Tensor) -> Tensor:
 )
 def softmax_blocked_finite(scores: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(_blocked_rows(scores), 0.0), dim=-1)
+
+
+@misconception(
+    "softmax_blocked_zero",
+    replaces="attention_weights",
+    says="You put 0 in place of -inf before the softmax. exp(0) is 1, so a blocked key gets a "
+    "share. Only rows that are -inf throughout need other scores.",
+    hint=5,
+)
+def softmax_blocked_zero(scores: Tensor) -> Tensor:
+    return torch.softmax(scores.masked_fill(scores == float("-inf"), 0.0), dim=-1)
+
+
+@misconception(
+    "softmax_blocked_zero_twice",
+    replaces="attention_weights",
+    says="You put 0 in place of each -inf, before the softmax and after it. exp(0) is 1, so a "
+    "blocked key takes a share from the others. Only rows that are -inf throughout need this.",
+    hint=5,
+)
+def softmax_blocked_zero_twice(scores: Tensor) -> Tensor:
+    blocked = scores == float("-inf")
+    return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
 
 
 @misconception(
