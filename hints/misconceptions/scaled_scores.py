@@ -196,6 +196,17 @@ def scores_sequences_added_up(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
+    "scores_of_all_pairs",
+    replaces="scaled_scores",
+    says="Each query meets the keys of every head of every sequence, as in torch.inner and "
+    "torch.tensordot, so there are six axes. matmul takes each batch entry and head by itself.",
+    hint=4,
+)
+def scores_of_all_pairs(q: Tensor, k: Tensor) -> Tensor:
+    return torch.inner(q, k) / math.sqrt(q.shape[-1])
+
+
+@misconception(
     "scores_cosine",
     replaces="scaled_scores",
     says="You bring q and k to length 1, so only their angle counts (cosine similarity). In "
