@@ -209,6 +209,19 @@ class BiasNever(_Base):
 
 
 @misconception(
+    "mha_bias_of_output_only",
+    replaces="MultiHeadAttention",
+    says="Only w_o has a bias; w_q, w_k and w_v never have one. Pass the argument bias, True by "
+    "default, on to each of the four.",
+    hint=1,
+)
+class BiasOfOutputOnly(_Base):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        super().make_layers(d_model, bias=False)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+
+@misconception(
     "mha_output_bias_always",
     replaces="MultiHeadAttention",
     says="With bias=False your output layer still has a bias. The argument applies to all four "
@@ -592,6 +605,19 @@ class ValueThroughWK(_Base):
 
 
 @misconception(
+    "mha_keys_for_values",
+    replaces="MultiHeadAttention",
+    says="You use the keys as values too, so w_v and the argument value are never used. Project "
+    "value with its own layer.",
+    hint=4,
+)
+class KeysForValues(_Base):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k = self.w_k(key)
+        return self.w_q(query), k, k
+
+
+@misconception(
     "mha_all_through_w_v",
     replaces="MultiHeadAttention",
     says="You send query, key and value all through w_v, so w_q and w_k have no effect. A function "
@@ -930,6 +956,30 @@ class MaskWrongSign(_Base):
 
 
 @misconception(
+    "mha_mask_plus_inf",
+    replaces="MultiHeadAttention",
+    says="You fill in +inf where it is blocked, and the softmax makes NaN of it: inf minus inf. "
+    "The minus sign is missing.",
+    hint=5,
+)
+class MaskPlusInf(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(mask == 0, float("inf"))
+
+
+@misconception(
+    "mha_mask_times_inf",
+    replaces="MultiHeadAttention",
+    says="You multiply -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. Fill "
+    "in -inf where it is blocked: masked_fill or torch.where.",
+    hint=5,
+)
+class MaskTimesInf(_Base):
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        return scores + (1.0 - mask.to(scores.dtype)) * float("-inf")
+
+
+@misconception(
     "mha_mask_multiplied",
     replaces="MultiHeadAttention",
     says="You multiply the scores by the mask, so blocked ones become 0. "
@@ -1093,6 +1143,36 @@ class AlwaysCausal(_Base):
     def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         past = torch.ones_like(scores, dtype=torch.bool).tril()
         return super().attend(scores.masked_fill(~past, float("-inf")), mask)
+
+
+@misconception(
+    "mha_causal_without_mask",
+    replaces="MultiHeadAttention",
+    says="When no mask is given, you block the future. Without a mask everything is allowed; only "
+    "the caller knows whether more is wanted.",
+    hint=5,
+)
+class CausalWithoutMask(_Base):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        Tq, Tk = scores.shape[-2:]
+        if mask is None and Tq == Tk:
+            mask = torch.ones(Tq, Tk, dtype=torch.bool, device=scores.device).tril()
+        return super().attend(scores, mask)
+
+
+@misconception(
+    "mha_causal_by_default",
+    replaces="MultiHeadAttention",
+    says="When no mask is given, you put a causal one of Tq x Tq in its place, which does not even "
+    "fit if Tk is another number. Without a mask everything is allowed.",
+    hint=5,
+)
+class CausalByDefault(_Base):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is None:
+            Tq = scores.shape[-2]
+            mask = torch.ones(Tq, Tq, dtype=torch.bool, device=scores.device).tril()
+        return super().attend(scores, mask)
 
 
 # The softmax
@@ -1378,8 +1458,8 @@ class DropoutAlways(_Base):
     "mha_dropout_always_unseen",
     replaces="MultiHeadAttention",
     says="Your dropout is still active after eval(), on the weights that meet the values: "
-    "F.dropout drops unless you pass training=self.training. An nn.Dropout layer knows the mode "
-    "by itself.",
+    "F.dropout drops unless you pass training=self.training, F.scaled_dot_product_attention "
+    "whatever the mode.",
     hint=6,
 )
 class DropoutAlwaysUnseen(_PlainWeights):
@@ -1754,6 +1834,8 @@ def not_shares(
     seeing = right.any(-1)
     sums, due = weights.sum(-1)[seeing], right.sum(-1)[seeing]
     if weights.shape != right.shape or not torch.allclose(due, torch.ones_like(due), 0, 2e-2):
+        return False
+    if weights.isnan().any():
         return False
     for axis in (1, 2):  # shares of another axis are a mistake of their own
         over = weights.sum(axis)
