@@ -422,6 +422,8 @@ def expect_raises(kind: type[Exception], because: str) -> Iterator[None]:
         raise
     except Exception as error:
         name = _builtin_name(error)
+        if getattr(error, "is_answer", False):
+            raise contrast(because, kind.__name__, "no error", Way.NO_ERROR) from error
         if name is None:  # no answer at all, such as a timeout: the engine has its own words
             raise
         first_line = str(error).strip().partition("\n")[0].removeprefix(name).lstrip(": ")

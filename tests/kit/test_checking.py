@@ -29,6 +29,7 @@ from grader.checking import (
     expect_within,
     is_between,
 )
+from grader.run.failures import WrongReturn
 from grader.types.report import Way
 
 # What the engine takes from the language, and checks do not.
@@ -186,6 +187,14 @@ def test_an_error_that_is_due_and_does_not_come_is_told() -> None:
         expect_raises(ValueError, "too wide"),
     ):
         pass
+
+
+def test_an_answer_of_another_type_is_no_error_either() -> None:
+    with (
+        pytest.raises(CheckFailed, match=r"expected  ValueError\n  got       no error"),
+        expect_raises(ValueError, "too wide"),
+    ):
+        raise WrongReturn("smooth(...) returned None")
 
 
 # --- what is noted of a comparison ---------------------------------------------------------------
