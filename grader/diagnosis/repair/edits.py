@@ -461,6 +461,11 @@ class _Reader:
         if isinstance(kind, ast.Name):
             for new in ("ValueError", "TypeError"):
                 yield from self._changed(kind, new, "exception", "the kind of this exception")
+        elif isinstance(kind, (ast.Constant, ast.JoinedStr)):
+            new = f"ValueError({self._code(kind)})"
+            yield from self._changed(
+                kind, new, "exception", "this text, where an exception is expected"
+            )
 
     def _of_block(self, body: Sequence[ast.stmt]) -> Iterator[_Change]:
         """Statements left out, and neighbours in the other order."""
@@ -588,6 +593,10 @@ class _Reader:
     def _thrown_away(self, node: ast.Expr, call: ast.Call) -> Iterator[_Change]:
         kind = "the result of this call, which is thrown away"
         name = _called(call)
+        if name.endswith("Error"):
+            unraised = "this exception, which is not raised"
+            yield from self._changed(node, f"raise {self._code(call)}", "exception", unraised)
+            return
         if name.endswith("_") and isinstance(call.func, ast.Attribute):
             owner = self._code(call.func.value).removesuffix(".data")
             if re.fullmatch(r"(self\.)?\w+", owner) and owner not in _NO_MODULES:
@@ -611,6 +620,9 @@ class _Reader:
         if isinstance(value, ast.Call) and _called(value).endswith("Error"):
             new, kind = f"raise {code}", "this exception, which is returned"
             yield from self._changed(self._parents[value], new, "exception", kind)
+        if isinstance(value, ast.Constant) and value.value in (None, False):
+            kind = "this return, where an exception is expected"
+            yield from self._changed(self._parents[value], "raise ValueError", "exception", kind)
         if isinstance(value, ast.ListComp):
             for axis in (1, -1, 0):
                 kind = "this list, where one tensor is expected"
