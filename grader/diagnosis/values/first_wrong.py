@@ -124,13 +124,17 @@ class _There:
 
     @property
     def passed(self) -> list[Right]:
-        """What is missing beside values that are there: the keys are right, say, the values not."""
+        """What is missing beside values that are there: the keys are right, say, the values not.
+
+        What is there but for a factor may be on another right way: queries that are scaled first.
+        """
         return [
             value
             for step in self._way[: max(self._last, 0)]
             if any(map(self._is_there, step))
             for value in step
-            if value.name in self.found and not self.is_nearly(value)
+            if value.name in self.found and self.found[value.name] is None
+            if not self.is_nearly(value)
         ]
 
     def right(self, code: str) -> tuple[str, str]:

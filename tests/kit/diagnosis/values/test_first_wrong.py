@@ -91,6 +91,12 @@ def test_it_tells_the_last_right_value_and_the_next(case: str) -> None:
     assert (found and found.text[: len(expected or "")]) == expected
 
 
+def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
+    found = first_wrong(WAY, [Made(each, "f.py, line 1") for each in (Q, K / 2, SCORES)], "forward")
+    assert found is not None
+    assert found.text == f"{GETS}the scores right (f.py, line 1). {NEXT}the output (B, T, D)."
+
+
 def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
     way = [*WAY[:2], [right("masked scores", SCORES)], WAY[2]]
     found = first_wrong(way, [Made(SCORES, "")], "forward")
