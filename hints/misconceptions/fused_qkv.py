@@ -46,9 +46,7 @@ class _Base(nn.Module):
         scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
         if mask is not None:
             scores = self.block(scores, mask)
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1)
-        weights = self.drop(weights.masked_fill(blocked, 0.0))
+        weights = self.drop(self.weigh(scores))
         return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
 
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -60,6 +58,10 @@ class _Base(nn.Module):
 
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
         return scores.masked_fill(mask == 0, float("-inf"))
+
+    def weigh(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
 
     def drop(self, weights: Tensor) -> Tensor:
         return self.dropout(weights)
@@ -123,6 +125,32 @@ class EveryThird(_Base):
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = packed.unflatten(-1, (-1, 3)).unbind(-1)
         return self.split(q), self.split(k), self.split(v)
+
+
+@misconception(
+    "fused_heads_last",
+    replaces="FusedMultiHeadAttention",
+    says="Your head h takes every H-th feature of each part. It takes d_k neighbours: h * d_k and "
+    "those after.",
+    hint=3,
+)
+class HeadsLast(_Base):
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.d_k, self.num_heads)).permute(0, 3, 1, 2)
+
+
+@misconception(
+    "fused_heads_last_of_all",
+    replaces="FusedMultiHeadAttention",
+    says="You cut the packed features into (d_k, 3, H). The rows of w_qkv are in the order of "
+    "(3, H, d_k): parts, then heads, then the features of a head.",
+    hint=3,
+)
+class HeadsLastOfAll(_Base):
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        cut = packed.unflatten(-1, (self.d_k, 3, self.num_heads))
+        q, k, v = cut.permute(3, 0, 4, 1, 2)
+        return q, k, v
 
 
 @misconception(
@@ -247,6 +275,30 @@ class MaskForgotten(_Base):
 class MaskInverted(_Base):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
         return scores.masked_fill(mask != 0, float("-inf"))
+
+
+@misconception(
+    "fused_blocked_nan",
+    replaces="FusedMultiHeadAttention",
+    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
+    "output. Your attention_weights gives zeros instead: use it.",
+    hint=4,
+)
+class BlockedNan(_Base):
+    def weigh(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "fused_blocked_equal",
+    replaces="FusedMultiHeadAttention",
+    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
+    "Block with -inf, and give such a query zeros.",
+    hint=4,
+)
+class BlockedEqual(_Base):
+    def weigh(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
 
 
 @misconception(

@@ -67,10 +67,12 @@ class _Base(nn.Module):
         scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
         if mask is not None:
             scores = scores.masked_fill(mask == 0, float("-inf"))
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1)
-        weights = self.drop(weights.masked_fill(blocked, 0.0))
+        weights = self.drop(self.weigh(scores))
         return weights @ v, weights
+
+    def weigh(self, scores: Tensor) -> Tensor:
+        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
 
     def drop(self, weights: Tensor) -> Tensor:
         return self.dropout(weights)
@@ -367,6 +369,30 @@ class FastWithoutDropout(_Fast):
 class FastDropsAlways(_Fast):
     def rate(self) -> float:
         return self.dropout.p
+
+
+@misconception(
+    "need_blocked_nan",
+    replaces="OptionalWeightsAttention",
+    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
+    "output. Your attention_weights gives zeros instead: use it.",
+    hint=5,
+)
+class BlockedNan(_Base):
+    def weigh(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
+
+
+@misconception(
+    "need_blocked_equal",
+    replaces="OptionalWeightsAttention",
+    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
+    "Block with -inf, and give such a query zeros.",
+    hint=5,
+)
+class BlockedEqual(_Base):
+    def weigh(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
 
 
 @misconception(
