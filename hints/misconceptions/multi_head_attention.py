@@ -607,8 +607,8 @@ class ValueThroughWK(_Base):
 @misconception(
     "mha_keys_for_values",
     replaces="MultiHeadAttention",
-    says="You use the keys as values too, so w_v and the argument value are never used. Project "
-    "value with its own layer.",
+    says="Your weights meet the keys where they should meet the values, so w_v has no effect and "
+    "the argument value is ignored.",
     hint=4,
 )
 class KeysForValues(_Base):
