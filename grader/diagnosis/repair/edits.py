@@ -817,9 +817,8 @@ class _Reader:
         elif name == "permute":
             yield from self._permuted(node, axes)
         elif name in _OVER_AXIS:
-            first = (
-                1 if not method or name in ("chunk", "split", "topk", "repeat_interleave") else 0
-            )
+            has_number = name in ("chunk", "split", "topk", "repeat_interleave", "roll")
+            first = (not method) + has_number
             for index, value in enumerate(values):
                 if index >= first:
                     for new in _other_axes(value):

@@ -86,6 +86,14 @@ def test_a_usual_mistake_has_its_repair(body: str, marked: str, repaired: str) -
     assert marked in {source[each.start : each.end] for each in found}
 
 
+@pytest.mark.parametrize("call", ["x.roll(1, -1)", "roll(x, 1, -1)", "chunk(x, 1, -1)"])
+def test_a_number_before_the_axis_is_no_axis(call: str) -> None:
+    source = f"def f(x):\n    return {call}\n"
+    found = [each for each in edits_of(source) if each.kind.startswith("the axis of this")]
+    assert found
+    assert all(call.partition("-1")[0] in each.applied(source) for each in found)
+
+
 def test_a_default_number_may_be_zero() -> None:
     source = "def f(x, p=0.1):\n    return g(x, p)\n"
     assert source.replace("0.1", "0.0") in {each.applied(source) for each in edits_of(source)}
