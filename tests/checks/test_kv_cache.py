@@ -390,10 +390,12 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("P", [0, 3], ids=["without a cache", "with a cache"])
-def test_gradients(submission: Submission, rand: Rand, P: int) -> None:
+@pytest.mark.parametrize(
+    ("P", "N"), [(0, 4), (3, 4), (3, 1)], ids=["without a cache", "with a cache", "one new token"]
+)
+def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
     """Gradients reach the new tokens, the old ones and all four layers"""
-    B, N, D, H = 2, 4, 12, 3
+    B, D, H = 2, 12, 3
     attention = module(submission, draw_state(rand, shapes(D)), H)
     trained = trained_parameters(attention, shapes(D))
     cache = some_cache(rand, B, H, P, D // H) if P else None
