@@ -31,7 +31,7 @@ _COMMANDS = {
     "hint": ("learning.hints.command", "show the next hint for a stage"),
     "list": ("learning.workspace.list_command", "show the stages"),
     "predict": ("learning.predict.command", "answer a few questions before you write code"),
-    "repro": ("learning.repro.command", "show a failing check as a few lines of plain torch"),
+    "repro": ("learning.repro.command", "show a failing check as a few lines to run yourself"),
     "trace": ("learning.pictures.trace_command", "run your code on a small example, step by step"),
     "heatmap": ("learning.pictures.heatmap_command", "show what your code computes, as a picture"),
     "explore": ("learning.explore.command", "play with your code on a page in the browser"),

@@ -25,7 +25,7 @@ _DRAWS = "torch.Generator()"  # in lines that draw some numbers instead of writi
 
 @dataclass(frozen=True)
 class Failure:
-    """A failing check without the kit: `lines` of plain torch, or `why_not` if there are none.
+    """A failing check without the kit: plain `lines`, or `why_not` if there are none.
 
     `inputs` are the names and the numbers of what the student's code was given, unless the lines
     have all of them. `is_notebook` says that the lines are for a notebook, not a folder of files.

@@ -51,7 +51,7 @@ def _body(title: str, answer: Answer, person: Person) -> Iterator[str]:
 def _failure(failure: Failure) -> Iterator[str]:
     yield f"<h2><code>{text(failure.check or failure.slug)}</code> without the grader</h2>"
     if failure.why_not:
-        yield f"<p>There are no lines of plain torch: {text(failure.why_not)}.</p>"
+        yield f"<p>There are no lines to run: {text(failure.why_not)}.</p>"
     else:
         where = "in a cell below yours" if failure.is_notebook else "in the folder of your files"
         yield f"<p>Run these lines {where}:</p>{verbatim(failure.lines, **_MOST, style='code')}"

@@ -63,7 +63,7 @@ def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
     if failure.inputs:
         yield Text()
     if failure.why_not:
-        yield from page.sentence(f"No lines of plain torch: {page.word(failure.why_not)}.")
+        yield from page.sentence(f"There are no lines to run: {page.word(failure.why_not)}.")
         return
     where = "below the notebook's cells" if failure.is_notebook else "in the folder of the files"
     words = f"To see {page.word(failure.check)} fail without the kit, run these lines {where}. "

@@ -1,4 +1,4 @@
-"""`grade repro CHECK`: a failing check as a few lines of plain torch."""
+"""`grade repro CHECK`: a failing check as a few plain lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Print a few lines of plain torch that show how a check fails. Run them in the folder of your
+    """Print a few plain lines that show how a check fails. Run them in the folder of your
     files, without the grader.
     """
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A failing case of a check as a few lines of plain torch that run without the grader. Pure."""
+"""A failing case of a check as a few plain lines that run without the grader. Pure."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from grader.types.text import safe
 _CALLS = 3  # so few are all written down, because an earlier answer may be the wrong one
 _LITERAL = 400  # numbers of a tensor to write out, at most
 _WIDTH = 88
+_TOO_LARGE = "its inputs are too large to be written down: see `grade --all`"
 _SILENT = ("named_parameters", "named_buffers", "state_dict")  # methods that only read
 _OF_ONE_ANSWER = [way.value for way in (Way.SHAPE, Way.VALUES, Way.DTYPE, Way.DEVICE)]
 
@@ -44,7 +45,8 @@ def script(check: CheckResult, fact: CaseFact, *, module: str, stub: str, seed: 
     about += ["# Save these lines in a new file beside yours and run it."] if module else []
     names = sorted(writer.entries)
     lines = writer.text()
-    about += ["import torch"] if module and any("torch." in line for line in lines) else []
+    for library in ("numpy", "torch") if module else ():
+        about += [f"import {library}"] * any(f"{library}." in line for line in lines)
     about += _imports(module, names) if module else []
     about += ["", *lines]
     # The learner's code may have written the message: no sign in it may end a comment's line.
@@ -129,9 +131,9 @@ class _Writer:
 
     parameters: dict[str, list[str]]
     seeds: Sequence[int]
-    lines: list[str | _Made] = field(default_factory=list)
+    lines: list[str | _Made | _MadeArray] = field(default_factory=list)
     entries: set[str] = field(default_factory=set)
-    _made: dict[tuple[Any, ...], _Made] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], _Made | _MadeArray] = field(default_factory=dict)
     _objects: dict[int, tuple[str, str]] = field(default_factory=dict)  # name and class
     _results: dict[Any, str] = field(default_factory=dict)  # by the number of the call
     _tuples: set[str] = field(default_factory=set)  # the results that are tuples
@@ -141,7 +143,8 @@ class _Writer:
 
     def text(self) -> list[str]:
         """All lines, first those that draw what the check has drawn."""
-        drawn = _drawn(list(self._made.values()), self.seeds)
+        tensors = [made for made in self._made.values() if isinstance(made, _Made)]
+        drawn = _drawn(tensors, self.seeds) if tensors else {}
         told = [line for lines in drawn.values() for line in lines]
         names = set(drawn)
         for line in self.lines:
@@ -267,21 +270,23 @@ class _Writer:
         if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "stride"):
             return self._named(value, name)
         if hasattr(value, "tolist") and hasattr(value, "dtype"):
-            raise KitError("this check gives arrays of numpy: plain torch cannot show it")
+            return self._named(value, name)
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
         return repr(value)
 
-    def _named(self, tensor: Any, name: str) -> str:
-        """The name of a tensor, whose lines are added at its first use."""
-        key = _key(tensor)
+    def _named(self, array: Any, name: str) -> str:
+        """The name of a tensor or an array, whose lines are added at its first use."""
+        is_tensor = hasattr(array, "detach")
+        key = _key(array) if is_tensor else (array.dtype, array.shape, array.tobytes())
         if key not in self._made:
             taken = {made.name for made in self._made.values()}
             free = (name if at == 1 else f"{name}_{at}" for at in range(1, len(taken) + 3))
-            made = _Made(next(word for word in free if word not in taken), tensor)
+            unused = next(word for word in free if word not in taken)
+            made = _Made(unused, array) if is_tensor else _MadeArray(unused, array)
             self._made[key] = made
             self.lines.append(made)
-            if tensor.requires_grad:
+            if is_tensor and array.requires_grad:
                 self._leaves.append(made.name)
         return self._made[key].name
 
@@ -311,7 +316,7 @@ class _Made:
             if plain:
                 return [f"{self.name} = {plain}{kind})", *self._rest()]
         if tensor.numel() > _LITERAL:
-            raise KitError("its inputs are too large to be written down: see `grade --all`")
+            raise KitError(_TOO_LARGE)
         lines = _statement(self.name, f"torch.tensor({_literal(tensor.tolist(), dtype)}{kind})")
         return [*lines, *self._rest()]
 
@@ -322,6 +327,26 @@ class _Made:
     def _rest(self) -> list[str]:
         lines = [] if self.tensor.is_contiguous() else _laid_out(self.name, self.tensor)
         return [*lines, f"{self.name}.requires_grad_()"] if self.tensor.requires_grad else lines
+
+
+@dataclass(frozen=True)
+class _MadeArray:
+    """A numpy array of a script, and its name there."""
+
+    name: str
+    array: Any
+
+    def written(self) -> list[str]:
+        """The lines with its numbers written out. Raises KitError if they are too many."""
+        dtype = self.array.dtype
+        kind = "" if dtype in ("float64", "bool", "int64") else f", dtype={str(dtype)!r}"
+        values = self.array.ravel()
+        if values.size > FEW and bool((values == values[0]).all()):
+            return [f"{self.name} = numpy.full({self.array.shape}, {values[0].item()!r}{kind})"]
+        if values.size > _LITERAL:
+            raise KitError(_TOO_LARGE)
+        numbers = _literal(self.array.tolist(), f"torch.{dtype}")
+        return _statement(self.name, f"numpy.array({numbers}{kind})")
 
 
 def _plain(tensor: Any) -> str:

@@ -19,7 +19,7 @@ from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.checkout import COURSE, TINY
 from tests.kit.files import write_files
 from tests.kit.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
@@ -117,6 +117,25 @@ def test_a_files_name_is_no_code_in_the_lines(module: str) -> None:
     assert ast.unparse(lines[0]) == "from importlib import import_module"
     assert ast.unparse(lines[1]) == f"fold = import_module({module!r}).fold"
     assert _imports("mine", ["fly", "fold"]) == ["from mine import fly, fold"]
+
+
+def test_arrays_of_numpy_are_written_out(tmp_path: Path, capsys: Capture) -> None:
+    right = TINY.stage("moving_average").solution_file.read_text(encoding="utf-8")
+    write_files(tmp_path, {"moving_average.py": right.replace(".mean()", ".mean() * 2").encode()})
+    what = [
+        "repro",
+        "moving_average.values",
+        "--course",
+        str(TINY.root),
+        "--submission",
+        str(tmp_path),
+    ]
+    assert main(what) == 0
+    text = capsys.readouterr().out
+    assert "import torch" not in text
+    (tmp_path / "lines.py").write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, "lines.py"], cwd=tmp_path, capture_output=True)
+    assert done.stdout.split() == [b"[-1.2", b"-1.2", b"-1.6", b"-0.7]"]
 
 
 def test_what_was_expected_stands_below(written: Written) -> None:
