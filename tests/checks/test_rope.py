@@ -238,17 +238,15 @@ def test_turn(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: i
 
 
 @pytest.mark.points(1, hint=5)
-@pytest.mark.parametrize("layout", ["heads split off", "every second token", "features first"])
+@pytest.mark.parametrize("layout", ["heads split off", "every second token"])
 @torch.no_grad()
 def test_turn_strided(submission: Submission, rand: Rand, layout: str) -> None:
     """A strided view gives the same result as its copy"""
     B, H, T, d_k = 2, 3, 5, 8
     if layout == "heads split off":
         x = rand(B=B, T=T, H=H, d_k=d_k).transpose(1, 2)
-    elif layout == "every second token":
-        x = rand(B=B, H=H, T=2 * T, d_k=d_k)[:, :, ::2]
     else:
-        x = rand(B=B, d_k=d_k, H=H, T=T).permute(0, 2, 3, 1)
+        x = rand(B=B, H=H, T=2 * T, d_k=d_k)[:, :, ::2]
     angles = exact_angles(T, d_k, offset=3).float()
     with expect_unchanged(x=x):
         out = submission.apply_rope(x=x, angles=angles)

@@ -14,7 +14,7 @@ def rope_angles(seq_len, d_k, base=10000.0, offset=0):
 def apply_rope(x, angles):
     turn = torch.polar(torch.ones_like(angles), angles).to(x.device)
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-    z = torch.view_as_complex(x.to(wide).unflatten(-1, (-1, 2)).contiguous())
+    z = torch.view_as_complex(x.to(wide).reshape(*x.shape[:-1], -1, 2))
     return torch.view_as_real(z * turn.to(z.dtype)).flatten(-2).to(x.dtype)
 
 
