@@ -16,7 +16,7 @@ from grader.diagnosis.replay import Record
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
-_TRIES = 200  # cases in which to look for misconceptions, at most: what a diagnosis may cost
+_TRIES = 200  # looks at a case for a misconception: what a diagnosis may cost
 
 
 class Level(IntEnum):
@@ -175,7 +175,7 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
     found: dict[str, dict[str, Tally]] = {}
     settled: set[str] = set()  # candidates that are found, or contradicted
     unknown: set[str | None] = set()  # entry points that are wrong for such a reason
-    tries = 0
+    tries, most = 0, max(_TRIES, 2 * len(misconceptions))  # to find both of two mistakes
     for case, *_ in record.failing().values():
         if any(by_case[case].explained for by_case in found.values()):
             continue
@@ -184,7 +184,7 @@ def explanations(record: Record, misconceptions: Sequence[Misconception]) -> Exp
         ordinary = {step.entry for step in telling if step.is_ordinary}
         wrong = {step.entry for step in deviating} - (unknown & ordinary)
         for suspect in misconceptions:
-            if suspect.id in settled or suspect.replaces not in wrong or tries == _TRIES:
+            if suspect.id in settled or suspect.replaces not in wrong or tries == most:
                 continue
             tries += 1
             tally = _tally(record, case, suspect)
