@@ -715,6 +715,7 @@ TABLES = {
 OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestAssertRewriteWarning")  # of this pytest
 @pytest.mark.parametrize(
     "fault",
     [
