@@ -108,6 +108,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_without_a_scheduler_it_says_so(course: Path, tmp_path: Path) -> None:
     hand_in(tmp_path / "submissions", 1)
     words = ["class", str(tmp_path / "submissions"), "--course", str(course)]

@@ -77,6 +77,7 @@ SLY = (  # the source does not tell it
 )
 
 
+@pytest.mark.slow
 def test_an_import_without_end_is_waited_for_less_each_time() -> None:
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=2, call_seconds=0.5))
     endless = f"import time\nclass Endless:\n    while True:\n        time.sleep(1)\n{RIGHT}"
@@ -318,6 +319,7 @@ def test_an_explanation_that_fails_costs_no_verdict(monkeypatch: pytest.MonkeyPa
 ENDLESS = RAW.replace("    means =", "    while width == 1:\n        pass\n    means =")
 
 
+@pytest.mark.slow
 def test_what_has_no_end_on_a_gpu_is_neither_run_again_nor_explained() -> None:
     course = replace(TINY, limits=replace(TINY.limits, call_seconds=0.5))
     stage = course.stage("moving_average")

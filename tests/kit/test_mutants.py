@@ -335,6 +335,7 @@ def grade(*words: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_every_mutant_is_tried_and_none_lives(course: Course) -> None:
     process = grade("--course", str(course.root), "--json", "--jobs", "1")
     output, errors = process.communicate()

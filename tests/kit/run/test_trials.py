@@ -106,7 +106,7 @@ def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
 
 @pytest.mark.parametrize(
     "tests, value",
-    [(ENDLESS, "ended"), ("legs = 2", "nothing")],
+    [pytest.param(ENDLESS, "ended", marks=pytest.mark.slow), ("legs = 2", "nothing")],
 )
 def test_tests_without_an_end_are_not_like_tests_that_nobody_runs(
     interpreter: Interpreter, tests: str, value: str

@@ -82,6 +82,7 @@ def test_who_grades_without_a_gpu_sees_none(monkeypatch: pytest.MonkeyPatch) -> 
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
 
+@pytest.mark.slow
 def test_a_gpus_interpreter_gets_what_cuda_reads_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

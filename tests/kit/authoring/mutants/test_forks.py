@@ -49,7 +49,7 @@ def test_each_job_has_a_process_of_its_own(lanes: int) -> None:
     "job, lost",
     [
         ("hang", Lost.TIMED_OUT),
-        ("sleep", Lost.TIMED_OUT),
+        pytest.param("sleep", Lost.TIMED_OUT, marks=pytest.mark.slow),
         ("die", Lost.CRASHED),
         ("leave", Lost.CRASHED),
         ("eat", Lost.CRASHED),
