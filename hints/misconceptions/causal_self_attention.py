@@ -457,8 +457,8 @@ class AfterSoftmax(_Base):
 @misconception(
     "csa_qkv_bias_default",
     replaces="CausalSelfAttention",
-    says="Your w_q, w_k and w_v have a bias unasked. qkv_bias is False by default; pass it on to "
-    "each of the three.",
+    says="Your w_q, w_k and w_v have a bias that nobody asked for. qkv_bias is False by default; "
+    "pass it on to each of the three.",
     hint=1,
 )
 class QkvBiasDefault(_Base):
@@ -515,7 +515,7 @@ class BackToDIn(_Base):
 @misconception(
     "csa_layers_swapped",
     replaces="CausalSelfAttention",
-    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
     hint=5,
 )
 class LayersSwapped(_Base):

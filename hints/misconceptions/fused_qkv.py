@@ -130,8 +130,8 @@ class EveryThird(_Base):
 @misconception(
     "fused_heads_last",
     replaces="FusedMultiHeadAttention",
-    says="Your head h takes every H-th feature of each part. It takes d_k neighbours: h * d_k and "
-    "those after.",
+    says="Your head h takes every H-th feature of each part. It should take d_k neighbours, from "
+    "h * d_k on.",
     hint=3,
 )
 class HeadsLast(_Base):
@@ -292,8 +292,8 @@ class BlockedNan(_Base):
 @misconception(
     "fused_blocked_equal",
     replaces="FusedMultiHeadAttention",
-    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
-    "Block with -inf, and give such a query zeros.",
+    says="A query that may look at nothing gets the same weight for every key, as when you block "
+    "with -1e9. Block with -inf, and give such a query zeros.",
     hint=4,
 )
 class BlockedEqual(_Base):

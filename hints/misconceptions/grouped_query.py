@@ -399,7 +399,7 @@ class ValuesFromKey(_Base):
 @misconception(
     "gqa_layers_swapped",
     replaces="GroupedQueryAttention",
-    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
     hint=3,
 )
 class LayersSwapped(_Base):

@@ -278,8 +278,7 @@ class NoScale(_Base):
 @misconception(
     "kv_no_w_o",
     replaces="CachedSelfAttention",
-    says="You return the heads side by side without w_o. It is the only place where the heads are "
-    "mixed.",
+    says="You return the heads side by side without w_o. Only w_o mixes the heads.",
     hint=6,
 )
 class NoWO(_Base):
@@ -290,7 +289,7 @@ class NoWO(_Base):
 @misconception(
     "kv_layers_swapped",
     replaces="CachedSelfAttention",
-    says="Your keys come from w_v and your values from w_k. Each layer makes what its name says.",
+    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
     hint=2,
 )
 class LayersSwapped(_Base):

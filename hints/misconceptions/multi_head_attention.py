@@ -607,8 +607,8 @@ class ValueThroughWK(_Base):
 @misconception(
     "mha_keys_for_values",
     replaces="MultiHeadAttention",
-    says="Your weights meet the keys where they should meet the values, so w_v has no effect and "
-    "the argument value is ignored.",
+    says="You multiply the weights by the keys instead of the values, so w_v and the argument "
+    "value have no effect.",
     hint=4,
 )
 class KeysForValues(_Base):
@@ -958,8 +958,8 @@ class MaskWrongSign(_Base):
 @misconception(
     "mha_mask_plus_inf",
     replaces="MultiHeadAttention",
-    says="You fill in +inf where it is blocked, and the softmax makes NaN of it: inf minus inf. "
-    "The minus sign is missing.",
+    says="You fill blocked positions with +inf, and the softmax makes NaN of it: inf minus inf. "
+    "Fill them with -inf.",
     hint=5,
 )
 class MaskPlusInf(_Base):
@@ -971,7 +971,7 @@ class MaskPlusInf(_Base):
     "mha_mask_times_inf",
     replaces="MultiHeadAttention",
     says="You multiply -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. Fill "
-    "in -inf where it is blocked: masked_fill or torch.where.",
+    "the blocked ones with -inf: masked_fill or torch.where.",
     hint=5,
 )
 class MaskTimesInf(_Base):

@@ -386,8 +386,8 @@ class BlockedNan(_Base):
 @misconception(
     "need_blocked_equal",
     replaces="OptionalWeightsAttention",
-    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
-    "Block with -inf, and give such a query zeros.",
+    says="A query that may look at nothing gets the same weight for every key, as when you block "
+    "with -1e9. Block with -inf, and give such a query zeros.",
     hint=5,
 )
 class BlockedEqual(_Base):

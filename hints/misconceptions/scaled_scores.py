@@ -198,8 +198,8 @@ def scores_sequences_added_up(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_of_all_pairs",
     replaces="scaled_scores",
-    says="Each query meets the keys of every head of every sequence, as in torch.inner and "
-    "torch.tensordot, so there are six axes. matmul takes each batch entry and head by itself.",
+    says="You multiply each query by the keys of every head of every sequence, as torch.inner and "
+    "torch.tensordot do, so the result has six axes. matmul keeps sequences and heads apart.",
     hint=4,
 )
 def scores_of_all_pairs(q: Tensor, k: Tensor) -> Tensor:

@@ -345,7 +345,7 @@ class _MadeArray:
             return [f"{self.name} = numpy.full({self.array.shape}, {values[0].item()!r}{kind})"]
         if values.size > _LITERAL:
             raise KitError(_TOO_LARGE)
-        numbers = _literal(self.array.tolist(), f"torch.{dtype}")
+        numbers = _literal(self.array.tolist(), str(dtype))
         return _statement(self.name, f"numpy.array({numbers}{kind})")
 
 
@@ -432,7 +432,7 @@ def _literal(value: Any, dtype: str) -> str:
         is_row = not value or not isinstance(value[0], list)
         return f"[{(', ' if is_row else ',' + chr(10)).join(parts)}]"
     if isinstance(value, float) and math.isfinite(value):
-        return repr(value) if dtype == "torch.float64" else _short(value)
+        return repr(value) if dtype.endswith("float64") else _short(value)
     return str(value)  # inf and nan are names in the script
 
 
