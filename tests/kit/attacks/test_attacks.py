@@ -1138,7 +1138,9 @@ def _outside(ground: dict[str, Any]) -> dict[str, Any]:
     folders = [
         ROOT / name for name in ("grader", "solutions", "exercises", "hints", "tests/checks")
     ]
-    files = [path for folder in folders for path in folder.rglob("*.*") if path.suffix != ".pyc"]
+    # Beside these tests others compile modules, in files whose names change.
+    files = [each for folder in folders for each in folder.rglob("*.*")]
+    files = [each for each in files if "__pycache__" not in each.parts]
     # Of the installed libraries one to which no environment that a test makes has links.
     libraries = [Path(os.__file__), Path(hypothesis.__file__)]
     files += [ROOT / "course.toml", *libraries, Path(ground["results"])]
