@@ -27,6 +27,10 @@ class Misconception:
     hint: int | None
     implementation: Callable[..., Any]
 
+    def among(self, right: Callable[[str], Any]) -> Callable[[str], Any]:
+        """The entry points that `right` finds, with this one in place of what it replaces."""
+        return lambda name: self.implementation if name == self.replaces else right(name)
+
 
 @dataclass(frozen=True)
 class Symptom:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from grader.diagnosis.replay import Record
 from grader.misconceptions import Misconception
@@ -240,16 +239,12 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     None if the misconception is wrong in an ordinary answer where the learner is right, or raises
     another exception, or if its tests judge anything as neither the learner's nor right tests do.
     """
-
-    def find(name: str) -> Any:
-        return suspect.implementation if name == suspect.replaces else record.solution(name)
-
     steps = record.steps(case)
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
     explained = ordinary = returned = 0
     differs = ordinarily = hidden = False
-    answers = record.replays.of_misconception(suspect.id, steps, find)
+    answers = record.replays.of_misconception(suspect.id, steps, suspect.among(record.solution))
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
             continue

@@ -285,7 +285,7 @@ class _Trials:
     def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
         """A function that finds the entry points of the mutant or the misconception."""
         if isinstance(job, Misconception):
-            return lambda name: job.implementation if name == job.replaces else self._find(name)
+            return job.among(self._find)
         try:
             Loader({self._stage.file_name: job.source.encode()}, {}).install()
             module = importlib.import_module(self._stage.slug)

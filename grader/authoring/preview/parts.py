@@ -145,11 +145,7 @@ def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misc
         found = []
         for mistake in known.misconceptions:
             right = local_solutions(course, stage)
-
-            def find(name: str, mistake: Misconception = mistake, right: Any = right) -> Any:
-                return mistake.implementation if name == mistake.replaces else right(name)
-
-            answers = LocalAnswers(find, course.limits)
+            answers = LocalAnswers(mistake.among(right), course.limits)
             with silence():
                 facts = checks.run(stage, StageUnderCheck(stage, answers), _SEED, "cpu")
                 reasons = diagnose(facts, known, right)

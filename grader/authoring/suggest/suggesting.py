@@ -122,7 +122,7 @@ class _Suggesting:
     def _known(self, answers: Answers, right: Find) -> Iterator[_Known]:
         """The misconceptions that the author has written so far."""
         for mistake in _written(self._stage):
-            find = _with(mistake.replaces, mistake.implementation, right)
+            find = mistake.among(right)
             with suppress(Stopped):
                 given = answers.of(find)
                 if answers.how(given) is How.SAME:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from grader.authoring.mutants.operators import mutants_of
 from grader.authoring.mutants.record import read_records
@@ -230,14 +229,10 @@ class _Explaining:
     def _misconception(self, job: _Job, mistake: Misconception) -> Explained:
         """Run the checks against a misconception, which is no submission, in this process."""
         solution = local_solutions(self._course, self._stage)
-
-        def find(name: str) -> Any:
-            return mistake.implementation if name == mistake.replaces else solution(name)
-
         engine = self._engine
         runs = CheckRuns(self._course, self._stage, engine.interpreter, engine.checks)
         try:
-            facts = runs.local(find, SEED)
+            facts = runs.local(mistake.among(solution), SEED)
         except Hangs as error:
             return _explained(job, (), f"hangs: {error}")
         failing = [fact for fact in facts.cases if fact.ending in (Ending.WRONG, Ending.RAISED)]

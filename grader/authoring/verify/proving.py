@@ -387,11 +387,7 @@ class StageProving:
         text = file.read_text("utf-8-sig") if known else ""
         digests = sources_of_mistakes(text)
         for mistake in known:
-            name = f"{place}: the misconception {mistake.id}"
-
-            def find(name: str, mistake: Misconception = mistake) -> Any:
-                return mistake.implementation if name == mistake.replaces else solution(name)
-
+            name, find = f"{place}: the misconception {mistake.id}", mistake.among(solution)
             broken = other_call(mistake, solution(mistake.replaces))
             if broken and not self._stage.fixture:
                 self._draft.problems.append(f"{name} is broken: {broken}")
