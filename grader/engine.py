@@ -373,13 +373,12 @@ class Engine:
             Budget(min(seconds, left)),
         )
         try:
-            looked = find_place(candidates)
+            place, gave_up = find_place(candidates)
         finally:
             self._looking = None
-        place = looked.place
         if place is not None:
             return _with_stage(report, slug, lambda result: with_diagnosis(result, cause, place))
-        if looked.gave_up:
+        if gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
         return self._with_first_wrong(request, report, stage, min(VALUE_SECONDS, left - seconds))

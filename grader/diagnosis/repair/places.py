@@ -28,31 +28,21 @@ class Place:
     at_least: bool = False
 
 
-@dataclass(frozen=True)
-class Looked:
-    """The `place` that was found, if one was; with `gave_up` there was no time to try every edit.
+def find_place(candidates: Candidates) -> tuple[Place | None, bool]:
+    """The place of the likeliest edit with which the stage passes. Raises Cancelled.
 
-    `tried` is how many edits were run.
+    Beside it, whether there was no time to try every edit.
     """
-
-    place: Place | None
-    tried: int
-    gave_up: bool
-
-
-def find_place(candidates: Candidates) -> Looked:
-    """The place of the likeliest edit with which the stage passes. Raises Cancelled."""
     try:
         edits = candidates.edits() if candidates.first else []
-        found = search(edits, candidates.helps, candidates.passes, candidates.has_time)
-        place = None
-        if found.edit is not None:
-            place = place_of(found.edit, candidates.text(found.edit.source))
-            also = candidates.also_passing(found.edit)
-            place = replace(place, also=also, at_least=not candidates.has_time())
+        edit, gave_up = search(edits, candidates.helps, candidates.passes, candidates.has_time)
+        if edit is None:
+            return None, gave_up
+        place = place_of(edit, candidates.text(edit.source))
+        also = candidates.also_passing(edit)
+        return replace(place, also=also, at_least=not candidates.has_time()), gave_up
     finally:
         candidates.close()
-    return Looked(place, found.tried, found.gave_up)
 
 
 def place_of(edit: Edit, text: str) -> Place:
