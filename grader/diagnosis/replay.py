@@ -136,7 +136,6 @@ class _Recent(Generic[Key, Value]):
     """The values that were used last, of roughly `cap` bytes in all."""
 
     def __init__(self, cap: int) -> None:
-        self._cap = cap
         self._left = cap
         self._values: dict[Key, tuple[Value, int]] = {}
 

@@ -52,7 +52,6 @@ class PlannedCheck:
     """
 
     id: str
-    stage: str
     title: str
     points: float
     cases: tuple[Case, ...]
@@ -118,7 +117,6 @@ class StageFacts:
     `time_is_up`, nothing else of the submission can run.
     """
 
-    slug: str
     planned: tuple[PlannedCheck, ...]
     cases: tuple[CaseFact, ...]
     printed: str = ""

@@ -131,9 +131,7 @@ class Checks:
                 facts.append(fact)
         finally:
             printed = remote.close()
-        return StageFacts(
-            stage.slug, self.planned[stage.slug], tuple(facts), printed, remote.forbidden
-        )
+        return StageFacts(self.planned[stage.slug], tuple(facts), printed, remote.forbidden)
 
     def random(self, stage: Stage) -> set[Case]:
         """The cases of a stage that get other inputs from another seed."""
@@ -480,7 +478,6 @@ def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
         stand_in = marker.kwargs.get("stand_in")
         yield PlannedCheck(
             id=check,
-            stage=stage.slug,
             title=doc.splitlines()[0],
             points=points,
             cases=tuple(cases[check]),

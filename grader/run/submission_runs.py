@@ -96,7 +96,7 @@ class SubmissionRuns:
         if key not in self._known:
             planned = self._checks.planned[stage.slug]
             if not planned:
-                return StageFacts(stage.slug, (), ())
+                return StageFacts((), ())
             # The source is examined first: if there is no time for it, no check may pass.
             calls = self.source.calls(self._course, stage)
             facts = replace(self._run(stage, answered), in_source=calls)

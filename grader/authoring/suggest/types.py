@@ -32,13 +32,12 @@ def _size(value: Any) -> int:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that may be a misconception: its id, what it replaces, its change, its code.
+    """A wrong answer that may be a misconception: its id, its change and its code.
 
     `imports` are the lines that the code needs, `helpers` the definitions, by name.
     """
 
     id: str
-    replaces: str
     before: tuple[str, ...]
     after: tuple[str, ...]
     code: str

@@ -32,7 +32,7 @@ def mistake_of(
     before, after = change
     note = "".join(f"# instead of: {line}\n" for line in before)
     mark = f'@misconception(\n    "{id}",\n    replaces="{entry}",\n    says="{_SAYS}",\n)\n'
-    return Mistake(id, entry, before, after, note + mark + code, *writer.beside())
+    return Mistake(id, before, after, note + mark + code, *writer.beside())
 
 
 class _Writer:

@@ -31,7 +31,6 @@ class _Damaged(Exception):
 class ReleasedNotebook:
     """A notebook of an assignment as it was released, with its cells in order."""
 
-    assignment: str
     name: str
     cells: tuple[ReleasedCell, ...]
 
@@ -64,9 +63,7 @@ def read_released(root: Path, assignment: str) -> list[ReleasedNotebook]:
                 f"{root / FILE}: has no assignment '{assignment}': type "
                 f"`nbgrader generate_assignment {assignment}` first"
             )
-        return [
-            ReleasedNotebook(assignment, name, tuple(_cells(db, number))) for number, name in rows
-        ]
+        return [ReleasedNotebook(name, tuple(_cells(db, number))) for number, name in rows]
 
 
 def read_deadlines(root: Path, assignment: str) -> dict[str | None, datetime]:

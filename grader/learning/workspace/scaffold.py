@@ -44,9 +44,8 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Made:
-    """The `files` written into `root`, and whether it `was_there` as a workspace before."""
+    """The `files` written, and whether the folder `was_there` as a workspace before."""
 
-    root: Path
     files: tuple[str, ...]
     was_there: bool
 
@@ -76,7 +75,7 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
             (root / name).parent.mkdir(exist_ok=True)
             write_whole(root / name, texts[name])
     mark_workspace(root, course)
-    return Made(root, missing, was_there)
+    return Made(missing, was_there)
 
 
 def has_spoilt_mark(root: Path) -> bool:

@@ -54,7 +54,7 @@ def recorded(
     facts, planned = [], []
     for name, cases in checks.items():
         ids = [Case(f"one.{name}[{number}]", f"one.{name}") for number in range(len(cases))]
-        planned.append(PlannedCheck(f"one.{name}", "one", name, 1, tuple(ids)))
+        planned.append(PlannedCheck(f"one.{name}", name, 1, tuple(ids)))
         for number, (case, check) in enumerate(zip(ids, cases, strict=True)):
             under_check.begin(seed=100 + number)
             ending = Ending.PASSED
@@ -65,7 +65,7 @@ def recorded(
             except AssertionError:
                 ending = Ending.WRONG
             facts.append(CaseFact(case, ending, exchanges=under_check.end()))
-    return StageFacts("one", tuple(planned), tuple(facts))
+    return StageFacts(tuple(planned), tuple(facts))
 
 
 def names(
@@ -397,7 +397,7 @@ def test_a_check_that_died_is_not_diagnosed_and_contradicts_nothing() -> None:
     dead = CaseFact(
         Case("one.loop[0]", "one.loop"), Ending.TIMED_OUT, exchanges=facts.cases[1].exchanges
     )
-    with_dead = StageFacts("one", facts.planned, (*facts.cases, dead))
+    with_dead = StageFacts(facts.planned, (*facts.cases, dead))
     found = diagnose(with_dead, Known(KNOWN), SOLUTION.__getitem__)
     assert set(found) == {"one.values", "one.gradient"}
 

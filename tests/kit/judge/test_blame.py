@@ -46,8 +46,7 @@ def facts(
     """Facts of a stage with one check for each letter."""
     cases = [Case(f"x.{number}", f"x.{number}") for number in range(len(endings))]
     return StageFacts(
-        "x",
-        tuple(PlannedCheck(case.check, "x", "A title", 5, (case,)) for case in cases),
+        tuple(PlannedCheck(case.check, "A title", 5, (case,)) for case in cases),
         tuple(CaseFact(case, ENDINGS[letter]) for case, letter in zip(cases, endings, strict=True)),
         forbidden=forbidden,
         in_source=in_source,
@@ -263,7 +262,7 @@ def test_calls_in_the_source_are_added_to_those_that_were_met() -> None:
 
 COPY = replace(COURSE, is_partial=True)
 WRITTEN = "def fold(a):\n    return a\n\ndef wing(a):\n    return a\n\ndef bird(a):\n    return a\n"
-NO_CHECK = StageFacts("x", (), ())
+NO_CHECK = StageFacts((), ())
 
 
 def partial(perhaps: str | None = None, *, is_written: bool | None = None) -> Blame:

@@ -29,7 +29,6 @@ def planned(
 ) -> PlannedCheck:
     return PlannedCheck(
         id=f"one.{name}",
-        stage="one",
         title=f"Title of {name}",
         points=points,
         cases=tuple(Case(f"one.{name}[{number}]", f"one.{name}") for number in range(cases)),
@@ -48,7 +47,6 @@ def facts_of(check: PlannedCheck, *endings: Ending | None) -> list[CaseFact]:
 
 def stage_facts(*checks: tuple[PlannedCheck, list[CaseFact]]) -> StageFacts:
     return StageFacts(
-        "one",
         tuple(check for check, _ in checks),
         tuple(fact for _, facts in checks for fact in facts),
         printed="printed",
@@ -294,9 +292,7 @@ def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
 def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
     is_written: bool, status: str
 ) -> None:
-    result = judge_stage(
-        stage(), StageFacts("one", (), ()), Blame(is_partial=True, is_written=is_written)
-    )
+    result = judge_stage(stage(), StageFacts((), ()), Blame(is_partial=True, is_written=is_written))
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
 
 

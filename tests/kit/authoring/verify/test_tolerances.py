@@ -19,7 +19,7 @@ from grader.types.proof import Comparison, ToleranceProof
 
 def facts(*compared: Comparison, check: str = "s.c", ending: Ending = Ending.PASSED) -> StageFacts:
     fact = CaseFact(Case(f"{check}[0]", check), ending, compared=compared)
-    return StageFacts("s", (), (fact,))
+    return StageFacts((), (fact,))
 
 
 def close(share: float, tolerance: str = "0.1, 0", is_usual: bool = False) -> Comparison:
@@ -80,6 +80,6 @@ def test_room_on_both_sides_is_none(proof: ToleranceProof) -> None:
 def test_what_another_check_tells_clearly_may_come_near() -> None:
     near = CaseFact(Case("s.c[0]", "s.c"), Ending.WRONG, compared=(close(1.2),))
     shape = CaseFact(Case("s.d[0]", "s.d"), Ending.WRONG)
-    assert not is_clear(StageFacts("s", (), (near,)))
-    assert is_clear(StageFacts("s", (), (near, shape)))
-    assert is_clear(StageFacts("s", (), (near, replace(near, compared=(close(2.0),)))))
+    assert not is_clear(StageFacts((), (near,)))
+    assert is_clear(StageFacts((), (near, shape)))
+    assert is_clear(StageFacts((), (near, replace(near, compared=(close(2.0),)))))
