@@ -104,7 +104,7 @@ class FolderClass:
 
         def jobs() -> Iterator[Job]:
             for entry in self.affected():
-                before = self.ledger.proposed_for(entry.student)
+                before = self.ledger.latest_of(entry.student, proposed=True)
                 if before is not None and before.version == self.version:
                     tell(False)
                     continue

@@ -106,9 +106,9 @@ class Ledger:
         numbers = "SELECT max(number) FROM verdicts WHERE is_proposed = 0 GROUP BY student"
         return self._entries(f"v.number IN ({numbers}) ORDER BY v.student")
 
-    def latest_of(self, student: str) -> LedgerEntry | None:
-        """The current verdict of a student."""
-        where = "v.student = ? AND v.is_proposed = 0 ORDER BY v.number DESC LIMIT 1"
+    def latest_of(self, student: str, *, proposed: bool = False) -> LedgerEntry | None:
+        """The current verdict of a student, or the proposed one."""
+        where = f"v.student = ? AND v.is_proposed = {proposed:d} ORDER BY v.number DESC LIMIT 1"
         return next(self._entries(where, student), None)
 
     def history(self, student: str) -> Iterator[LedgerEntry]:
@@ -119,11 +119,6 @@ class Ledger:
     def proposed(self) -> Iterator[LedgerEntry]:
         """The proposed verdicts, sorted by student."""
         return self._entries("v.is_proposed = 1 ORDER BY v.student, v.number")
-
-    def proposed_for(self, student: str) -> LedgerEntry | None:
-        """The proposed verdict of a student."""
-        where = "v.student = ? AND v.is_proposed = 1 ORDER BY v.number DESC LIMIT 1"
-        return next(self._entries(where, student), None)
 
     def same(self, content: str, version: Version, *, proposed: bool = False) -> LedgerEntry | None:
         """A verdict on the same answers by the same version, from any student.

@@ -106,7 +106,7 @@ def test_a_proposed_verdict_can_be_forgotten(ledger: Ledger) -> None:
     ledger.add(ENTRY, SUBMISSION)
     ledger.add(replace(ENTRY, seed=8), None, proposed=True)
     ledger.forget_proposed()
-    assert ledger.proposed_for("ann") is None
+    assert ledger.latest_of("ann", proposed=True) is None
     ledger.accept()
     assert [entry.seed for entry in ledger.history("ann")] == [7]
 
