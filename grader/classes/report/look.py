@@ -16,6 +16,7 @@ from grader.types.text import safe
 
 _STYLE = resource(__package__, "page.css")
 _SCRIPT = resource(__package__, "page.js")
+PAGE_END = f"<script>{_SCRIPT}</script>\n</body>\n</html>\n"
 _CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -36,8 +37,8 @@ def verbatim(words: str, lines: int = 40, letters: int = 4000, *, style: str = "
     return f"{opening}{escape(kept)}{more}</pre>"
 
 
-def page(title: str, body: Iterable[str]) -> Iterator[str]:
-    """A whole document around the pieces of its body."""
+def page_start(title: str) -> str:
+    """What comes before the body of a page. After it comes PAGE_END."""
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -47,15 +48,13 @@ def page(title: str, body: Iterable[str]) -> Iterator[str]:
             "form-action 'none'",
         ]
     )
-    yield (
+    return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
     )
-    yield from body
-    yield f"<script>{_SCRIPT}</script>\n</body>\n</html>\n"
 
 
 def table(

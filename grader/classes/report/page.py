@@ -12,7 +12,16 @@ from types import MappingProxyType
 
 from grader.classes.folder.counted import late_of
 from grader.classes.folder.types import LedgerEntry
-from grader.classes.report.look import bar, cell, histogram, page, table, text, verbatim
+from grader.classes.report.look import (
+    PAGE_END,
+    bar,
+    cell,
+    histogram,
+    page_start,
+    table,
+    text,
+    verbatim,
+)
 from grader.classes.report.moved import Moved
 from grader.classes.report.similar import similar_section
 from grader.classes.report.student import (
@@ -70,21 +79,7 @@ def class_report(
     before. `skipped` has a sentence about each file that is no submission; they name students.
     On paper, the class takes one page: the summary and what to teach next.
     """
-    body = _body(title, assignment, entries, unexplained, similar, hints, moved, skipped, anonymous)
-    return page(f"{assignment.name}: {title}", body)
 
-
-def _body(
-    title: str,
-    assignment: Assignment,
-    entries: Entries,
-    unexplained: Sequence[Unexplained],
-    similar: Similar | None,
-    hints: Hints,
-    moved: Moved | None,
-    skipped: Sequence[str],
-    anonymous: bool,
-) -> Iterator[str]:
     def people() -> Iterator[Person]:
         for number, entry in enumerate(entries(), start=1):
             yield Person(number, entry, anonymous, late_of(assignment, entry))
@@ -93,6 +88,7 @@ def _body(
     named.update(name for one in unexplained for name in one.students[:NAMED])
     named.update(name for name, _, _ in moved.fallen) if moved else None
     tally = tally_of(people(), named)
+    yield page_start(f"{assignment.name}: {title}")
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
         f"{count(tally.students, 'student')}</p></header>\n"
@@ -120,7 +116,7 @@ def _body(
     yield "</div>\n"
     for person in people():
         yield from _student(person, tally.students)
-    yield "</main>\n<footer></footer>\n"
+    yield f"</main>\n<footer></footer>\n{PAGE_END}"
 
 
 # --- the class ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grader.classes.folder.types import VerdictChange
 from grader.classes.late import Late
-from grader.classes.report.look import page, text, verbatim
+from grader.classes.report.look import PAGE_END, page_start, text, verbatim
 from grader.classes.report.student import LONG_NAME, Person, about_student, moment
 from grader.classes.screen import points_of
 from grader.classes.why.answer import PRESENT, Answer, Failure
@@ -24,10 +24,7 @@ def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterato
     answer = replace(answer, report=answer.report.for_students)
     entry = replace(answer.entries[-1], report=answer.report)
     person = Person(1, entry, False, late)
-    yield from page(f"{entry.student}: {title}", _body(title, answer, person))
-
-
-def _body(title: str, answer: Answer, person: Person) -> Iterator[str]:
+    yield page_start(f"{entry.student}: {title}")
     yield (
         f"<header><h1><bdi>{text(person.name, LONG_NAME)}</bdi></h1><p>{text(title)}</p></header>\n"
         "<main>"
@@ -45,7 +42,7 @@ def _body(title: str, answer: Answer, person: Person) -> Iterator[str]:
         yield f"<li>{text(moment(entry.when))}: {points}, seed {entry.seed}"
         lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         yield "".join(f"<br>{text(line, 2000)}" for line in lines) + "</li>"
-    yield "</ul></main>\n"
+    yield f"</ul></main>\n{PAGE_END}"
 
 
 def _failure(failure: Failure) -> Iterator[str]:
