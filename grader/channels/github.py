@@ -67,9 +67,9 @@ def visible_points(source: str) -> float:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             for decorator in node.decorator_list:
-                is_points = isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == (
-                    "pytest.mark.points"
-                )
-                if is_points and isinstance(decorator, ast.Call):
+                if (
+                    isinstance(decorator, ast.Call)
+                    and ast.unparse(decorator.func) == "pytest.mark.points"
+                ):
                     points += float(ast.literal_eval(decorator.args[0]))
     return points
