@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
 from grader.types.report import Diagnosis
+from grader.types.text import listed
 
 _LOOSE = 30  # times the room between equal numbers
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
@@ -70,16 +71,17 @@ def first_wrong(
         end = f"{order}." if order else ": what is wrong comes after that, or beside it."
         return _told("the end", right + end)
     if missing:
+        shown = listed([value.shown for value in missing])
         none = "None of its tensors equals what comes next"
         passed = there.passed
         too = f" None equals {passed[0].shown} either." if passed else ""
-        return _told(missing[0].name, f"{right}. {none}: {_shown(missing)}.{too}")
+        return _told(missing[0].name, f"{right}. {none}: {shown}.{too}")
     return there.scaled(right) if len(following) == 1 else None
 
 
 def _not_begun(code: str, first: Sequence[Right]) -> Diagnosis:
     """That none of the first values is there."""
-    what = f"equals {_joined([value.shown for value in first], 'or')}"
+    what = f"equals {listed([value.shown for value in first], 'or')}"
     said = f"None of the tensors that your {code} makes {what}: the answer begins with"
     return _told(first[0].name, said + (" these." if len(first) > 1 else " that."))
 
@@ -142,7 +144,8 @@ class _There:
         turned = _turned(self.reached, self.found)
         if turned is None:
             line = self._line(self.reached[-1])
-            return f"Your {code} gets {_listed(self.reached)} right{line}", ""
+            names = listed([value.name for value in self.reached])
+            return f"Your {code} gets {names} right{line}", ""
         value, order = turned
         right = f"Your {code} gets {value.name} right{self._line(value)}, with the axes in "
         return f"{right}the order ({', '.join(order)})", f", not ({', '.join(value.axes)})"
@@ -206,15 +209,3 @@ def _turned(
 
 def _told(name: str, text: str) -> Diagnosis:
     return Diagnosis(f"value:{re.sub(r'[^a-z0-9]+', '-', name.lower())}", text)
-
-
-def _shown(values: Sequence[Right]) -> str:
-    return _joined([value.shown for value in values])
-
-
-def _listed(values: Sequence[Right]) -> str:
-    return _joined([value.name for value in values])
-
-
-def _joined(names: Sequence[str], word: str = "and") -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
