@@ -107,9 +107,7 @@ def grade(
 
 
 def _report(
-    course: Course,
-    request: Request,
-    run: Callable[[Request, Callable[[Report], Report]], Report],
+    course: Course, request: Request, run: Callable[[Request, Callable[[Report], Report]], Report]
 ) -> Report:
     """The report on one submission; it does not `run` stages that are kept or asleep."""
     refused = request.submission.refused

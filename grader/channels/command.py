@@ -6,12 +6,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from grader.channels import (
-    github_command,
-    gradescope_command,
-    points_command,
-    student_command,
-)
+from grader.channels import github_command, gradescope_command, points_command, student_command
 from grader.classes.nbgrader import release_command as nbgrader_command
 from grader.command.output import add_common_options, complain
 from grader.read.proven import is_proven

@@ -93,12 +93,7 @@ def expect_device(actual: Tensor, device: torch.device) -> None:
 
 
 def expect_equal(
-    actual: object,
-    expected: object,
-    what: str,
-    *,
-    same_types: bool = False,
-    ordered: bool = True,
+    actual: object, expected: object, what: str, *, same_types: bool = False, ordered: bool = True
 ) -> None:
     """Expect two plain values to be equal; `what` names the value to the learner: "the pairs".
 

@@ -112,10 +112,7 @@ def with_locked_engine(
             named = ", ".join(missing)
             raise KitError(
                 _INCOMPLETE.format(
-                    machine=platform.node(),
-                    missing=named,
-                    way_out=way_out(missing),
-                    option=option,
+                    machine=platform.node(), missing=named, way_out=way_out(missing), option=option
                 )
             )
         return body(engine)

@@ -21,11 +21,7 @@ _LATE_SHOWN = 20
 
 @screen
 def summary(
-    page: Page,
-    assignment: str,
-    results: Sequence[Graded],
-    seed: int,
-    others: Sequence[str] = (),
+    page: Page, assignment: str, results: Sequence[Graded], seed: int, others: Sequence[str] = ()
 ) -> Iterator[Text]:
     """How many submissions were graded, their points, and everything unusual.
 

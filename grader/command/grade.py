@@ -18,12 +18,7 @@ from grader.read.files import write_whole
 from grader.read.kept import Kept
 from grader.read.progress import remember_results
 from grader.read.renamed import with_present_names
-from grader.read.submission import (
-    expect_code,
-    notebook_bytes,
-    read_or_refuse,
-    text_cell_notes,
-)
+from grader.read.submission import expect_code, notebook_bytes, read_or_refuse, text_cell_notes
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
@@ -71,10 +66,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     graded there.
     """
     parser.add_argument(
-        "--device",
-        choices=DEVICES,
-        default="cpu",
-        help="default: cpu; auto: a GPU if there is one",
+        "--device", choices=DEVICES, default="cpu", help="default: cpu; auto: a GPU if there is one"
     )
 
 
@@ -128,12 +120,7 @@ def run(args: argparse.Namespace) -> int:
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
         absent = [s.slug for s in stages if workspace and s.file_name not in submission.files]
         why = explanation(
-            report,
-            every=args.all,
-            next_file=next_file,
-            then=then,
-            traced=traced,
-            missing=absent,
+            report, every=args.all, next_file=next_file, then=then, traced=traced, missing=absent
         )
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")

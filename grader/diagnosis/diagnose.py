@@ -14,10 +14,7 @@ from grader.types.report import Diagnosis
 
 
 def diagnose(
-    facts: StageFacts,
-    known: Known,
-    solution: Callable[[str], Any],
-    replays: Replays | None = None,
+    facts: StageFacts, known: Known, solution: Callable[[str], Any], replays: Replays | None = None
 ) -> dict[str, Diagnosis]:
     """The diagnoses of a stage's failing checks, by the check's id; not every check has one.
 

@@ -43,11 +43,7 @@ NO_BLAME = Blame()
 
 
 def find_blame(
-    course: Course,
-    stage: Stage,
-    submission: Submission,
-    run: Run,
-    right: Collection[str] = (),
+    course: Course, stage: Stage, submission: Submission, run: Run, right: Collection[str] = ()
 ) -> tuple[StageFacts, Blame]:
     """The facts that the verdict on a stage is about, and whose fault it is if it does not pass.
 

@@ -216,11 +216,7 @@ def _in_exams(data: Mapping[str, Any]) -> set[str]:
 
 
 def _assignments(
-    data: Mapping[str, Any],
-    course: str,
-    stages: tuple[Stage, ...],
-    zone: tzinfo | None,
-    place: str,
+    data: Mapping[str, Any], course: str, stages: tuple[Stage, ...], zone: tzinfo | None, place: str
 ) -> tuple[Assignment, ...]:
     """The assignments; without any, one of all core stages with the course's name."""
     tables = _get(data, "assignments", list, place, default=[])
@@ -260,11 +256,7 @@ def _assignments(
 
 
 def _stage(
-    table: Mapping[str, Any],
-    number: int,
-    before: tuple[Stage, ...],
-    root: Path,
-    in_exams: set[str],
+    table: Mapping[str, Any], number: int, before: tuple[Stage, ...], root: Path, in_exams: set[str]
 ) -> Stage:
     slug = _get(table, "slug", str, f"{FILE_NAME}: stage {number}")
     place = f"{FILE_NAME}: stage '{slug}'"

@@ -119,10 +119,7 @@ def update_progress(root: Path, change: Callable[[Progress], Progress]) -> Remem
 
 
 def remember_results(
-    root: Path,
-    results: Sequence[StageResult],
-    submission: Submission,
-    texts: Mapping[str, str],
+    root: Path, results: Sequence[StageResult], submission: Submission, texts: Mapping[str, str]
 ) -> Remembered:
     """Remember the results of these stages of the learner's submission. Raises ProgressError.
 

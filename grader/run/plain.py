@@ -121,37 +121,22 @@ _LINES = (
         r"(<{7}|={7}|>{7})( |$)",
         "git left the marks of a merge conflict here: keep one version and delete the marks",
     ),
-    (
-        r"```",
-        "``` marks code in a chat or a text, and is not Python: delete the lines with it",
-    ),
+    (r"```", "``` marks code in a chat or a text, and is not Python: delete the lines with it"),
     (
         r"\d+[.:]? +(import|from|def|class|return|@)\b",
         "the number of the line was copied with it: delete the numbers",
     ),
-    (
-        r"[%!]\w",
-        "a line that begins with % or ! runs only in a notebook: delete it",
-    ),
-    (
-        r">>> ",
-        "Python's prompt was copied with the code: delete >>> and ... before each line",
-    ),
+    (r"[%!]\w", "a line that begins with % or ! runs only in a notebook: delete it"),
+    (r">>> ", "Python's prompt was copied with the code: delete >>> and ... before each line"),
     (
         r"(?i)<(!doctype|html)\b",
         "this is the web page around the code: download the code alone (GitHub: click Raw)",
     ),
-    (
-        r"\{\\rtf",
-        "a word processor has saved this with its formats: save it as plain text",
-    ),
+    (r"\{\\rtf", "a word processor has saved this with its formats: save it as plain text"),
 )
 _TABLE: Sequence[tuple[str, _Words]] = (
     (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
-    (
-        r"dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]",
-        _products,
-    ),
+    (r"dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]", _products),
     (
         r"tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)",
         _meeting,

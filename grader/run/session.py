@@ -191,11 +191,7 @@ class Checks:
         self._scripts = {}
 
     def _run_case(
-        self,
-        case: Case,
-        item: pytest.Item,
-        remote: StageUnderCheck,
-        seed: int,
+        self, case: Case, item: pytest.Item, remote: StageUnderCheck, seed: int
     ) -> CaseFact:
         self._seed = _seed_of(case, item, seed)
         key = Key(case.id, self._seed, self._device)

@@ -200,11 +200,7 @@ class SubmissionRuns:
         return self._one_run(stage, answered, part, only_definitions)
 
     def _one_run(
-        self,
-        stage: Stage,
-        answered: Sequence[Stage],
-        part: Submission,
-        only_definitions: bool,
+        self, stage: Stage, answered: Sequence[Stage], part: Submission, only_definitions: bool
     ) -> tuple[StageFacts, WorkerAnswers]:
         references = References(self.interpreter, self._course, answered) if answered else None
         is_whole = part is self._submission and part.cells is not None

@@ -255,9 +255,7 @@ class Screen:
             yield line
 
 
-def screen(
-    draw: Callable[Concatenate[Page, _Args], Iterable[Text]],
-) -> Callable[_Args, Screen]:
+def screen(draw: Callable[Concatenate[Page, _Args], Iterable[Text]]) -> Callable[_Args, Screen]:
     """Turn a renderer into a function that takes its other arguments and returns a Screen."""
 
     @wraps(draw)

@@ -92,9 +92,7 @@ def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[T
     so_far = f"{done} of {count(len(core), 'stage')} done."
     if report.is_partial:
         so_far = f"{done} of {count(len(core), 'stage')} so far. {VISIBLE_PASS}"
-    yield from page.sentence(
-        Text(f"{so_far} Next comes ").append(slug, "bold").append("."),
-    )
+    yield from page.sentence(Text(f"{so_far} Next comes ").append(slug, "bold").append("."))
     yield Text()
     if next_file:
         yield from page.offer("Open:      ", next_file)

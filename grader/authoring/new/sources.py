@@ -41,12 +41,7 @@ def _entry(entry: Entry, style: Style, is_done: bool) -> Iterator[str]:
 
 
 def _function(
-    function: Function,
-    style: Style,
-    is_done: bool,
-    *,
-    name: str = "",
-    begin: Sequence[str] = (),
+    function: Function, style: Style, is_done: bool, *, name: str = "", begin: Sequence[str] = ()
 ) -> Iterator[str]:
     is_new = name == "__init__"
     given = ["self"] if name else []

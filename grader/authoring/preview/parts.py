@@ -118,10 +118,7 @@ def _report_screen(stage: Stage, report: Report) -> Screen:
 
 
 def _failures(
-    course: Course,
-    stage: Stage,
-    reports: list[tuple[Misconception, Report]],
-    progress: Progress,
+    course: Course, stage: Stage, reports: list[tuple[Misconception, Report]], progress: Progress
 ) -> Iterator[Part]:
     """The failure screen of each misconception; adds their reports."""
     reports += _judged(course, stage, progress)

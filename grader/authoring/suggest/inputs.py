@@ -14,9 +14,7 @@ _MOST = 4  # inputs to suggest
 
 
 def partings(
-    calls: Sequence[Call],
-    right: Find,
-    pairs: Sequence[tuple[str, Find, str, Find]],
+    calls: Sequence[Call], right: Find, pairs: Sequence[tuple[str, Find, str, Find]]
 ) -> Iterator[Parting]:
     """Calls that tell apart pairs that no check does; first the call that tells most apart.
 

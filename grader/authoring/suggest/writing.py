@@ -98,9 +98,7 @@ class _Writer:
         return called
 
 
-def _names(
-    source: str,
-) -> tuple[dict[str, ast.stmt], dict[str, tuple[str, str, str]]]:
+def _names(source: str) -> tuple[dict[str, ast.stmt], dict[str, tuple[str, str, str]]]:
     """What a module defines, and what it imports: the module, the line, and the name there."""
     defined: dict[str, ast.stmt] = {}
     imported: dict[str, tuple[str, str, str]] = {}

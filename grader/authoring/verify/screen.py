@@ -10,12 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, count, screen
-from grader.types.proof import (
-    CourseProof,
-    MisconceptionProof,
-    StageProof,
-    ToleranceProof,
-)
+from grader.types.proof import CourseProof, MisconceptionProof, StageProof, ToleranceProof
 
 _SLOWEST = 5
 _HEAD = "bold"

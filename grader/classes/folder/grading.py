@@ -55,11 +55,7 @@ class FolderClass:
     ledger: Ledger
 
     def grade(
-        self,
-        students: Iterable[Found],
-        seed: int,
-        grader: Grader,
-        tell: Callable[[bool], None],
+        self, students: Iterable[Found], seed: int, grader: Grader, tell: Callable[[bool], None]
     ) -> None:
         """Grade these students; calls `tell` for each one with whether the verdict is new.
 
@@ -147,13 +143,7 @@ class FolderClass:
             for stage in results
         )
 
-    def _grade(
-        self,
-        results: Results,
-        tell: Callable[[bool], None],
-        *,
-        proposed: bool,
-    ) -> None:
+    def _grade(self, results: Results, tell: Callable[[bool], None], *, proposed: bool) -> None:
         with closing(results):
             for job, result in results:
                 if isinstance(result, LaneLost):

@@ -87,11 +87,7 @@ def cell(shown: str, value: float | None = None, *, style: str = "", label: str 
 
     A screen reader reads `label`, if there is one, instead of what is `shown`.
     """
-    given = {
-        "class": style,
-        "data-v": "" if value is None else f"{value:.6g}",
-        "aria-label": label,
-    }
+    given = {"class": style, "data-v": "" if value is None else f"{value:.6g}", "aria-label": label}
     attributes = "".join(f' {name}="{words}"' for name, words in given.items() if words)
     return f"<td{attributes}>{shown}</td>"
 

@@ -16,13 +16,7 @@ _REPAIR_LINES = 12
 
 @screen
 def hint(
-    page: Page,
-    stage: Stage,
-    hints: Hints,
-    turn: Turn,
-    *,
-    is_open: bool = False,
-    repair: str = "",
+    page: Page, stage: Stage, hints: Hints, turn: Turn, *, is_open: bool = False, repair: str = ""
 ) -> Iterator[Text]:
     """One turn of the hints and how to get the next one.
 

@@ -23,16 +23,7 @@ from grader.learning.watch.state import (
 from grader.learning.workspace.diff import diff
 from grader.show.failure import every_failure, first_failure
 from grader.show.scoreboard import GRADE_AGAIN, VISIBLE_PASS, known_board, mark, standing
-from grader.show.screen import (
-    COMMAND,
-    GAP,
-    MARGIN,
-    Page,
-    Screen,
-    amount,
-    count,
-    screen,
-)
+from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count, screen
 from grader.types.course import Stage
 from grader.types.report import Outcome, StageResult, Status
 

@@ -8,16 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from grader.show.scoreboard import standing, unjudged
-from grader.show.screen import (
-    COMMAND,
-    GAP,
-    MARGIN,
-    SHORTEST_TITLE,
-    Page,
-    amount,
-    count,
-    screen,
-)
+from grader.show.screen import COMMAND, GAP, MARGIN, SHORTEST_TITLE, Page, amount, count, screen
 from grader.types.course import Course, Stage
 from grader.types.progress import NOTEBOOK, Progress, StageProgress
 from grader.types.report import Status

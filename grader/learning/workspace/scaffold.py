@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.learning.workspace.exercises import (
-    began_from,
-    keep_stub,
-    kept_stub,
-    read_work,
-    text_of,
-)
+from grader.learning.workspace.exercises import began_from, keep_stub, kept_stub, read_work, text_of
 from grader.read.files import write_whole
 from grader.read.progress import memory_folder
 from grader.read.workspace import is_workspace, mark_workspace, refuse_other_course
@@ -151,11 +145,7 @@ def _readme(course: Course) -> str:
         for number, stage in enumerate(course.stages, start=1)
     )
     text = filled(
-        __package__,
-        "templates/readme.md",
-        title=course.title,
-        first=first.file_name,
-        stages=stages,
+        __package__, "templates/readme.md", title=course.title, first=first.file_name, stages=stages
     )
     has = {
         "trace STAGE": any(stage.trace_file.is_file() for stage in course.stages),

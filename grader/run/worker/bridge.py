@@ -7,15 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.wire import (
-    TRAVELS,
-    Frame,
-    Handle,
-    Opaque,
-    Packer,
-    Unpacker,
-    WireError,
-)
+from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, Packer, Unpacker, WireError
 
 Transport = Callable[[Frame], Frame]
 

@@ -183,11 +183,7 @@ class StageServer:
         defined = [name for name in header["names"] if callable(getattr(module, name, None))]
         others = [name for name in list(vars(module)) if not name.startswith("_")][:200]
         return Frame(
-            {
-                "defined": defined,
-                "others": [name[:80] for name in others],
-                "cells": errors[:20],
-            }
+            {"defined": defined, "others": [name[:80] for name in others], "cells": errors[:20]}
         )
 
     def _patch(self, names: list[str]) -> Callable[[Any], None]:
