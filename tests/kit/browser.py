@@ -74,11 +74,7 @@ def jupyter(app: str, work: Path, folder: Path, options: Sequence[str]) -> Itera
     words += [f"--ServerApp.root_dir={work}", *options]
     with open(folder / "server.log", "wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", app, *words],
-            cwd=work,
-            env=homes(folder),
-            stdout=log,
-            stderr=log,
+            [sys.executable, "-m", app, *words], cwd=work, env=homes(folder), stdout=log, stderr=log
         )
 
         def address() -> str:

@@ -288,11 +288,7 @@ def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make: Ma
     with comparisons() as noted:
         close = are_close(make([1.0, 2.0]), make([1.0, 3.0]), rtol=0.0, atol=0.5)
         partly = are_close(
-            make([1.0, 2.0]),
-            make([1.0, 3.0]),
-            rtol=0.0,
-            atol=0.5,
-            where=make([1.0, 0.0]),
+            make([1.0, 2.0]), make([1.0, 3.0]), rtol=0.0, atol=0.5, where=make([1.0, 0.0])
         )
     assert type(close) is type(make([1.0]))
     assert (close.tolist(), partly.tolist()) == ([True, False], [True, True])

@@ -46,10 +46,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 
 def test_a_students_copy_tells_what_is_wrong_and_no_more(
-    course: Course,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Capture,
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     zipfile.ZipFile(io.BytesIO(zipped(student_files(course), "copy"))).extractall(tmp_path)
     monkeypatch.chdir(tmp_path / "copy")

@@ -86,10 +86,7 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], float]] = {
     ),
     "a bonus by a lambda": ((*RIGHT, f"roughness = {ROUGHNESS}"), 12),
     "a bonus by exec": ((*RIGHT, f"exec('roughness = {ROUGHNESS}')"), 12),
-    "a bonus in a block": (
-        (*RIGHT, f"try:\n    roughness = {ROUGHNESS}\nfinally:\n    pass"),
-        12,
-    ),
+    "a bonus in a block": ((*RIGHT, f"try:\n    roughness = {ROUGHNESS}\nfinally:\n    pass"), 12),
     "a lambda and a partial": (
         (
             NP,
@@ -138,14 +135,7 @@ SHAPES: Mapping[str, tuple[tuple[str, ...], float]] = {
         10,
     ),
     "a table that is filled later": (
-        (
-            NP,
-            OWN,
-            "known = {}",
-            CALLS_OWN.replace("own", "known['f']"),
-            SMOOTH,
-            "known['f'] = own",
-        ),
+        (NP, OWN, "known = {}", CALLS_OWN.replace("own", "known['f']"), SMOOTH, "known['f'] = own"),
         10,
     ),
     "a list that a call fills": (

@@ -285,10 +285,7 @@ REPEATED = (
     ],
 )
 def test_a_mistake_in_a_module_makes_a_step_wrong(
-    one: One,
-    solved: Mapping[str, Trace],
-    edit: tuple[str, bytes, bytes],
-    step: str,
+    one: One, solved: Mapping[str, Trace], edit: tuple[str, bytes, bytes], step: str
 ) -> None:
     slug, right, wrong = edit
     code = solution_files(COURSE)[f"{slug}.py"]

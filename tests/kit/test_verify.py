@@ -341,9 +341,7 @@ FAULTS = {
     ),
     "checks that cannot be imported": (
         lambda c: change(c, CHECKS, "import expect_close", "import expect_near"),
-        [
-            "name 'expect_near' from 'grader.checking' (did you mean 'expect_",
-        ],
+        ["name 'expect_near' from 'grader.checking' (did you mean 'expect_"],
     ),
     "a check without points": (
         lambda c: change(c, CHECKS, "@pytest.mark.points(2)\n", ""),

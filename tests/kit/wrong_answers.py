@@ -40,13 +40,7 @@ def wrong_answers(slug: str) -> tuple[WrongAnswer, ...]:
     """Every wrong answer to a stage. Raises ValueError for an edit that does not fit its base."""
     _, *parts = HEADING.split(table_file(slug).read_text(encoding="utf-8"))
     return tuple(
-        WrongAnswer(
-            slug,
-            name,
-            wrong,
-            _edited(slug, name, base, edit.rstrip("\n")),
-            _ids(told),
-        )
+        WrongAnswer(slug, name, wrong, _edited(slug, name, base, edit.rstrip("\n")), _ids(told))
         for base, name, wrong, told, edit in zip(*[iter(parts)] * 5, strict=True)
     )
 

@@ -552,10 +552,7 @@ def concat_heads(x):
         "def concat_heads(x):\n    return 1 << 4_000_000\n", "too large"
     ),
     "a text of a gigabyte": Attack(
-        "def concat_heads(x):\n    return 'x' * (1 << 27)\n",
-        "too long",
-        short=True,
-        slow=True,
+        "def concat_heads(x):\n    return 'x' * (1 << 27)\n", "too long", short=True, slow=True
     ),
     "its input, changed behind its back": Attack(
         f"""
@@ -607,10 +604,7 @@ def concat_heads(x):
         short=True,
     ),
     "wall time": Attack(
-        "def concat_heads(x):\n    time.sleep(1e6)\n",
-        "No answer in",
-        short=True,
-        slow=True,
+        "def concat_heads(x):\n    time.sleep(1e6)\n", "No answer in", short=True, slow=True
     ),
     "wall time, stopped": Attack(
         "def concat_heads(x):\n    os.kill(os.getpid(), signal.SIGSTOP)\n",

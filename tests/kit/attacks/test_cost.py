@@ -124,9 +124,7 @@ def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     """All checks pass, and there is nothing left of the budget when they have."""
     stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
     course = replace(
-        TINY,
-        stages=(stage, *TINY.stages[1:]),
-        limits=replace(TINY.limits, submission_seconds=2.0),
+        TINY, stages=(stage, *TINY.stages[1:]), limits=replace(TINY.limits, submission_seconds=2.0)
     )
     slow = (
         "import time\nimport numpy\nleft = [11]\n\n"

@@ -292,9 +292,7 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
     return with_engine(TINY, STAGES, "cpu", body)
 
 
-def test_what_one_submission_says_of_the_machine_is_in_no_report(
-    spoken: Sequence[Report],
-) -> None:
+def test_what_one_submission_says_of_the_machine_is_in_no_report(spoken: Sequence[Report]) -> None:
     assert [report.notes for report in spoken] == [("seed 11",)] * 4
 
 

@@ -118,10 +118,7 @@ def test_the_score_is_never_more_than_the_maximum() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [
-        graded(SIT, check("fold.fly", Outcome.ERROR)),
-        graded(SIT, status=Status.ERROR),
-    ],
+    [graded(SIT, check("fold.fly", Outcome.ERROR)), graded(SIT, status=Status.ERROR)],
     ids=["a check", "a stage"],
 )
 def test_the_graders_own_failure_is_no_verdict(broken: StageResult) -> None:

@@ -600,11 +600,7 @@ def test_logins_that_are_one_students_are_left_out_and_named(
     ],
 )
 def test_what_is_wrong_with_the_tables_is_said_and_nothing_is_written(
-    tmp_path: Path,
-    capsys: Capture,
-    words: list[str],
-    more: dict[str, str],
-    fault: str,
+    tmp_path: Path, capsys: Capture, words: list[str], more: dict[str, str], fault: str
 ) -> None:
     assert canvas(tmp_path, *words, **more) == 2
     assert fault in capsys.readouterr().err

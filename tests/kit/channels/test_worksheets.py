@@ -28,14 +28,7 @@ WORKSHEET = [
 ]
 HEADS = "Heads [Total Pts: 5 Score] |77"
 BOOK = [
-    [
-        "Last Name",
-        "First Name",
-        "Username",
-        "Student ID",
-        HEADS,
-        "A [x] |8",
-    ],
+    ["Last Name", "First Name", "Username", "Student ID", HEADS, "A [x] |8"],
     ["Byron", "Ada", "ada", "s1", "", "1"],
     ["Doe", "@Bob", "bob", "s2", "4", "2"],
     ["Doe", "Cyn", "cyn", "", "", ""],

@@ -90,10 +90,7 @@ def names(
 
 
 def said(
-    learner: Function,
-    checks: dict[str, Sequence[Check]],
-    *more: Function,
-    replaces: str = "share",
+    learner: Function, checks: dict[str, Sequence[Check]], *more: Function, replaces: str = "share"
 ) -> dict[str, str]:
     """The diagnosis of each failed check, with one known mistake in `replaces`."""
     facts = recorded({replaces: learner}, checks)
@@ -235,14 +232,8 @@ NAMED: dict[str, tuple[Function, dict[str, str]]] = {
         {"values": "ignores", "gradient": "ignores"},
     ),
     "divides_by_zero": (lambda x, n: x * (1 / n) if n else x / n, {"zero": "divides_by_zero"}),
-    "detaches": (
-        lambda x, n: share(x, n).detach(),
-        {"gradient": "detaches"},
-    ),
-    "in_place": (
-        in_place,
-        {"unchanged": "in_place", "gradient": "in_place"},
-    ),
+    "detaches": (lambda x, n: share(x, n).detach(), {"gradient": "detaches"}),
+    "in_place": (in_place, {"unchanged": "in_place", "gradient": "in_place"}),
 }
 
 
@@ -438,11 +429,7 @@ def test_of_several_that_differ_in_edge_cases_the_first_is_named() -> None:
 
 def test_two_mistakes_are_each_named_at_their_own_check() -> None:
     found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN)
-    assert found == {
-        "values": "multiplies",
-        "gradient": "multiplies",
-        "zero": "divides_by_zero",
-    }
+    assert found == {"values": "multiplies", "gradient": "multiplies", "zero": "divides_by_zero"}
 
 
 def test_the_two_known_together_win_over_each_alone() -> None:

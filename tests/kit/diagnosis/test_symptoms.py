@@ -44,14 +44,8 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
     ),
     "no gradient": (lambda x, n: share(x, n).detach(), {"gradient": "no-gradient"}),
     "in place": (in_place, {"unchanged": "changes-argument", "gradient": "changes-argument"}),
-    "another dtype": (
-        lambda x, n: share(x, n).double(),
-        {"values": "dtype", "one": "dtype"},
-    ),
-    "a tuple": (
-        lambda x, n: (share(x, n),),
-        {"values": "inside:tuple", "one": "inside:tuple"},
-    ),
+    "another dtype": (lambda x, n: share(x, n).double(), {"values": "dtype", "one": "dtype"}),
+    "a tuple": (lambda x, n: (share(x, n),), {"values": "inside:tuple", "one": "inside:tuple"}),
     "another relation in each case": (
         lambda x, n: share(x, n) * 7 if n == 2 else share(x, n) + 1,
         {"values": None, "one": "offset", "gradient": "factor"},

@@ -56,14 +56,7 @@ from grader.read.workspace import course_of, mark_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 from grader.types.progress import Progress
-from grader.types.report import (
-    CheckResult,
-    Diagnosis,
-    Outcome,
-    Report,
-    StageResult,
-    Status,
-)
+from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 from tests.kit.checkout import COURSE, TINY

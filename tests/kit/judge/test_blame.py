@@ -145,10 +145,7 @@ def test_who_is_to_blame(given: Mapping[str, StageFacts | str], blame: Blame) ->
         # A run that was cut short says nothing.
         ({"bird wing": facts("PT", time_is_up=True), "bird fold": "PW"}, "wing"),
         (
-            {
-                "bird wing": facts("PT", time_is_up=True),
-                "bird fold": facts("PT", time_is_up=True),
-            },
+            {"bird wing": facts("PT", time_is_up=True), "bird fold": facts("PT", time_is_up=True)},
             "fold",
         ),
     ],
@@ -245,12 +242,7 @@ def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() ->
 
 
 def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:
-    given = {
-        "bird": "PW",
-        "fold": "P",
-        "wing": facts("P", in_source=(CUT,)),
-        "bird wing": "PP",
-    }
+    given = {"bird": "PW", "fold": "P", "wing": facts("P", in_source=(CUT,)), "bird wing": "PP"}
     assert blamed(given)[1] == Blame(cause="wing")
 
 

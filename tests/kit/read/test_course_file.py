@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 
 from grader.read import workspace
-from grader.read.course_file import (
-    find_stage,
-    parse_course,
-    read_course,
-)
+from grader.read.course_file import find_stage, parse_course, read_course
 from grader.read.workspace import locate_course
 from grader.types.course import EntryPoint, Limits
 from grader.types.errors import CourseError, KitError
@@ -27,12 +23,7 @@ BIRDS: dict[str, Any] = {
     "name": "paper-birds",
     "title": "Paper birds",
     "stages": [
-        {
-            "slug": "fold",
-            "title": "Fold a sheet",
-            "points": 40,
-            "entry_points": {"fold": "number"},
-        },
+        {"slug": "fold", "title": "Fold a sheet", "points": 40, "entry_points": {"fold": "number"}},
         {
             "slug": "bird",
             "title": "The whole bird",
@@ -215,10 +206,7 @@ def test_what_is_released_to_a_class() -> None:
         (fold(slug="hint"), "course.toml: stage 'hint': the slug is a command of `grade`"),
         (fold(slug="lambda"), "course.toml: stage 'lambda': the slug is a keyword of Python"),
         (fold(slug="random"), "course.toml: stage 'random': the slug is a module of P"),
-        (
-            fold(slug="references"),
-            "course.toml: stage 'references': the slug is a module of",
-        ),
+        (fold(slug="references"), "course.toml: stage 'references': the slug is a module of"),
         (fold(slug="../fold"), "course.toml: stage '../fold': the slug is not a lower-case"),
         (bird(slug="fold"), "course.toml: stage 'fold': the slug is used twice"),
         (fold(slug="changes"), "stage 'changes': the slug is the name of hints/CHANGES.md"),
@@ -250,10 +238,7 @@ def test_what_is_released_to_a_class() -> None:
             fold(entry_points={"fold": "tensr"}),
             "entry point 'fold': unknown kind 'tensr' (did you mean 'tensor'?)",
         ),
-        (
-            fold(entry_points={"fold": "tests", "wing": "number"}),
-            "must have no other entry point",
-        ),
+        (fold(entry_points={"fold": "tests", "wing": "number"}), "must have no other entry point"),
         (
             fold(entry_points={"fold": "tests"}, forbidden=["a.b"]),
             "must have no other entry point and no 'forbidden'",
@@ -301,8 +286,7 @@ def test_says_what_is_wrong(spoil: Break, match: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "match"),
-    [(b"schema = ", "is not TOML"), (b'name = "\xff"', "is not UTF-8")],
+    ("content", "match"), [(b"schema = ", "is not TOML"), (b'name = "\xff"', "is not UTF-8")]
 )
 def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, match: str) -> None:
     file = tmp_path / "course.toml"

@@ -105,8 +105,7 @@ def test_only_a_pass_with_full_points_is_kept(root: Path, status: Status, score:
 
 
 @pytest.mark.parametrize(
-    "damaged",
-    [b"", b"\xff", b"[]", b"[" * 100_000, b'{"smooth": 3}', b'{"smooth": {"seal": "x"}}'],
+    "damaged", [b"", b"\xff", b"[]", b"[" * 100_000, b'{"smooth": 3}', b'{"smooth": {"seal": "x"}}']
 )
 def test_a_damaged_file_costs_a_rerun_and_is_replaced(root: Path, damaged: bytes) -> None:
     file_of(root).write_bytes(damaged)

@@ -137,10 +137,7 @@ def test_a_solution_without_markers_is_not_shown() -> None:
         (SOLUTION.replace("### BEGIN", "## BEGIN"), "f.py:8: write exactly '### BEGIN SOLUTION'"),
         (SOLUTION.replace("END SOLUTION", "END SOLUTION."), "f.py:12: write exactly"),
         (SOLUTION.replace("def fold(", "def fold"), "f.py:6: is not Python"),
-        (
-            HALF_A_BRANCH,
-            "the stub of f.py:5: is not Python",
-        ),
+        (HALF_A_BRANCH, "the stub of f.py:5: is not Python"),
     ],
 )
 def test_says_what_is_wrong(source: str, match: str) -> None:
@@ -212,11 +209,7 @@ def test_force_replaces_work_and_keeps_every_copy(course: Course) -> None:
         stage.exercise_file.write_text(work, encoding="utf-8")
         assert write_stubs(course, force=True) == {stage: StubState.BEGUN}
         assert stage.exercise_file.read_text(encoding="utf-8") == STUB
-    assert replaced(course) == {
-        "fold.py-1": MINE,
-        "fold.py-2": MINE + "\nif",
-        "fold.py-3": MINE,
-    }
+    assert replaced(course) == {"fold.py-1": MINE, "fold.py-2": MINE + "\nif", "fold.py-3": MINE}
 
 
 @pytest.mark.parametrize(

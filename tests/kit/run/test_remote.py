@@ -112,11 +112,7 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "a text": (TENSOR, "x" * 99, f"str '{'x' * 56}..."),
     "an array": (TENSOR, np.zeros((2, 3)), "a numpy array of shape [2, 3]"),
     "a tuple": (TENSOR, (torch.ones(1),), "a tuple of 1"),
-    "something opaque": (
-        TENSOR,
-        Opaque("torch.Tensor", "too large"),
-        "a torch.Tensor (too large)",
-    ),
+    "something opaque": (TENSOR, Opaque("torch.Tensor", "too large"), "a torch.Tensor (too large)"),
     "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear"),
     "a tensor for an array": (ARRAY, torch.ones(2), "a torch.Tensor of shape [2]"),
     "True for a number": (NUMBER, True, "bool True"),
@@ -207,8 +203,7 @@ def test_an_exception_is_the_builtin_one_too_and_reads_the_same(kind: type[Excep
 
 
 @pytest.mark.parametrize(
-    "error",
-    [{}, {"bases": 5}, {"bases": [5, {}], "frames": 7, "message": []}, {"frames": [5, {}]}],
+    "error", [{}, {"bases": 5}, {"bases": [5, {}], "frames": 7, "message": []}, {"frames": [5, {}]}]
 )
 def test_an_error_of_any_form_can_be_told(error: dict[str, Any]) -> None:
     assert str(submission_error(error)).startswith("Exception")

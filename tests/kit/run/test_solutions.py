@@ -37,8 +37,7 @@ def test_a_question_keeps_nothing_that_only_a_check_may_ask(references: Referenc
 
 
 @pytest.mark.parametrize(
-    "target",
-    [None, "x", {}, {"given": "x = 1", "name": "x"}, {"object": 0}, {"function": "print"}],
+    "target", [None, "x", {}, {"given": "x = 1", "name": "x"}, {"object": 0}, {"function": "print"}]
 )
 def test_nothing_else_is_answered(references: References, target: Any) -> None:
     with pytest.raises(WireError, match="only ask for the functions of earlier stages"):

@@ -454,11 +454,7 @@ UNUSABLE = {
     ),
     "a fixture that needs itself": (
         "import pytest\n@pytest.fixture\ndef nest(nest): pass\ndef test_legs(nest): pass",
-        [
-            "the fixture nest needs itself",
-            "  eggs.py, line 2, in nest",
-            "    @pytest.fixture",
-        ],
+        ["the fixture nest needs itself", "  eggs.py, line 2, in nest", "    @pytest.fixture"],
     ),
     "a test that waits": (
         "async def test_legs(hatch): assert hatch().legs() == 2",

@@ -181,8 +181,7 @@ def test_a_stage_that_waits_names_the_one_to_mend() -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome, words",
-    [(Outcome.ERROR, "not your mistake"), (Outcome.TIMEOUT, "ran out of time")],
+    "outcome, words", [(Outcome.ERROR, "not your mistake"), (Outcome.TIMEOUT, "ran out of time")]
 )
 def test_the_graders_own_failure_and_lack_of_time_say_so(outcome: Outcome, words: str) -> None:
     assert words in read(stage(Status.FAILED, check(outcome))).text

@@ -478,12 +478,7 @@ def test_list(width: int) -> None:
 KNOWN = Progress(
     {
         "fold_paper": StageProgress(
-            rungs=2,
-            status=P,
-            best=12,
-            attempts=3,
-            passed="2026-01-14T10:00:00+00:00",
-            gave_up=True,
+            rungs=2, status=P, best=12, attempts=3, passed="2026-01-14T10:00:00+00:00", gave_up=True
         ),
         "crease": StageProgress(status=F, best=0.5, attempts=1),
     }

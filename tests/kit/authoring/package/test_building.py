@@ -120,11 +120,7 @@ def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny: Path) ->
     [
         ('version = "1.2"', "", 'a package needs a version: add version = "0.1"'),
         ('"MIT"', '"Anything"', "no package can be built: .*license.*'?anything'?"),
-        (
-            "numpy>=1.26",
-            "numpy>>1",
-            "no package can be built: Dependency #2 .*numpy>>1",
-        ),
+        ("numpy>=1.26", "numpy>>1", "no package can be built: Dependency #2 .*numpy>>1"),
     ],
 )
 def test_what_no_package_can_be_built_of_is_one_line(

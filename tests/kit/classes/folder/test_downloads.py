@@ -158,10 +158,7 @@ UNREADABLE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped({f"{n}.ipynb": b"\0" * (30 << 20) for n in range(2)}),
         "the submission is larger than 40 MiB",
     ),
-    "many": (
-        lambda: zipped({f"{n}.py": b"" for n in range(300)}),
-        r"has more than 200 \.py files",
-    ),
+    "many": (lambda: zipped({f"{n}.py": b"" for n in range(300)}), r"has more than 200 \.py files"),
     "LZMA": (
         lambda: zipped({"a.py": b"x = 1"}, zipfile.ZIP_LZMA),
         "uses a compression that the kit cannot read",

@@ -136,9 +136,7 @@ def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> Non
     assert any("one small fix" in note for note in reports["no time"].notes)
 
 
-def test_edits_that_never_end_do_not_keep_it_from_the_right_one(
-    reports: dict[str, Report],
-) -> None:
+def test_edits_that_never_end_do_not_keep_it_from_the_right_one(reports: dict[str, Report]) -> None:
     assert "new_zeros" in place(reports["loops"]).place
 
 

@@ -21,11 +21,7 @@ def right(name: str, array: Any) -> Right:
     return Right(f"the {name}", array, ("B", "T", "D"), TOLERANCE)
 
 
-WAY = [
-    [right("query", Q), right("key", K)],
-    [right("scores", SCORES)],
-    [right("output", OUT)],
-]
+WAY = [[right("query", Q), right("key", K)], [right("scores", SCORES)], [right("output", OUT)]]
 GETS = "Your forward gets "
 NEXT = "None of its tensors equals what comes next: "
 TOLD: dict[str, tuple[list[Any], str | None]] = {

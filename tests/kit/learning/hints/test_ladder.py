@@ -98,10 +98,7 @@ def test_code_is_kept_as_it_is() -> None:
         ),
         (f"{GOOD}## 5. Late\nToo late.", "hint 5 comes after the sections"),
         (GOOD.replace("## 4. Question 4?\n", ""), "fold.md: has 3 hints: write at least 4"),
-        (
-            GOOD.replace("Answer 3.", "```\nx"),
-            "md:10: the code block that starts here has no end",
-        ),
+        (GOOD.replace("Answer 3.", "```\nx"), "md:10: the code block that starts here has no end"),
     ],
 )
 def test_says_what_is_wrong(text: str, match: str) -> None:

@@ -89,12 +89,7 @@ def test_other_numbers_have_a_scale_of_their_own() -> None:
     assert not are_shares(shown)
     assert limits(shown) == (-2, 6)
     lines = lines_of(shown)
-    assert lines[5:9] == [
-        "  the   -2    6",
-        "           ████",
-        "  cat  nan -inf",
-        "      ????",
-    ]
+    assert lines[5:9] == ["  the   -2    6", "           ████", "  cat  nan -inf", "      ????"]
     assert lines[10].startswith("  Shades from blank (-2) to █ (6).")
     same = heatmap(((7.0, 7.0), (7.0, 7.0)))
     assert limits(same) == (7, 8)

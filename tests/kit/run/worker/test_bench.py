@@ -221,19 +221,13 @@ STUBS = {
     "an untouched function": ("def f(): raise NotImplementedError('not written yet')", True),
     "without words": ("def f(): raise NotImplementedError", True),
     "another error": ("def f(): raise ValueError", False),
-    "an error derived from it": (
-        "class Own(NotImplementedError): pass\ndef f(): raise Own",
-        False,
-    ),
+    "an error derived from it": ("class Own(NotImplementedError): pass\ndef f(): raise Own", False),
     "one raised by a function that it calls": (
         "def g(): raise NotImplementedError\ndef f(): return g()",
         False,
     ),
     "one raised by a library": ("import io\ndef f(): io.IOBase().seek(0)", False),
-    "torch's own": (
-        "import torch\ndef f(): torch.nn.Module()(1)",
-        False,
-    ),
+    "torch's own": ("import torch\ndef f(): torch.nn.Module()(1)", False),
     "torch's own for an operator that is not there": (
         "import torch\ndef f(): torch.ones(2, device='meta').item()",
         False,

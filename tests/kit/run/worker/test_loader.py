@@ -149,12 +149,7 @@ def test_sources_are_read_as_python_reads_files(load: Load, source: bytes) -> No
 
 @pytest.mark.parametrize(
     "source",
-    [
-        b"x = 1\ny = '\xfc'\n",
-        b"# coding: no-such-thing\n",
-        b"def f(:\n",
-        b"x = 1\n  y = 2\n",
-    ],
+    [b"x = 1\ny = '\xfc'\n", b"# coding: no-such-thing\n", b"def f(:\n", b"x = 1\n  y = 2\n"],
 )
 def test_a_source_that_is_not_python_is_a_syntax_error(load: Load, source: bytes) -> None:
     loader = load({"own_a.py": source})
@@ -321,10 +316,7 @@ def test_cells_may_define_dataclasses_import_stages_and_display(load: Load) -> N
 
 def test_patches_change_a_notebook_after_its_last_cell(load: Load) -> None:
     module, _ = cells(
-        load,
-        "def f(): return 1",
-        "def g(): return f()",
-        patches={"own_stage": answers("f", 10)},
+        load, "def f(): return 1", "def g(): return f()", patches={"own_stage": answers("f", 10)}
     )
     assert module.g() == 10
 
@@ -339,10 +331,7 @@ MAGICS = {
     ),
     "two of them": ("%a\n!b it's\nx = 1", "\n\nx = 1"),
     "an unbalanced shell line": ("!echo (\nx = 1", "\nx = 1"),
-    "a shell line that goes on": (
-        "!pip install \\\n    torch \\\n    numpy\nx = 1",
-        "\n\n\nx = 1",
-    ),
+    "a shell line that goes on": ("!pip install \\\n    torch \\\n    numpy\nx = 1", "\n\n\nx = 1"),
     "an assigned shell line": ("x = !ls\ny = 1", "x = None\ny = 1"),
     "an assigned magic": ("x = %pwd\ny = 1", "x = None\ny = 1"),
     "two assigned names": ("x, y = !ls", "x, y = None"),

@@ -26,11 +26,7 @@ def _paper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(*sources: tuple[str, str], is_notebook: bool = False) -> list[dict[str, Any]]:
     return forbidden_calls(
-        sources,
-        own={"wings", "Bird"},
-        others={"fold"},
-        forbidden=NAMES,
-        is_notebook=is_notebook,
+        sources, own={"wings", "Bird"}, others={"fold"}, forbidden=NAMES, is_notebook=is_notebook
     )
 
 

@@ -79,10 +79,7 @@ OUTCOMES = {
         ),
         {"test_a": "skipped", "test_b": "skipped", "test_c": "failed"},
     ),
-    "skipped on the way": (
-        "import pytest\ndef test_a(): pytest.skip()",
-        {"test_a": "skipped"},
-    ),
+    "skipped on the way": ("import pytest\ndef test_a(): pytest.skip()", {"test_a": "skipped"}),
     "what pytest has": (
         (
             "import pytest, warnings\ndef test_a(tmp_path, monkeypatch, capsys):\n    print(1)\n"

@@ -231,10 +231,7 @@ OPAQUE: dict[str, tuple[Any, Opaque]] = {
     ),
     "an array of objects": (np.array([None]), opaque("numpy.ndarray", "dtype object")),
     "an array of texts": (np.array(["a"]), opaque("numpy.ndarray", "dtype <U1")),
-    "an array of the other byte order": (
-        np.zeros(2, ">f4"),
-        opaque("numpy.ndarray", "dtype >f4"),
-    ),
+    "an array of the other byte order": (np.zeros(2, ">f4"), opaque("numpy.ndarray", "dtype >f4")),
 }
 
 
