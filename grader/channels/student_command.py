@@ -34,8 +34,7 @@ def run(args: argparse.Namespace) -> int:
     path: Path = args.out or Path(f"{top}.zip")
     if path.is_dir():
         raise KitError(f"{path}: is a folder: name a file, such as {path / top}.zip")
-    data = zipped(student_files(course), top)
-    write_file(path, data)
+    write_file(path, zipped(student_files(course), top))
     without = [stage.slug for stage in course.stages if not stage.visible]
     visible = sum(len(stage.visible) for stage in course.stages)
     what = f"{count(len(course.stages), 'stage')} and {count(visible, 'visible check')}"

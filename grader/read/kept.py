@@ -63,8 +63,7 @@ class Kept:
                 checks = tuple(replace(check, seconds=0.0) for check in result.checks)
                 alone = (replace(result, checks=checks),)
                 data = to_json(replace(report, stages=alone, unchanged=()))
-                seal = self._seal(texts[result.slug], data)
-                after[result.slug] = {"seal": seal, "report": data}
+                after[result.slug] = {"seal": self._seal(texts[result.slug], data), "report": data}
         if after != before:
             with suppress(OSError):  # the next command grades again
                 write_whole(make_memory_folder(self._root) / _FILE, json.dumps(after))

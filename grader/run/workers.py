@@ -262,8 +262,7 @@ class Interpreter:
         channel = Channel(self._control, sends=TRUSTED_HEADER_CAP)
         self._wait_until_ready(channel)
         scratch = tempfile.mkdtemp(dir=self._scratch_root.path)
-        header = {"op": "start", "scratch": scratch, "tests": tests, "measured": measured}
-        request = Frame(header)
+        request = Frame({"op": "start", "scratch": scratch, "tests": tests, "measured": measured})
         try:
             with self._turn:
                 deadline = time.monotonic() + _CONTROL_SECONDS

@@ -211,8 +211,7 @@ def _rest(
     shown = causes if len(causes) <= limit else causes[: max(0, limit - 1)]
     for cause in shown:
         more = f" (and {len(cause.others)} more)" if cause.others else ""
-        lost = cause.lost
-        yield from _title(page, cause.show.outcome, cause.show.title, lost, more, cut=cut)
+        yield from _title(page, cause.show.outcome, cause.show.title, cause.lost, more, cut=cut)
     left = sum(len(cause.checks) for cause in causes[len(shown) :])
     if left:
         words = f"{count(left, 'more check')} {'fails' if left == 1 else 'fail'}:"

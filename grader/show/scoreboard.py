@@ -31,8 +31,7 @@ def core_board(page: Page, report: Report) -> Iterator[Text]:
     rows = _rows(report)
     if page.plain:
         yield from page.sentence(f"{page.word(report.whole_name)}.")
-        graded = f"Graded: {report.submission}, on {report.device}."
-        yield from page.sentence(page.word(graded))
+        yield from page.sentence(page.word(f"Graded: {report.submission}, on {report.device}."))
         yield from _plain_stages(page, (row for row in rows if not row.bonus))
         return
     yield Text()

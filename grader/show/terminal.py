@@ -34,8 +34,7 @@ def explanation(
         yield from page.sentence("There is no stage to grade here.")
         yield Text()
     elif report.refusal:
-        words = f"Nothing was graded: {page.word(report.refusal)}"
-        yield from page.sentence(words, "bold red")
+        yield from page.sentence(f"Nothing was graded: {page.word(report.refusal)}", "bold red")
         yield Text()
     elif failing:
         if every:

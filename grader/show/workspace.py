@@ -50,8 +50,7 @@ def handed_out(
     """
     yield Text()
     where = "this folder" if name in ("", ".") else page.word(name)
-    heading = f"Written in {where}:" if files else f"All is up to date in {where}."
-    yield from page.sentence(heading)
+    yield from page.sentence(f"Written in {where}:" if files else f"All is up to date in {where}.")
     for file in files:
         yield from page.wrap(page.word(file), MARGIN + 2)
     if copies:

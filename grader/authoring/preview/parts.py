@@ -147,8 +147,7 @@ def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misc
                 facts = checks.run(stage, StageUnderCheck(stage, answers), _SEED, "cpu")
                 reasons = diagnose(facts, known, right)
             result = judge_stage(stage, facts, diagnoses=reasons)
-            notes = [f"seed {_SEED}"]
-            found.append((mistake, judge(course, "exercises", "cpu", [result], notes)))
+            found.append((mistake, judge(course, "exercises", "cpu", [result], [f"seed {_SEED}"])))
             progress(stage.slug, len(found), len(known.misconceptions))
         return found
 

@@ -41,8 +41,7 @@ class CheckRuns:
 
     def known(self, who: Hashable, find: Find, seed: int, **how: Any) -> StageFacts:
         """As `local`, but an implementation that is remembered as `who` does not run again."""
-        key = who, seed, *how.items()
-        return self._memory.of(key, lambda: self.local(find, seed, **how))
+        return self._memory.of((who, seed, *how.items()), lambda: self.local(find, seed, **how))
 
     def local(self, find: Find, seed: int, **how: Any) -> StageFacts:
         """The facts of a run in this process; `how` is as for Checks.run.

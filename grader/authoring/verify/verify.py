@@ -236,8 +236,7 @@ def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            fault = fault_of(error, {stage.file_name: place})
-            yield fault
+            yield fault_of(error, {stage.file_name: place})
 
 
 def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:

@@ -70,8 +70,7 @@ class FolderClass:
                 before = self.ledger.latest_of(found.student)
                 if before is not None and record.submitted is None:
                     is_same = before.record.content == record.content
-                    when = before.record.submitted if is_same else None
-                    record = replace(record, submitted=when)
+                    record = replace(record, submitted=before.record.submitted if is_same else None)
                 if before is not None and not before.is_lost and _same_but_for_time(before, record):
                     if before.record != record:
                         self.ledger.add(replace(before, record=record), None)

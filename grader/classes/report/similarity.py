@@ -99,8 +99,7 @@ def similar(
         for who, share, many in pairs[:_LISTED]:
             names = tuple(students[place] for place in who)
             first, second = (answers.excerpt(again(name), rare) for name in names[:2])
-            slug = answers.given.stage.slug
-            found.append(Alike(slug, names, share, many, (first, second)))
+            found.append(Alike(answers.given.stage.slug, names, share, many, (first, second)))
     return Similar(tuple(found), rare, left_out, tuple(unread))
 
 

@@ -74,8 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if unsaved:  # the answer would never come
         turn = replace(turn, part=Part.WHOLE)
     repair = known.repair if known.status is Status.FAILED else ""  # of the present text
-    shown = hint(stage, hints, turn, is_open=known.is_open, repair=repair)
-    console(args).print(shown, end="")
+    console(args).print(hint(stage, hints, turn, is_open=known.is_open, repair=repair), end="")
     if trouble := unsaved or found.note:
         complain(trouble)
     return 0

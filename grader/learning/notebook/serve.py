@@ -209,8 +209,7 @@ class _Service:
             raise KitError(f"the example of {stage.slug} draws no heatmap: %trace {stage.slug}")
         if found.heatmap is None:
             return _as_text(_text(stop_screen(found, offers=False)))
-        text = _text(heatmap_screen(found.heatmap))
-        return {"html": heatmap_html(found.heatmap), "text": text}
+        return {"html": heatmap_html(found.heatmap), "text": _text(heatmap_screen(found.heatmap))}
 
     def _choices(
         self, stages: Sequence[Stage], ran: list[Cell], graded: int | None
@@ -255,8 +254,7 @@ class _Service:
             return []
         submission = _submission(cells)
         try:
-            texts = {result.slug: NOTEBOOK}
-            note = remember_results(self._root, [result], submission, texts).note
+            note = remember_results(self._root, [result], submission, {result.slug: NOTEBOOK}).note
         except ProgressError as error:
             note = str(error)
         return [note] if note else []

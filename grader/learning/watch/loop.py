@@ -302,8 +302,7 @@ class Watch:
     def _show_trace(self, event: _Traced) -> None:
         assert isinstance(self._seen, Submission)  # otherwise this is not the latest job
         old = self._traced.get(event.stage, TraceShown())
-        text = self._texts[event.stage.slug]
-        shown = TraceShown(text, event.trace, event.right, old.trace)
+        shown = TraceShown(self._texts[event.stage.slug], event.trace, event.right, old.trace)
         self._traced[event.stage] = shown
         if isinstance(self._state.panel, TraceShown) and event.stage == self._state.stage:
             self._state = replace(self._state, panel=shown)

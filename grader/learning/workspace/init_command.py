@@ -46,8 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     root = args.folder or nearest_root(Path.cwd())
     if root is None:
-        course = locate_course(args.course)
-        root = Path(course.name)
+        root = Path(locate_course(args.course).name)
     root = root.resolve()
     if (root / FILE_NAME).is_file():
         raise KitError(

@@ -140,8 +140,7 @@ class Bench:
         """The memory that the measured calls took and still hold, as counted here."""
         gc.collect()
         counted, self._meter = self._meter, None
-        usage = {"peak": counted.peak, "held": counted.held} if counted else {}
-        return Frame({"value": usage})
+        return Frame({"value": {"peak": counted.peak, "held": counted.held} if counted else {}})
 
     def _backward(self, request: Frame) -> Frame:
         import torch
