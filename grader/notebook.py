@@ -193,8 +193,7 @@ class Session:
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "notebook.ipynb")
             Path(file).write_text(json.dumps(_as_notebook(ran)), encoding="utf-8")
-            command = [_FINALE, *line.split(), "--submission", file]
-            printed = _run(command, self._folder)
+            printed = _run([_FINALE, *line.split(), "--submission", file], self._folder)
         for text in printed:
             name = text.removeprefix(_WRITTEN).strip()
             if text.startswith(_WRITTEN) and name.endswith(".svg"):

@@ -155,8 +155,7 @@ def _report(
 ) -> tuple[Report, list[str]]:
     """The report and notes on the submission; stages after the time limit get 0 points."""
     stages, notes = assignment.stages, list(upload.notes)
-    submission = with_present_names(upload.submission, course.stages)
-    request = Request(submission, stages, fresh_seed())
+    request = Request(with_present_names(upload.submission, course.stages), stages, fresh_seed())
     done: list[StageResult] = []
 
     def body(engine: Engine) -> Report:

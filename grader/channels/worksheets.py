@@ -84,8 +84,7 @@ def blackboard_import(
         ending = by_ending.get(login_key(username), "")
         return _Student(shown, (username, row.get("Student ID", ""), ending))
 
-    possible = points[0] if points else ""
-    return _filled(rows, scores, (_USERNAME, column), column, possible, student)
+    return _filled(rows, scores, (_USERNAME, column), column, points[0] if points else "", student)
 
 
 def _ending(names: Iterable[str], logins: Sequence[str]) -> dict[str, str]:

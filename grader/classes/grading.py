@@ -351,8 +351,7 @@ class NbgraderClass:
         """Unknown points, for a submission that ended the grader's process twice."""
         found, result = self._read(student)
         cells = [(*cell_ids(s, self._notebook.cells), s.points) for s in self.stages]
-        verdict = unknown_verdict(cells, why)
-        return self._put_aside(found, result, verdict, deadlines)
+        return self._put_aside(found, result, unknown_verdict(cells, why), deadlines)
 
     def _put_aside(
         self,

@@ -202,8 +202,7 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
         yield from page.sentence(f"Regraded {affected}: no points change.")
         yield Text()
         return
-    changed = f"Regraded {affected}: {count(len(found), 'verdict')} would change:"
-    yield from page.sentence(changed)
+    yield from page.sentence(f"Regraded {affected}: {count(len(found), 'verdict')} would change:")
     for each in found:
         yield Text()
         line = Text(page.word(each.before.student), "bold")

@@ -331,8 +331,7 @@ class WorkerAnswers:
             raise
         self._heard.note_calls(reply)
         # Its first calls repeat imports of earlier workers, which takes time.
-        patience = Patience(self._import.course.limits.load_seconds)
-        return _Block(number, conversation, patience, born)
+        return _Block(number, conversation, Patience(self._import.course.limits.load_seconds), born)
 
     def _end_block(self) -> None:
         block, self._block = self._block, None

@@ -128,8 +128,7 @@ def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO
         words = VISIBLE_PASS if stage.checks else "Its checks run on submission; none is visible."
         parts.append(f"<p>{words}</p>")
     if stage.printed.strip():
-        did = f"Your code {what_it_did(stage.printed)}"
-        parts.append(details_html(did, _pre(stage.printed)))
+        parts.append(details_html(f"Your code {what_it_did(stage.printed)}", _pre(stage.printed)))
     return "".join([*parts, more]) + "</section>"
 
 

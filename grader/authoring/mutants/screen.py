@@ -105,8 +105,7 @@ def _overlaps(page: Page, stage: StageTrials) -> Iterator[Text]:
 
 def _to_be_written(page: Page, stage: StageTrials, which: str) -> Iterator[Text]:
     yield Text()
-    words = f"Write this into tests/mutants/{stage.slug}.toml{which}:"
-    yield from page.sentence(words, "bold")
+    yield from page.sentence(f"Write this into tests/mutants/{stage.slug}.toml{which}:", "bold")
 
 
 def _record(lines: Iterable[str]) -> Iterator[Text]:

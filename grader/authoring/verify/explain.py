@@ -213,8 +213,7 @@ class _Explaining:
         """Grade a mutant as a learner's submission, and look for the place of its mistake."""
         files = {**solution_files(self._course), self._stage.file_name: mutant.source.encode()}
         request = Request(Submission(mutant.id, files), (self._stage,), SEED)
-        report = self._engine.with_place(request, self._engine.grade(request))
-        (result,) = report.stages
+        (result,) = self._engine.with_place(request, self._engine.grade(request)).stages
         if result.status is Status.PASSED:
             return Explained(job.id, How.PASSES, (), job.change)
         failing = [

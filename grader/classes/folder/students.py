@@ -174,8 +174,7 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
             submission, notes = upload.submission, upload.notes
         elif found.path.suffix.lower() == ".ipynb":
             data = notebook_bytes(found.path)
-            cells = parse_cells(data, str(found.path))
-            submission = Submission(str(found.path), {}, cells=cells)
+            submission = Submission(str(found.path), {}, cells=parse_cells(data, str(found.path)))
             notes = tuple(text_cell_notes(data, assignment.stages))
         else:
             submission = read_submission(found.path)

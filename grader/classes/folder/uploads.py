@@ -76,8 +76,7 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
             data = notebook_bytes(found, folder)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
-        counted = _notebook(data, shown, notebook, others, stages, there.files)
-        return _with_notes(counted, unopened)
+        return _with_notes(_notebook(data, shown, notebook, others, stages, there.files), unopened)
     if upload is not None:
         ignored = () if found is None else (found.relative_to(folder).as_posix(), *others)
         return _with_notes(upload, [*_ignored_notes(ignored), *unopened])

@@ -75,8 +75,7 @@ def replayed(
     Raises KitError if there is no such check, or it passes.
     """
     entry = entries[-1]
-    named = replace(submission, name=entry.student)
-    request = Request(named, tuple(stages), entry.seed)
+    request = Request(replace(submission, name=entry.student), tuple(stages), entry.seed)
     report = engine.with_place(request, engine.grade(request))
     failing = {s.slug: s.caused_by for s in report.stages if s.status is Status.FAILED}
     own = [s for s in stages if check or failing.get(s.slug, "") is None]

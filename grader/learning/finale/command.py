@@ -61,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
                 _trained(args, room, submission, program, is_over)
             except AnswerError as error:
                 is_here = args.submission is None
-                told = trouble(program.stage.slug, str(error), offers=is_here)
-                console(args).print(told, end="")
+                console(args).print(trouble(program.stage.slug, str(error), offers=is_here), end="")
                 return 1
             if is_over():
                 break

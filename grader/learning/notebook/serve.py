@@ -76,8 +76,7 @@ def serve(
     `grader.engine.grade` does.
     """
     service = _Service(course, root, send)
-    reader = threading.Thread(target=service.read, args=(requests,), daemon=True)
-    reader.start()
+    threading.Thread(target=service.read, args=(requests,), daemon=True).start()
     with_engine(course, course.stages, "cpu", service.work)
 
 
@@ -309,6 +308,5 @@ def _renamed(report: Report, names: list[str]) -> Report:
 def _text(screen: Screen) -> str:
     """The screen as plain text."""
     file = io.StringIO()
-    console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False)
-    console.print(screen, end="")
+    Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False).print(screen, end="")
     return "\n".join(line.rstrip() for line in file.getvalue().split("\n")).strip("\n")

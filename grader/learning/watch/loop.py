@@ -155,8 +155,7 @@ class Watch:
         self._state = Watching(workspace, progress, stage, notice=found.note)
         self._show(self._state)
         stop = threading.Event()
-        files = threading.Thread(target=self._follow_files, args=(self._seen, stop), daemon=True)
-        files.start()
+        threading.Thread(target=self._follow_files, args=(self._seen, stop), daemon=True).start()
         self._begin()
         try:
             while self._step():

@@ -285,8 +285,7 @@ def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:
         f"        call = {_MARK!r}\n"
         "        return call(*args, **kwargs)\n"
     )
-    outer = _code_in(compile(source, "", "exec", dont_inherit=True))
-    inner = _code_in(outer)
+    inner = _code_in(_code_in(compile(source, "", "exec", dont_inherit=True)))
     return inner.replace(
         co_consts=tuple(noticing if c == _MARK else c for c in inner.co_consts),
         co_name=code.co_name,
