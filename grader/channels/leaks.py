@@ -13,7 +13,7 @@ from functools import cache
 
 from grader.channels.project import learners_files
 from grader.channels.visible_checks import visible_checks
-from grader.read.faults import course_place, course_text
+from grader.read.faults import course_place, course_text, shared_files
 from grader.read.stubs import BEGIN, END, read_source, read_stub
 from grader.types.course import Course, Stage
 
@@ -80,7 +80,8 @@ def secret_lines(course: Course, stages: Iterable[Stage]) -> dict[str, str]:
 
     secrets: dict[str, str] = {}
     for stage in stages:
-        for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
+        mistakes = stage.misconceptions_file
+        for file in (stage.solution_file, stage.check_file, mistakes, *shared_files(mistakes)):
             text = course_text(course, file) if file.is_file() else ""
             if file == stage.solution_file:
                 text = _solutions(text)

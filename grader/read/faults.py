@@ -23,15 +23,27 @@ def author_text(file: Path, place: str) -> str:
 
 
 def author_module(stage: Stage, file: Path) -> ModuleType:
-    """An author's file of a stage, imported. Raises CourseError."""
+    """An author's file of a stage, imported; it may import `shared_files`. Raises CourseError."""
     spec = importlib.util.spec_from_file_location(f"{file.parent.name}_{stage.slug}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    shared = shared_files(file)
+    sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CourseError(fault_of(error, {str(file): stage.place(file)})) from error
+        places = {str(each): stage.place(each) for each in (file, *shared)}
+        raise CourseError(fault_of(error, places)) from error
+    finally:
+        sys.path.remove(str(file.parent))
+        for each in shared:  # another course may have one of that name, and this one may change
+            sys.modules.pop(each.stem, None)
     return module
+
+
+def shared_files(file: Path) -> list[Path]:
+    """The modules beside an author's file that several stages share: their names begin with _."""
+    return sorted(file.parent.glob("_[a-z]*.py"))
 
 
 def fault_of(error: BaseException, places: Mapping[str, str]) -> str:

@@ -34,9 +34,7 @@ def read_known(stage: Stage) -> Known:
         module = author_module(stage, file)
     except CourseError as error:
         raise CourseError(f"{error}{_meant(str(error))}") from error
-    marked = [
-        vars(value).get(MARK) for value in list(vars(module).values()) if hasattr(value, "__dict__")
-    ]
+    marked = [mark for value in list(vars(module).values()) for mark in _marks(value)]
     found = tuple(mark for mark in marked if isinstance(mark, Misconception))
     symptoms = tuple(mark for mark in marked if isinstance(mark, Symptom))
     ways = tuple(mark for mark in marked if isinstance(mark, Way))
@@ -55,6 +53,12 @@ def read_known(stage: Stage) -> Known:
     if faults:
         raise CourseError("\n".join(faults))
     return Known(found, symptoms, ways)
+
+
+def _marks(value: Any) -> list[Any]:
+    """The mark of a function or a class, and those of a list of them."""
+    values = value if isinstance(value, list) else [value]
+    return [vars(each).get(MARK) for each in values if hasattr(each, "__dict__")]
 
 
 def _meant(error: str) -> str:

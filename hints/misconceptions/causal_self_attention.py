@@ -1,6 +1,7 @@
 """Known misconceptions of the stage causal_self_attention: what people really write.
 
-`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+Those that other stages share are in _attention.py. `_Base` is a correct module cut into steps; each
+misconception replaces one or two of them.
 
 A learner's buffer may be any. If the misconception is not about it, the buffer is the solution's
 and the hidden part is recomputed: otherwise learners with another buffer would get no diagnosis.
@@ -13,15 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from _attention import Attention, usual_mistakes
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
 
 
-class _Base(nn.Module):
-    """The module in steps, drawing random numbers in the order of a usual solution."""
-
+class _Base(Attention):
     mask: Tensor | nn.Parameter
 
     def __init__(
@@ -30,19 +29,19 @@ class _Base(nn.Module):
         d_out: int,
         context_size: int,
         num_heads: int,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         qkv_bias: bool = False,
     ) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.check(d_in, d_out, num_heads)
-        self.num_heads, self.d_k = num_heads, d_out // num_heads
-        self.context_size = context_size
+        self.num_heads, self.d_k, self.context_size = num_heads, d_out // num_heads, context_size
         self.make_layers(d_in, d_out, qkv_bias)
         self.initialise()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = self.make_dropout(self.default_dropout() if dropout is None else dropout)
         self.make_mask(context_size)
 
-    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+    def check(self, *sizes: int) -> None:
+        _, d_out, num_heads = sizes
         if d_out % num_heads != 0:
             raise ValueError(f"d_out={d_out} does not divide into num_heads={num_heads}")
 
@@ -51,13 +50,6 @@ class _Base(nn.Module):
         self.w_k = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.w_v = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.w_o = nn.Linear(d_out, d_out)
-
-    def initialise(self) -> None:
-        for layer in self.modules():
-            if isinstance(layer, nn.Linear):
-                nn.init.xavier_uniform_(layer.weight)
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
 
     def make_mask(self, size: int) -> None:
         allowed = torch.ones(1, 1, size, size, dtype=torch.bool).tril()
@@ -69,35 +61,21 @@ class _Base(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         x = self.refuse(x)
-        q, k, v = (self.split(layer(x)) for layer in self.layers())
-        weights = self.weights(self.hide(self.scores(q, k)))  # (B, H, T, T)
-        return self.out((weights @ v).transpose(1, 2).flatten(2))
-
-    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.w_q, self.w_k, self.w_v
+        q, k, v = self.heads(*self.project(x, x, x))
+        weights = self.drop(self.weights(self.hide(self.scores(q, k))))  # (B, H, T, T)
+        return self.out(self.combine(weights @ v), x)
 
     def refuse(self, x: Tensor) -> Tensor:
         if x.shape[1] > self.context_size:
             raise ValueError(f"{x.shape[1]} tokens are more than {self.context_size}")
         return x
 
-    def split(self, x: Tensor) -> Tensor:
-        B, T, _ = x.shape
-        return x.reshape(B, T, self.num_heads, -1).transpose(1, 2)
-
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-
     def hide(self, scores: Tensor) -> Tensor:
         T = scores.shape[-1]
         return scores.masked_fill(self.later(self.context_size)[:T, :T], float("-inf"))
 
     def weights(self, scores: Tensor) -> Tensor:
-        weights: Tensor = self.dropout(torch.softmax(scores, dim=-1))
-        return weights
-
-    def out(self, joined: Tensor) -> Any:
-        return self.w_o(joined)
+        return torch.softmax(scores, dim=-1)
 
 
 @values(of="CausalSelfAttention")
@@ -133,6 +111,28 @@ def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
     joined = context.transpose(1, 2).flatten(2)
     yield Value("the joined heads", joined, "B T d_out")
     yield Value("the output", module.w_o(joined), "B T d_out")
+
+
+usual = usual_mistakes(
+    _Base,
+    "CausalSelfAttention",
+    "csa",
+    without=(
+        "dropout_on_heads",
+        "layers_exchanged",
+        "scale_by_d_model",
+        "scaled_after_softmax",
+        "value_not_projected",
+        "value_through_w_k",
+    ),
+    check=1,
+    start=1,
+    layers=5,
+    heads=5,
+    scale=5,
+    softmax=5,
+    dropout=5,
+)
 
 
 # The mask and the length of the text
@@ -375,32 +375,6 @@ class KeepsTheLast(_Base):
 
 
 @misconception(
-    "csa_softmax_over_queries",
-    replaces="CausalSelfAttention",
-    says="Your softmax runs over the queries. Each query shares its attention among the keys, the "
-    "last axis.",
-    hint=5,
-)
-class SoftmaxOverQueries(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        weights: Tensor = self.dropout(torch.softmax(scores, dim=-2))
-        return weights
-
-
-@misconception(
-    "csa_softmax_over_heads",
-    replaces="CausalSelfAttention",
-    says="Your softmax runs over the heads, as F.softmax without dim does here. Each query shares "
-    "its attention among the keys, the last axis.",
-    hint=5,
-)
-class SoftmaxOverHeads(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        weights: Tensor = self.dropout(torch.softmax(scores, dim=1))
-        return weights
-
-
-@misconception(
     "csa_unused",
     replaces="CausalSelfAttention",
     says="Your mask has no effect: every token sees the whole text. Apply its first T rows and "
@@ -513,98 +487,15 @@ class BackToDIn(_Base):
 
 
 @misconception(
-    "csa_layers_swapped",
-    replaces="CausalSelfAttention",
-    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
-    hint=5,
-)
-class LayersSwapped(_Base):
-    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.w_q, self.w_v, self.w_k
-
-
-@misconception(
-    "csa_no_w_o",
-    replaces="CausalSelfAttention",
-    says="You return the heads side by side without w_o. It is the only place where the heads are "
-    "mixed.",
-    hint=5,
-)
-class NoWO(_Base):
-    def out(self, joined: Tensor) -> Any:
-        return joined
-
-
-@misconception(
     "csa_d_in_divides",
     replaces="CausalSelfAttention",
     says="You check whether the heads divide d_in. They must divide d_out.",
     hint=1,
 )
 class DInDivides(_Base):
-    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
+    def check(self, *sizes: int) -> None:
+        d_in, d_out, num_heads = sizes
         super().check(d_out, d_in, num_heads)
-
-
-@misconception(
-    "csa_no_value_error",
-    replaces="CausalSelfAttention",
-    says="Your constructor accepts a d_out that the heads do not divide. "
-    "Check it at the start and raise a ValueError.",
-    hint=1,
-)
-class NoValueError(_Base):
-    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
-        pass
-
-
-@misconception(
-    "csa_assert",
-    replaces="CausalSelfAttention",
-    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
-    "under python -O. A wrong argument deserves a ValueError.",
-    hint=1,
-)
-class Assert(_Base):
-    def check(self, d_in: int, d_out: int, num_heads: int) -> None:
-        assert d_out % num_heads == 0, "d_out must be divisible by num_heads"
-
-
-@misconception(
-    "csa_default_init",
-    replaces="CausalSelfAttention",
-    says="Your layers keep nn.Linear's own initial values. Set Xavier weights and zero biases, as "
-    "in MultiHeadAttention.",
-    hint=1,
-)
-class DefaultInit(_Base):
-    def initialise(self) -> None:
-        pass
-
-
-@misconception(
-    "csa_normal_002",
-    replaces="CausalSelfAttention",
-    says="You start the weights from a normal distribution of width 0.02, as GPT-2 does. Xavier's "
-    "width depends on the size of the layer.",
-    hint=1,
-)
-class Normal002(_Base):
-    def initialise(self) -> None:
-        super().initialise()
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.normal_(layer.weight, std=0.02)
-
-
-@misconception(
-    "csa_no_scale",
-    replaces="CausalSelfAttention",
-    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
-    hint=5,
-)
-class NoScale(_Base):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1)
 
 
 @misconception(
@@ -615,8 +506,8 @@ class NoScale(_Base):
     hint=5,
 )
 class ScaleByDOut(_Base):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1) / math.sqrt(self.num_heads * self.d_k)
+    def scale(self) -> float:
+        return math.sqrt(self.num_heads * self.d_k)
 
 
 @misconception(
@@ -627,36 +518,8 @@ class ScaleByDOut(_Base):
     hint=5,
 )
 class ScaleByDIn(_Base):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1) / math.sqrt(self.w_q.in_features)
-
-
-@misconception(
-    "csa_split_by_view",
-    replaces="CausalSelfAttention",
-    says="You view straight to [B, H, T, d_k], which mixes tokens between the heads. Cut the "
-    "features first, then swap tokens and heads.",
-    hint=5,
-)
-class SplitByView(_Base):
-    def split(self, x: Tensor) -> Tensor:
-        B, T, _ = x.shape
-        return x.reshape(B, self.num_heads, T, self.d_k)
-
-
-@misconception(
-    "csa_join_by_view",
-    replaces="CausalSelfAttention",
-    says="You split the heads correctly but join them by a reshape alone, which mixes the tokens. "
-    "Swap heads and tokens back before you merge.",
-    hint=5,
-)
-class JoinByView(_Base):
-    def forward(self, x: Tensor) -> Any:
-        x = self.refuse(x)
-        q, k, v = self.split(self.w_q(x)), self.split(self.w_k(x)), self.split(self.w_v(x))
-        heads = self.weights(self.hide(self.scores(q, k))) @ v
-        return self.out(heads.reshape(*x.shape[:2], -1))
+    def scale(self) -> float:
+        return math.sqrt(self.w_q.in_features)
 
 
 @misconception(
@@ -666,54 +529,15 @@ class JoinByView(_Base):
     hint=5,
 )
 class WeightsToo(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        self.last = super().weights(scores)
+    def drop(self, weights: Tensor) -> Tensor:
+        self.last = super().drop(weights)
         return self.last
 
-    def out(self, joined: Tensor) -> Any:
+    def out(self, joined: Tensor, query: Tensor) -> Any:
         return self.w_o(joined), self.last
 
 
 # Dropout
-
-
-@misconception(
-    "csa_dropout_on_output",
-    replaces="CausalSelfAttention",
-    says="You drop parts of the output. Dropout acts on the attention weights, before they meet "
-    "the values.",
-    hint=5,
-)
-class DropoutOnOutput(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-    def out(self, joined: Tensor) -> Any:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "csa_dropout_twice",
-    replaces="CausalSelfAttention",
-    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
-    "weights.",
-    hint=5,
-)
-class DropoutTwice(_Base):
-    def out(self, joined: Tensor) -> Any:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "csa_dropout_on_scores",
-    replaces="CausalSelfAttention",
-    says="You apply dropout before the softmax. A score of 0 still gets weight there, and -inf * 0 "
-    "is NaN; drop the weights, after the softmax.",
-    hint=5,
-)
-class DropoutOnScores(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(self.dropout(scores), dim=-1)
 
 
 @misconception(
@@ -725,50 +549,10 @@ class DropoutOnScores(_Base):
 )
 class DropoutOnScoresBeforeTheMask(_Base):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        scores: Tensor = self.dropout(super().scores(q, k))
-        return scores
+        return self.dropout(super().scores(q, k))
 
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "csa_dropout_never",
-    replaces="CausalSelfAttention",
-    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
-    "new ones: use those.",
-    hint=5,
-)
-class DropoutNever(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "csa_dropout_ends_with_eval",
-    replaces="CausalSelfAttention",
-    says="After one call in evaluation mode your module drops nothing any more, not even in "
-    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
-    "call by self.training, or use nn.Dropout.",
-    hint=5,
-)
-class DropoutEndsWithEval(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        if not self.training:
-            self.dropout.p = 0.0
-        return super().weights(scores)
-
-
-@misconception(
-    "csa_dropout_always",
-    replaces="CausalSelfAttention",
-    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
-    hint=5,
-)
-class DropoutAlways(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return F.dropout(torch.softmax(scores, dim=-1), p=self.dropout.p)
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
 
 
 @misconception(
@@ -779,42 +563,10 @@ class DropoutAlways(_Base):
     hint=5,
 )
 class InputInPlace(_Base):
-    def forward(self, x: Tensor) -> Any:
-        x = self.refuse(x)
-        k, v = self.split(self.w_k(x)), self.split(self.w_v(x))
-        x /= math.sqrt(self.d_k)
-        q = self.split(self.w_q(x)) * math.sqrt(self.d_k)
-        weights = self.weights(self.hide(self.scores(q, k)))
-        return self.out((weights @ v).transpose(1, 2).flatten(2))
-
-
-@misconception(
-    "csa_dropout_default",
-    replaces="CausalSelfAttention",
-    says="Your dropout is 0.1 by default. The default is 0.0.",
-)
-class DropoutDefault(_Base):
-    def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        context_size: int,
-        num_heads: int,
-        dropout: float = 0.1,
-        qkv_bias: bool = False,
-    ) -> None:
-        super().__init__(d_in, d_out, context_size, num_heads, dropout, qkv_bias)
-
-
-@misconception(
-    "csa_random_biases",
-    replaces="CausalSelfAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-)
-class RandomBiases(_Base):
-    def initialise(self) -> None:
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.xavier_uniform_(layer.weight)
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k, v = self.w_k(key), self.w_v(value)
+        query /= math.sqrt(self.d_k)
+        return self.w_q(query) * math.sqrt(self.d_k), k, v
 
 
 @misconception(

@@ -1,6 +1,7 @@
 """Known misconceptions of the stage fused_qkv: what people really write, and a sentence for each.
 
-`_Base` is a correct module cut into steps; each misconception replaces one of them.
+Those that other stages share are in _attention.py. `_Base` is a correct module cut into steps; each
+misconception replaces one of them.
 """
 
 from __future__ import annotations
@@ -10,64 +11,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from _attention import Attention, usual_mistakes
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, symptom, values
 
 
-class _Base(nn.Module):
-    """Fused self-attention in steps, drawing random numbers in the order of a usual solution."""
-
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
-    ) -> None:
-        super().__init__()
-        self.check(d_model, num_heads)
-        self.num_heads, self.d_k = num_heads, d_model // num_heads
-        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        self.dropout = nn.Dropout(dropout)
-        for layer in (self.w_qkv, self.w_o):
-            self.initialise(layer)
-
-    def check(self, d_model: int, num_heads: int) -> None:
-        if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
-
-    def initialise(self, layer: nn.Linear) -> None:
-        for part in layer.weight.split(layer.in_features):  # each third as a layer of its own
-            nn.init.xavier_uniform_(part)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
+class _Base(Attention):
+    def make_layers(self, d_model: int, bias: bool) -> None:
+        self.w_qkv = self.linear(d_model, 3 * d_model, bias)
+        self.w_o = self.linear(d_model, d_model, bias)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         q, k, v = self.parts(self.w_qkv(x))  # (B, H, T, d_k)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-        if mask is not None:
-            scores = self.block(scores, mask)
-        weights = self.drop(self.weigh(scores))
-        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
+        weights = self.drop(self.attend(self.scores(q, k), mask))
+        return self.out(self.combine(weights @ v), x), weights
 
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = packed.chunk(3, dim=-1)
-        return self.split(q), self.split(k), self.split(v)
-
-    def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, self.d_k)).transpose(1, 2)
-
-    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return scores.masked_fill(mask == 0, float("-inf"))
-
-    def weigh(self, scores: Tensor) -> Tensor:
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-
-    def drop(self, weights: Tensor) -> Tensor:
-        return self.dropout(weights)
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined)
+        return self.heads(*packed.chunk(3, dim=-1))
 
 
 @values(of="FusedMultiHeadAttention")
@@ -95,6 +56,28 @@ def way(module: Any, x: Tensor, mask: Tensor | None = None) -> Iterator[Value | 
     joined = context.transpose(1, 2).reshape(B, T, D)
     yield Value("the joined heads", joined, "B T D")
     yield Value("the output", module.w_o(joined), "B T D")
+
+
+usual = usual_mistakes(
+    _Base,
+    "FusedMultiHeadAttention",
+    "fused",
+    without=(
+        "dropout_on_heads",
+        "interleaved",
+        "queries_and_keys_exchanged",
+        "split_and_join_by_view",
+    ),
+    check=1,
+    bias=1,
+    start=1,
+    heads=3,
+    scale=4,
+    mask=4,
+    softmax=4,
+    blocked=4,
+    dropout=4,
+)
 
 
 # The module
@@ -125,18 +108,6 @@ class EveryThird(_Base):
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = packed.unflatten(-1, (-1, 3)).unbind(-1)
         return self.split(q), self.split(k), self.split(v)
-
-
-@misconception(
-    "fused_heads_last",
-    replaces="FusedMultiHeadAttention",
-    says="Your head h takes every H-th feature of each part. It should take d_k neighbours, from "
-    "h * d_k on.",
-    hint=3,
-)
-class HeadsLast(_Base):
-    def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.d_k, self.num_heads)).permute(0, 3, 1, 2)
 
 
 @misconception(
@@ -190,222 +161,6 @@ class ValuesSecond(_Base):
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = super().parts(packed)
         return q, v, k
-
-
-@misconception(
-    "fused_heads_attend_to_heads",
-    replaces="FusedMultiHeadAttention",
-    says="You never swap tokens and heads, so within each token heads attend to heads. Tokens "
-    "must attend to tokens, in every head.",
-    hint=3,
-)
-class HeadsAttendToHeads(_Base):
-    def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, self.d_k))  # (B, T, H, d_k)
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined.reshape(len(joined), -1, self.num_heads * self.d_k))
-
-
-@misconception(
-    "fused_view_only",
-    replaces="FusedMultiHeadAttention",
-    says="You make heads of the three parts by a reshape alone, so a head gets the next T * d_k "
-    "numbers, not its part of every token. Use your split_heads on each part.",
-    hint=3,
-)
-class ViewOnly(_Base):
-    def split(self, x: Tensor) -> Tensor:
-        return x.reshape(len(x), self.num_heads, -1, self.d_k)
-
-
-@misconception(
-    "fused_default_start",
-    replaces="FusedMultiHeadAttention",
-    says="Both layers keep nn.Linear's own initial values. Once the layers exist, set Xavier "
-    "weights and zero biases.",
-    hint=1,
-)
-class DefaultStart(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        pass
-
-
-@misconception(
-    "fused_random_biases",
-    replaces="FusedMultiHeadAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-    hint=1,
-)
-class RandomBiases(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)
-
-
-@misconception(
-    "fused_no_value_error",
-    replaces="FusedMultiHeadAttention",
-    says="Your constructor accepts a d_model that the heads do not divide. Raise a ValueError "
-    "there, as in the module before.",
-    hint=1,
-)
-class NoValueError(_Base):
-    def check(self, d_model: int, num_heads: int) -> None:
-        pass
-
-
-@misconception(
-    "fused_mask_forgotten",
-    replaces="FusedMultiHeadAttention",
-    says="Your mask has no effect. Blocked scores become -inf before the softmax; use the result, "
-    "as masked_fill returns a new tensor.",
-    hint=4,
-)
-class MaskForgotten(_Base):
-    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return scores
-
-
-@misconception(
-    "fused_mask_inverted",
-    replaces="FusedMultiHeadAttention",
-    says="You block what the mask allows. In this course True or 1 means allowed.",
-    hint=4,
-)
-class MaskInverted(_Base):
-    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return scores.masked_fill(mask != 0, float("-inf"))
-
-
-@misconception(
-    "fused_blocked_nan",
-    replaces="FusedMultiHeadAttention",
-    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
-    "output. Your attention_weights gives zeros instead: use it.",
-    hint=4,
-)
-class BlockedNan(_Base):
-    def weigh(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "fused_blocked_equal",
-    replaces="FusedMultiHeadAttention",
-    says="A query that may look at nothing gets the same weight for every key, as when you block "
-    "with -1e9. Block with -inf, and give such a query zeros.",
-    hint=4,
-)
-class BlockedEqual(_Base):
-    def weigh(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
-
-
-@misconception(
-    "fused_mask_in_place",
-    replaces="FusedMultiHeadAttention",
-    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
-    "inverted: make a new tensor.",
-    hint=4,
-)
-class MaskInPlace(_Base):
-    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return scores.masked_fill(mask.eq_(0).bool(), float("-inf"))
-
-
-@misconception(
-    "fused_no_dropout",
-    replaces="FusedMultiHeadAttention",
-    says="The argument dropout has no effect. In training it must drop attention weights; it "
-    "returns new ones, so use those.",
-    hint=4,
-)
-class NoDropout(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-
-# Dropout, biases and starts
-
-
-@misconception(
-    "fused_dropout_ends_with_eval",
-    replaces="FusedMultiHeadAttention",
-    says="After one call in evaluation mode your module drops nothing any more, not even in "
-    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
-    "call by self.training, or use nn.Dropout.",
-    hint=4,
-)
-class DropoutEndsWithEval(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        if not self.training:
-            self.dropout.p = 0.0
-        return super().drop(weights)
-
-
-@misconception(
-    "fused_dropout_always",
-    replaces="FusedMultiHeadAttention",
-    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
-)
-class DropoutAlways(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return F.dropout(weights, self.dropout.p)
-
-
-@misconception(
-    "fused_dropout_on_output",
-    replaces="FusedMultiHeadAttention",
-    says="You drop parts of the output. Dropout acts on the attention weights, before they "
-    "meet the values.",
-)
-class DropoutOnOutput(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "fused_dropout_twice",
-    replaces="FusedMultiHeadAttention",
-    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
-    "weights.",
-)
-class DropoutTwice(_Base):
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "fused_dropout_default",
-    replaces="FusedMultiHeadAttention",
-    says="Your dropout is 0.1 by default. The default is 0.0.",
-)
-class DropoutDefault(_Base):
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, bias)
-
-    def initialise(self, layer: nn.Linear) -> None:  # as most do: these draws come before dropout's
-        nn.init.xavier_uniform_(layer.weight)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
-
-
-@misconception(
-    "fused_bias_always",
-    replaces="FusedMultiHeadAttention",
-    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
-)
-class BiasAlways(_Base):
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, True)
 
 
 # fuse
@@ -484,7 +239,7 @@ def fuse_always_biases(mha: Any, num_heads: int) -> nn.Module:
 )
 def fuse_forgets_w_o(mha: Any, num_heads: int) -> nn.Module:
     fused = _fused(mha, num_heads)
-    fused.initialise(fused.w_o)
+    fused.start_weight(fused.w_o)
     return fused
 
 

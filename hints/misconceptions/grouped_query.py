@@ -1,6 +1,7 @@
 """Known misconceptions of the stage grouped_query: what people really write, and a sentence.
 
-`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+Those that other stages share are in _attention.py. `_Base` is a correct module cut into steps; each
+misconception replaces one or two of them.
 """
 
 from __future__ import annotations
@@ -10,35 +11,32 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from _attention import Attention, usual_mistakes
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
 
 
-class _Base(nn.Module):
-    """Grouped-query attention in steps, drawing random numbers in the order of a usual solution."""
-
+class _Base(Attention):
     def __init__(
         self,
         d_model: int,
         num_heads: int,
         num_kv_heads: int,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         bias: bool = True,
     ) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.check(d_model, num_heads, num_kv_heads)
-        self.num_heads, self.num_kv_heads = num_heads, self.key_heads(num_heads, num_kv_heads)
-        self.d_k = d_model // num_heads
+        self.d_model, self.num_heads, self.d_k = d_model, num_heads, d_model // num_heads
+        self.num_kv_heads = self.key_heads(num_heads, num_kv_heads)
         self.make_layers(d_model, self.num_kv_heads * self.d_k, bias)
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            self.initialise(layer, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.initialise()
+        self.dropout = self.make_dropout(self.default_dropout() if dropout is None else dropout)
 
-    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
-        if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+    def check(self, *sizes: int) -> None:
+        d_model, num_heads, num_kv_heads = sizes
+        super().check(d_model, num_heads)
         if num_heads % num_kv_heads != 0:
             raise ValueError(f"{num_heads} query heads cannot share {num_kv_heads} key heads")
 
@@ -46,33 +44,18 @@ class _Base(nn.Module):
         return num_kv_heads
 
     def make_layers(self, d_model: int, narrow: int, bias: bool) -> None:
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, narrow, bias=bias)
-        self.w_v = nn.Linear(d_model, narrow, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.w_q = self.linear(d_model, d_model, bias)
+        self.w_k = self.linear(d_model, narrow, bias)
+        self.w_v = self.linear(d_model, narrow, bias)
+        self.w_o = self.linear(d_model, d_model, bias)
 
-    def initialise(self, layer: nn.Linear, d_model: int) -> None:
-        nn.init.xavier_uniform_(layer.weight)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.split(q), *self.share(self.narrow(k), self.narrow(v))  # (B, H, T, d_k)
 
-    def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        q = self.split(self.w_q(query), self.num_heads)  # (B, H, Tq, d_k)
-        k, v = self.share(*self.narrow_heads(key, value))  # (B, H, Tk, d_k)
-        scores = q @ k.transpose(-2, -1) / self.scale()  # (B, H, Tq, Tk)
-        if mask is not None:
-            scores = scores.masked_fill(self.allowed(mask) == 0, float("-inf"))
-        weights = self.drop(self.weights(scores))  # (B, H, Tq, Tk)
-        return self.result(self.out((weights @ v).transpose(1, 2).flatten(2)), weights)
-
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.w_k(key), self.w_v(value)
-        return self.split(k, self.num_kv_heads), self.split(v, self.num_kv_heads)
-
-    def split(self, x: Tensor, heads: int) -> Tensor:
-        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    def narrow(self, x: Tensor) -> Tensor:
+        if x.shape[-1] == self.num_kv_heads * self.d_k:
+            return self.split(x)
+        return x.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
 
     @property
     def group(self) -> int:
@@ -80,25 +63,6 @@ class _Base(nn.Module):
 
     def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         return k.repeat_interleave(self.group, dim=1), v.repeat_interleave(self.group, dim=1)
-
-    def scale(self) -> float:
-        return math.sqrt(self.d_k)
-
-    def allowed(self, mask: Tensor) -> Tensor:
-        return mask
-
-    def weights(self, scores: Tensor) -> Tensor:
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-
-    def drop(self, weights: Tensor) -> Tensor:
-        return self.dropout(weights)
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined)
-
-    def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-        return output, weights
 
 
 @values(of="GroupedQueryAttention")
@@ -140,6 +104,32 @@ def way(
     yield Value("the output", module.w_o(joined), "B Tq D")
 
 
+usual = usual_mistakes(
+    _Base,
+    "GroupedQueryAttention",
+    "gqa",
+    without=(
+        "all_through_w_v",
+        "dropout_on_heads",
+        "heads_attend_to_heads",
+        "key_through_w_q",
+        "layers_exchanged",
+        "value_not_projected",
+    ),
+    check=1,
+    bias=2,
+    start=2,
+    inputs=3,
+    layers=3,
+    heads=3,
+    scale=5,
+    mask=5,
+    softmax=5,
+    blocked=5,
+    dropout=5,
+)
+
+
 # Who shares with whom
 
 
@@ -163,15 +153,9 @@ class InTurns(_Base):
     hint=4,
 )
 class FeaturesRepeated(_Base):
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.w_k(key), self.w_v(value)
-        return self.wide_heads(k), self.wide_heads(v)
-
-    def wide_heads(self, x: Tensor) -> Tensor:
-        return self.split(x.repeat_interleave(self.group, dim=-1), self.num_heads)
-
-    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        return k, v
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k, v = (x.repeat_interleave(self.group, dim=-1) for x in (k, v))
+        return self.split(q), self.split(k), self.split(v)
 
 
 @misconception(
@@ -206,11 +190,9 @@ class KeysInTurns(_Base):
     hint=4,
 )
 class QueriesInTurns(_Base):
-    def split(self, x: Tensor, heads: int) -> Tensor:
-        split = super().split(x, heads)
-        if heads != self.num_heads:
-            return split
-        return split.unflatten(1, (self.group, -1)).transpose(1, 2).flatten(1, 2)
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().heads(q, k, v)
+        return q.unflatten(1, (self.group, -1)).transpose(1, 2).flatten(1, 2), k, v
 
 
 @misconception(
@@ -352,12 +334,9 @@ class ValuesFull(_Base):
         super().make_layers(d_model, narrow, bias)
         self.w_v = nn.Linear(d_model, d_model, bias=bias)
 
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k = self.split(self.w_k(key), self.num_kv_heads)
-        return k, self.split(self.w_v(value), self.num_heads)
-
-    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        return k.repeat_interleave(self.group, dim=1), v
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        k = self.narrow(k).repeat_interleave(self.group, dim=1)
+        return self.split(q), k, self.split(v)
 
 
 @misconception(
@@ -385,53 +364,16 @@ class LayersByKeyHeads(_Base):
 
 
 @misconception(
-    "gqa_values_from_key",
-    replaces="GroupedQueryAttention",
-    says="You compute the values from the key, so the argument value is ignored. Heads share; "
-    "keys and values stay two different things.",
-    hint=3,
-)
-class ValuesFromKey(_Base):
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return super().narrow_heads(key, key)
-
-
-@misconception(
-    "gqa_layers_swapped",
-    replaces="GroupedQueryAttention",
-    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
-    hint=3,
-)
-class LayersSwapped(_Base):
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.w_v(key), self.w_k(value)
-        return self.split(k, self.num_kv_heads), self.split(v, self.num_kv_heads)
-
-
-@misconception(
-    "gqa_no_scale",
-    replaces="GroupedQueryAttention",
-    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
-    hint=5,
-)
-class NoScale(_Base):
-    def scale(self) -> float:
-        return 1.0
-
-
-@misconception(
-    "gqa_split_by_view",
+    "gqa_keys_split_by_view",
     replaces="GroupedQueryAttention",
     says="You reshape keys and values straight to [B, Hkv, Tk, d_k]. The shape is right, but a "
     "head then holds the next Tk * d_k numbers, not its part of every token: your split_heads "
     "does it properly, for any number of heads.",
     hint=3,
 )
-class SplitByView(_Base):
-    def narrow_heads(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = self.w_k(key), self.w_v(value)
-        shape = (len(k), self.num_kv_heads, k.shape[1], self.d_k)
-        return k.reshape(shape), v.reshape(shape)
+class KeysSplitByView(_Base):
+    def narrow(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x), self.num_kv_heads, x.shape[1], self.d_k)
 
 
 @misconception(
@@ -445,19 +387,6 @@ class NoCheck(_Base):
     def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
         if d_model % num_heads != 0:
             raise ValueError("d_model must be divisible by num_heads")
-
-
-@misconception(
-    "gqa_assert",
-    replaces="GroupedQueryAttention",
-    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
-    "under python -O. A wrong argument deserves a ValueError.",
-    hint=1,
-)
-class Assert(_Base):
-    def check(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
-        assert d_model % num_heads == 0
-        assert num_heads % num_kv_heads == 0
 
 
 @misconception(
@@ -481,26 +410,12 @@ class DModelByKeyHeads(_Base):
     hint=2,
 )
 class NarrowSpread(_Base):
-    def initialise(self, layer: nn.Linear, d_model: int) -> None:
-        nn.init.normal_(layer.weight, std=d_model**-0.5)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
+    def start_weight(self, layer: nn.Linear) -> None:
+        nn.init.normal_(layer.weight, std=self.d_model**-0.5)
 
 
 @misconception(
-    "gqa_default_start",
-    replaces="GroupedQueryAttention",
-    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
-    "and zero biases, as in stage 6.",
-    hint=2,
-)
-class DefaultStart(_Base):
-    def initialise(self, layer: nn.Linear, d_model: int) -> None:
-        pass
-
-
-@misconception(
-    "gqa_bias_always",
+    "gqa_narrow_bias_always",
     replaces="GroupedQueryAttention",
     says="Your w_k and w_v have a bias even with bias=False. Pass the argument on to all four.",
     hint=2,
@@ -534,34 +449,10 @@ class ScaleByWidth(_Base):
     hint=5,
 )
 class MaskPerGroup(_Base):
-    def allowed(self, mask: Tensor) -> Tensor:
-        if mask.dim() < 4 or mask.shape[1] != self.num_heads:
-            return mask
-        return mask[:, :: self.group].repeat_interleave(self.group, dim=1)
-
-
-@misconception(
-    "gqa_blocked_nan",
-    replaces="GroupedQueryAttention",
-    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
-    "output. Your attention_weights gives zeros instead: use it.",
-    hint=5,
-)
-class BlockedNan(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "gqa_blocked_equal",
-    replaces="GroupedQueryAttention",
-    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
-    "Block with -inf, and give such a query zeros.",
-    hint=5,
-)
-class BlockedEqual(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
+    def block(self, scores: Tensor, mask: Tensor) -> Tensor:
+        if mask.dim() == 4 and mask.shape[1] == self.num_heads:
+            mask = mask[:, :: self.group].repeat_interleave(self.group, dim=1)
+        return super().block(scores, mask)
 
 
 @misconception(
@@ -599,106 +490,3 @@ class WeightsAveraged(_Base):
 class WeightsFiveAxes(_Base):
     def result(self, output: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         return output, weights.unflatten(1, (self.num_kv_heads, self.group))
-
-
-@misconception(
-    "gqa_mask_in_place",
-    replaces="GroupedQueryAttention",
-    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
-    "inverted: make a new tensor.",
-    hint=5,
-)
-class MaskInPlace(_Base):
-    def allowed(self, mask: Tensor) -> Tensor:
-        return mask.eq_(0) == 0
-
-
-# Dropout, biases and starts
-
-
-@misconception(
-    "gqa_dropout_never",
-    replaces="GroupedQueryAttention",
-    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
-    "new ones: use those.",
-)
-class DropoutNever(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-
-@misconception(
-    "gqa_dropout_ends_with_eval",
-    replaces="GroupedQueryAttention",
-    says="After one call in evaluation mode your module drops nothing any more, not even in "
-    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
-    "call by self.training, or use nn.Dropout.",
-)
-class DropoutEndsWithEval(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        if not self.training:
-            self.dropout.p = 0.0
-        return super().drop(weights)
-
-
-@misconception(
-    "gqa_dropout_always",
-    replaces="GroupedQueryAttention",
-    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
-)
-class DropoutAlways(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return F.dropout(weights, self.dropout.p)
-
-
-@misconception(
-    "gqa_dropout_on_output",
-    replaces="GroupedQueryAttention",
-    says="You drop parts of the output. Dropout acts on the attention weights, before they "
-    "meet the values.",
-)
-class DropoutOnOutput(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "gqa_dropout_twice",
-    replaces="GroupedQueryAttention",
-    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
-    "weights.",
-)
-class DropoutTwice(_Base):
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "gqa_dropout_default",
-    replaces="GroupedQueryAttention",
-    says="Your dropout is 0.1 by default. The default is 0.0.",
-)
-class DropoutDefault(_Base):
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        num_kv_heads: int,
-        dropout: float = 0.1,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(d_model, num_heads, num_kv_heads, dropout, bias)
-
-
-@misconception(
-    "gqa_random_biases",
-    replaces="GroupedQueryAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-)
-class RandomBiases(_Base):
-    def initialise(self, layer: nn.Linear, d_model: int) -> None:
-        nn.init.xavier_uniform_(layer.weight)

@@ -1,6 +1,7 @@
 """Known misconceptions of the stage kv_cache: what people really write, and a sentence.
 
-`_Base` is a correct module cut into steps; each misconception replaces one or two of them.
+Those that other stages share are in _attention.py. `_Base` is a correct module cut into steps; each
+misconception replaces one or two of them.
 """
 
 from __future__ import annotations
@@ -11,58 +12,27 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from _attention import Attention, NoScale, usual_mistakes
+from torch import Tensor
 
 from grader.misconceptions import Value, misconception, values
 
 
-class _Base(nn.Module):
-    """Self-attention with a cache in steps, drawing random numbers as a usual solution does."""
-
+class _Base(Attention):
     def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
-        super().__init__()
-        self.check(d_model, num_heads)
-        self.num_heads, self.d_k = num_heads, d_model // num_heads
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        self.initialise()
-
-    def check(self, d_model: int, num_heads: int) -> None:
-        if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
-
-    def initialise(self) -> None:
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.xavier_uniform_(layer.weight)
-            if layer.bias is not None:
-                nn.init.zeros_(layer.bias)
+        super().__init__(d_model, num_heads, 0.0, bias)
 
     def forward(self, x: Tensor, cache: Any = None) -> Any:
-        q, k, v = (self.split(layer(x)) for layer in self.layers())
+        q, k, v = self.heads(*self.project(x, x, x))
         k, v = self.join(k, v, cache)  # (B, H, T, d_k)
-        weights = torch.softmax(self.hide(self.scores(q, k), cache), dim=-1)  # (B, H, N, T)
-        output = self.out((weights @ v).transpose(1, 2).flatten(2))  # (B, N, D)
+        weights = self.weights(self.hide(self.scores(q, k), cache))  # (B, H, N, T)
+        output = self.out(self.combine(weights @ v), x)  # (B, N, D)
         return self.result(output, k, v)
-
-    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.w_q, self.w_k, self.w_v
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined)
-
-    def split(self, x: Tensor) -> Tensor:
-        B, T, _ = x.shape
-        return x.reshape(B, T, self.num_heads, self.d_k).transpose(1, 2)
 
     def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         if cache is None:
             return k, v
         return torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
-
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
 
     def hide(self, scores: Tensor, cache: Any) -> Tensor:
         new, everything = scores.shape[-2:]
@@ -74,6 +44,9 @@ class _Base(nn.Module):
 
     def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
         return output, (k, v)
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return torch.softmax(scores, dim=-1)
 
 
 @values(of="CachedSelfAttention")
@@ -116,6 +89,24 @@ def way(module: Any, x: Tensor, cache: Any = None) -> Iterator[Value | tuple[Val
     joined = context.transpose(1, 2).reshape(B, N, D)
     yield Value("the joined heads", joined, "B N D")
     yield Value("the output", module.w_o(joined), "B N D")
+
+
+usual = usual_mistakes(
+    _Base,
+    "CachedSelfAttention",
+    "kv",
+    without=(
+        "scaled_after_softmax",
+        "value_through_w_k",
+    ),
+    check=6,
+    bias=6,
+    start=6,
+    layers=2,
+    heads=6,
+    scale=6,
+    softmax=6,
+)
 
 
 # Who sees whom
@@ -262,39 +253,6 @@ class Inverted(_SomeSeeNothing):
         new, everything = scores.shape[-2:]
         ones = torch.ones(new, everything, dtype=torch.bool, device=scores.device)
         return ones.triu(everything - new + 1)
-
-
-@misconception(
-    "kv_no_scale",
-    replaces="CachedSelfAttention",
-    says="Your scores are not scaled. Divide them by sqrt(d_k), or use your scaled_scores.",
-    hint=6,
-)
-class NoScale(_Base):
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ k.transpose(-2, -1)
-
-
-@misconception(
-    "kv_no_w_o",
-    replaces="CachedSelfAttention",
-    says="You return the heads side by side without w_o. Only w_o mixes the heads.",
-    hint=6,
-)
-class NoWO(_Base):
-    def out(self, joined: Tensor) -> Tensor:
-        return joined
-
-
-@misconception(
-    "kv_layers_swapped",
-    replaces="CachedSelfAttention",
-    says="Your keys come from w_v and your values from w_k. Swap the two layers.",
-    hint=2,
-)
-class LayersSwapped(_Base):
-    def layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.w_q, self.w_v, self.w_k
 
 
 # What the cache holds
@@ -445,7 +403,7 @@ class InputsCached(_Base):
     "w_k and scale the scores.",
     hint=2,
 )
-class ScaledKeys(NoScale):
+class ScaledKeys(NoScale, _Base):
     def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         return super().join(k / math.sqrt(self.d_k), v, cache)
 
@@ -604,42 +562,6 @@ class KeysAndValuesDetached(_Base):
 
 
 @misconception(
-    "kv_no_value_error",
-    replaces="CachedSelfAttention",
-    says="Your constructor accepts a d_model that the heads do not divide. "
-    "Check it at the start and raise a ValueError.",
-    hint=6,
-)
-class NoValueError(_Base):
-    def check(self, d_model: int, num_heads: int) -> None:
-        pass
-
-
-@misconception(
-    "kv_assert",
-    replaces="CachedSelfAttention",
-    says="Your constructor refuses sizes with an AssertionError, as assert does, which vanishes "
-    "under python -O. A wrong argument deserves a ValueError.",
-    hint=6,
-)
-class Assert(_Base):
-    def check(self, d_model: int, num_heads: int) -> None:
-        assert d_model % num_heads == 0, "d_model must be divisible by num_heads"
-
-
-@misconception(
-    "kv_default_init",
-    replaces="CachedSelfAttention",
-    says="Your layers keep nn.Linear's own initial values. Set Xavier weights and zero biases, as "
-    "in MultiHeadAttention.",
-    hint=6,
-)
-class DefaultInit(_Base):
-    def initialise(self) -> None:
-        pass
-
-
-@misconception(
     "kv_dropout",
     replaces="CachedSelfAttention",
     says="You drop weights while the module is in training mode. This one has no dropout.",
@@ -647,24 +569,3 @@ class DefaultInit(_Base):
 class Dropout(_Base):
     def hide(self, scores: Tensor, cache: Any) -> Tensor:
         return F.dropout(super().hide(scores, cache), 0.1, self.training)
-
-
-@misconception(
-    "kv_random_biases",
-    replaces="CachedSelfAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-)
-class RandomBiases(_Base):
-    def initialise(self) -> None:
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.xavier_uniform_(layer.weight)
-
-
-@misconception(
-    "kv_bias_always",
-    replaces="CachedSelfAttention",
-    says="Your layers have a bias even with bias=False. Pass the argument on to each of the four.",
-)
-class BiasAlways(_Base):
-    def __init__(self, d_model: int, num_heads: int, bias: bool = True) -> None:
-        super().__init__(d_model, num_heads)

@@ -1,6 +1,7 @@
 """Known misconceptions of the stage need_weights: what people really write, and a sentence each.
 
-`_Base` is a correct module cut into steps; each misconception replaces one of them.
+Those that other stages share are in _attention.py. `_Base` is a correct module cut into steps; each
+misconception replaces one of them.
 """
 
 from __future__ import annotations
@@ -11,37 +12,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from _attention import Attention, usual_mistakes
+from torch import Tensor
 
 from grader.misconceptions import Value, misconception, values
 
 
-class _Base(nn.Module):
-    """Attention in steps, drawing random numbers in the order of a usual solution."""
-
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
-    ) -> None:
-        super().__init__()
-        self.check(d_model, num_heads)
-        self.num_heads, self.d_k = num_heads, d_model // num_heads
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        self.dropout = nn.Dropout(dropout)
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            self.initialise(layer)
-
-    def check(self, d_model: int, num_heads: int) -> None:
-        if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
-
-    def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
-
+class _Base(Attention):
     def forward(
         self,
         query: Tensor,
@@ -50,37 +27,17 @@ class _Base(nn.Module):
         mask: Tensor | None = None,
         need_weights: bool = True,
     ) -> Any:
-        q, k, v = (
-            self.split(self.w_q(query)),
-            self.split(self.w_k(key)),
-            self.split(self.w_v(value)),
-        )
-        context, weights = self.attend(q, k, v, mask, need_weights)
-        return self.result(self.out(context.transpose(1, 2).flatten(2)), weights, need_weights)
+        q, k, v = self.heads(*self.project(query, key, value))
+        context, weights = self.mix(q, k, v, mask, need_weights)
+        return self.answer(self.out(self.combine(context), query), weights, need_weights)
 
-    def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, self.d_k)).transpose(1, 2)
-
-    def attend(
+    def mix(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor]:
-        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-        if mask is not None:
-            scores = scores.masked_fill(mask == 0, float("-inf"))
-        weights = self.drop(self.weigh(scores))
+        weights = self.drop(self.attend(self.scores(q, k), mask))
         return weights @ v, weights
 
-    def weigh(self, scores: Tensor) -> Tensor:
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-
-    def drop(self, weights: Tensor) -> Tensor:
-        return self.dropout(weights)
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined)
-
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights if need_weights else None
 
 
@@ -133,6 +90,24 @@ def way(
     yield Value("the output", module.w_o(joined), "B Tq D")
 
 
+usual = usual_mistakes(
+    _Base,
+    "OptionalWeightsAttention",
+    "need",
+    check=None,
+    bias=None,
+    start=None,
+    inputs=None,
+    layers=None,
+    heads=None,
+    scale=None,
+    mask=5,
+    softmax=5,
+    blocked=5,
+    dropout=None,
+)
+
+
 # What comes back
 
 
@@ -144,7 +119,7 @@ def way(
     hint=1,
 )
 class SwitchIgnored(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights
 
 
@@ -156,7 +131,7 @@ class SwitchIgnored(_Base):
     hint=1,
 )
 class OutputAlone(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return (output, weights) if need_weights else output
 
 
@@ -167,7 +142,7 @@ class OutputAlone(_Base):
     hint=1,
 )
 class Inverted(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, None if need_weights else weights
 
 
@@ -179,7 +154,7 @@ class Inverted(_Base):
     hint=1,
 )
 class EmptyTensor(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights if need_weights else weights.new_empty(0)
 
 
@@ -191,7 +166,7 @@ class EmptyTensor(_Base):
     hint=4,
 )
 class Detached(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights.detach() if need_weights else None
 
 
@@ -203,7 +178,7 @@ class Detached(_Base):
     hint=1,
 )
 class Averaged(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, weights.mean(dim=1) if need_weights else None
 
 
@@ -233,7 +208,7 @@ class FalseByDefault(_Base):
     hint=1,
 )
 class NeverGiven(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         return output, None
 
 
@@ -249,9 +224,9 @@ class NeverGiven(_Base):
     hint=3,
 )
 class KeptForPlotting(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         self.attention = weights
-        return super().result(output, weights, need_weights)
+        return super().answer(output, weights, need_weights)
 
 
 @misconception(
@@ -262,10 +237,10 @@ class KeptForPlotting(_Base):
     hint=3,
 )
 class OldOnesKept(_Base):
-    def result(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
         if need_weights:
             self.attention = weights
-        return super().result(output, weights, need_weights)
+        return super().answer(output, weights, need_weights)
 
 
 # A shorter path that computes something else
@@ -274,11 +249,11 @@ class OldOnesKept(_Base):
 class _Fast(_Base):
     """A fused kernel where the weights are not asked for."""
 
-    def attend(
+    def mix(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor]:
         if need_weights:
-            return super().attend(q, k, v, mask, need_weights)
+            return super().mix(q, k, v, mask, need_weights)
         return self.fast(q, k, v, None if mask is None else mask.bool()), q
 
     def rate(self) -> float:
@@ -339,11 +314,11 @@ class FastMaskMadeNumbers(_Fast):
     hint=5,
 )
 class FastMaskOfNumbers(_Fast):
-    def attend(
+    def mix(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor]:
         if need_weights:
-            return super().attend(q, k, v, mask, need_weights)
+            return super().mix(q, k, v, mask, need_weights)
         return F.scaled_dot_product_attention(q, k, v, mask, self.rate()), q
 
 
@@ -369,162 +344,3 @@ class FastWithoutDropout(_Fast):
 class FastDropsAlways(_Fast):
     def rate(self) -> float:
         return self.dropout.p
-
-
-@misconception(
-    "need_blocked_nan",
-    replaces="OptionalWeightsAttention",
-    says="If a query may look at nothing, your softmax gives NaN, which spreads through the "
-    "output. Your attention_weights gives zeros instead: use it.",
-    hint=5,
-)
-class BlockedNan(_Base):
-    def weigh(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "need_blocked_equal",
-    replaces="OptionalWeightsAttention",
-    says="A query that may look at nothing gets the same weight for every key, as when you block "
-    "with -1e9. Block with -inf, and give such a query zeros.",
-    hint=5,
-)
-class BlockedEqual(_Base):
-    def weigh(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
-
-
-@misconception(
-    "need_mask_in_place",
-    replaces="OptionalWeightsAttention",
-    says="You invert the mask in place. It belongs to the caller, whose next call would get it "
-    "inverted: make a new tensor.",
-    hint=5,
-)
-class MaskInPlace(_Base):
-    def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
-    ) -> tuple[Tensor, Tensor]:
-        allowed = None if mask is None else mask.eq_(0) == 0
-        return super().attend(q, k, v, allowed, need_weights)
-
-
-# Dropout, biases and starts
-
-
-@misconception(
-    "need_dropout_never",
-    replaces="OptionalWeightsAttention",
-    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
-    "new ones: use those.",
-)
-class DropoutNever(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-
-@misconception(
-    "need_dropout_ends_with_eval",
-    replaces="OptionalWeightsAttention",
-    says="After one call in evaluation mode your module drops nothing any more, not even in "
-    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
-    "call by self.training, or use nn.Dropout.",
-)
-class DropoutEndsWithEval(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        if not self.training:
-            self.dropout.p = 0.0
-        return super().drop(weights)
-
-
-@misconception(
-    "need_dropout_always",
-    replaces="OptionalWeightsAttention",
-    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
-)
-class DropoutAlways(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return F.dropout(weights, self.dropout.p)
-
-
-@misconception(
-    "need_dropout_on_output",
-    replaces="OptionalWeightsAttention",
-    says="You drop parts of the output. Dropout acts on the attention weights, before they "
-    "meet the values.",
-)
-class DropoutOnOutput(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "need_dropout_twice",
-    replaces="OptionalWeightsAttention",
-    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
-    "weights.",
-)
-class DropoutTwice(_Base):
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "need_dropout_default",
-    replaces="OptionalWeightsAttention",
-    says="Your dropout is 0.1 by default. The default is 0.0.",
-)
-class DropoutDefault(_Base):
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, bias)
-
-
-@misconception(
-    "need_bias_always",
-    replaces="OptionalWeightsAttention",
-    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
-)
-class BiasAlways(_Base):
-    def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, True)
-
-
-@misconception(
-    "need_random_biases",
-    replaces="OptionalWeightsAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-)
-class RandomBiases(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)
-
-
-@misconception(
-    "need_default_start",
-    replaces="OptionalWeightsAttention",
-    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
-    "and zero biases.",
-)
-class DefaultStart(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        pass
-
-
-@misconception(
-    "need_no_value_error",
-    replaces="OptionalWeightsAttention",
-    says="Your constructor accepts a d_model that the heads do not divide. Check it at the "
-    "start and raise a ValueError.",
-)
-class NoValueError(_Base):
-    def check(self, d_model: int, num_heads: int) -> None:
-        pass

@@ -1,6 +1,7 @@
 """Known misconceptions of the stage rope: what people really write, and a sentence.
 
-`_angles`, `_turn` and `_Base` are right; each misconception replaces a step of them.
+Those that other stages share are in _attention.py. `_angles`, `_turn` and `_Base` are right; each
+misconception replaces a step of them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from _attention import Attention, usual_mistakes
+from torch import Tensor
 
 from grader.misconceptions import Value, misconception, symptom, values
 
@@ -411,63 +412,26 @@ def added(x: Tensor, angles: Tensor) -> Tensor:
 # The module
 
 
-class _Base(nn.Module):
-    """Rotary attention in steps, drawing random numbers in the order of a usual solution."""
-
+class _Base(Attention):
     def __init__(
         self,
         d_model: int,
         num_heads: int,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         bias: bool = True,
         base: float = 10000.0,
     ) -> None:
-        super().__init__()
-        self.check(d_model, num_heads)
-        self.num_heads, self.d_k, self.base = num_heads, d_model // num_heads, base
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_model, d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-        for layer in (self.w_q, self.w_k, self.w_v, self.w_o):
-            self.initialise(layer)
-        self.dropout = nn.Dropout(dropout)
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.base = base
 
-    def check(self, d_model: int, num_heads: int) -> None:
-        if d_model % num_heads != 0 or d_model // num_heads % 2 != 0:
+    def check(self, *sizes: int) -> None:
+        super().check(*sizes)
+        d_model, num_heads = sizes
+        if d_model // num_heads % 2 != 0:
             raise ValueError("every head needs an even number of features")
 
-    def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)
-
-    def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        q, k, v = self.heads(query, key, value)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-        if mask is not None:
-            scores = scores.masked_fill(mask == 0, float("-inf"))
-        weights = self.drop(self.weights(scores))
-        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights
-
-    def drop(self, weights: Tensor) -> Tensor:
-        return self.dropout(weights)
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.w_o(joined)
-
-    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = (
-            self.split(self.w_q(query)),
-            self.split(self.w_k(key)),
-            self.split(self.w_v(value)),
-        )
-        return self.turned(q, k, v)
-
-    def split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.turned(*super().heads(q, k, v))
 
     def turned(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.turn(q), self.turn(k), v
@@ -475,9 +439,24 @@ class _Base(nn.Module):
     def turn(self, x: Tensor, offset: int = 0) -> Tensor:
         return _turn(x, _angles(x.shape[2], self.d_k, self.base, offset))
 
-    def weights(self, scores: Tensor) -> Tensor:
-        blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        return torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+
+usual = usual_mistakes(
+    _Base,
+    "RotaryMultiHeadAttention",
+    "rope",
+    without=("dropout_on_heads", "heads_attend_to_heads"),
+    check=None,
+    bias=None,
+    start=None,
+    inputs=None,
+    layers=None,
+    heads=None,
+    scale=None,
+    mask=6,
+    softmax=None,
+    blocked=None,
+    dropout=None,
+)
 
 
 @misconception(
@@ -537,9 +516,8 @@ class ValuesToo(_Base):
     hint=6,
 )
 class BeforeTheSplit(_Base):
-    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k = (self.whole(layer(x)) for layer, x in ((self.w_q, query), (self.w_k, key)))
-        return self.split(q), self.split(k), self.split(self.w_v(value))
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.split(self.whole(q)), self.split(self.whole(k)), self.split(v)
 
     def whole(self, x: Tensor) -> Tensor:
         return _turn(x, _angles(x.shape[1], x.shape[2], self.base))
@@ -553,9 +531,11 @@ class BeforeTheSplit(_Base):
     hint=6,
 )
 class BeforeTheLayers(BeforeTheSplit):
-    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k = self.w_q(self.whole(query)), self.w_k(self.whole(key))
-        return self.split(q), self.split(k), self.split(self.w_v(value))
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return super().project(self.whole(query), self.whole(key), value)
+
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.split(q), self.split(k), self.split(v)
 
 
 @misconception(
@@ -590,9 +570,8 @@ class Always10000(_Base):
     hint=6,
 )
 class ModuleAcceptsOdd(_Base):
-    def check(self, d_model: int, num_heads: int) -> None:
-        if d_model % num_heads != 0:
-            raise ValueError("d_model must be divisible by num_heads")
+    def check(self, *sizes: int) -> None:
+        Attention.check(self, *sizes)
 
 
 @misconception(
@@ -625,147 +604,3 @@ class TableSaved(_Base):
     ) -> None:
         super().__init__(d_model, num_heads, dropout, bias, base)
         self.register_buffer("angles", _angles(1024, self.d_k, base))
-
-
-@misconception(
-    "rope_blocked_nan",
-    replaces="RotaryMultiHeadAttention",
-    says="If a query may look at nothing, your softmax gives NaN. Your attention_weights gives "
-    "zeros instead: use it.",
-    hint=6,
-)
-class BlockedNan(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores, dim=-1)
-
-
-@misconception(
-    "rope_blocked_equal",
-    replaces="RotaryMultiHeadAttention",
-    says="A query that may look at nothing looks at all keys alike, as when you block with -1e9. "
-    "Block with -inf, and give such a query zeros.",
-    hint=6,
-)
-class BlockedEqual(_Base):
-    def weights(self, scores: Tensor) -> Tensor:
-        return torch.softmax(scores.clamp(min=-1e9), dim=-1)
-
-
-@misconception(
-    "rope_default_start",
-    replaces="RotaryMultiHeadAttention",
-    says="Your layers keep nn.Linear's own starting values. Once they exist, set Xavier weights "
-    "and zero biases, as in stage 6.",
-    hint=6,
-)
-class DefaultStart(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        pass
-
-
-# Dropout, biases and starts
-
-
-@misconception(
-    "rope_dropout_never",
-    replaces="RotaryMultiHeadAttention",
-    says="Your dropout drops nothing. In training it acts on the attention weights, and returns "
-    "new ones: use those.",
-)
-class DropoutNever(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-
-@misconception(
-    "rope_dropout_ends_with_eval",
-    replaces="RotaryMultiHeadAttention",
-    says="After one call in evaluation mode your module drops nothing any more, not even in "
-    "training mode: the call changes a rate that the module keeps. Leave it, and choose in each "
-    "call by self.training, or use nn.Dropout.",
-)
-class DropoutEndsWithEval(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        if not self.training:
-            self.dropout.p = 0.0
-        return super().drop(weights)
-
-
-@misconception(
-    "rope_dropout_always",
-    replaces="RotaryMultiHeadAttention",
-    says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
-)
-class DropoutAlways(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return F.dropout(weights, self.dropout.p)
-
-
-@misconception(
-    "rope_dropout_on_output",
-    replaces="RotaryMultiHeadAttention",
-    says="You drop parts of the output. Dropout acts on the attention weights, before they "
-    "meet the values.",
-)
-class DropoutOnOutput(_Base):
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
-
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "rope_dropout_twice",
-    replaces="RotaryMultiHeadAttention",
-    says="You apply dropout twice, to the weights and to the output. Apply it once, to the "
-    "weights.",
-)
-class DropoutTwice(_Base):
-    def out(self, joined: Tensor) -> Tensor:
-        return self.dropout(self.w_o(joined))
-
-
-@misconception(
-    "rope_dropout_default",
-    replaces="RotaryMultiHeadAttention",
-    says="Your dropout is 0.1 by default. The default is 0.0.",
-)
-class DropoutDefault(_Base):
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        dropout: float = 0.1,
-        bias: bool = True,
-        base: float = 10000.0,
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, bias, base)
-
-
-@misconception(
-    "rope_bias_always",
-    replaces="RotaryMultiHeadAttention",
-    says="Your layers have a bias even with bias=False. Pass the argument on to each of them.",
-)
-class BiasAlways(_Base):
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        base: float = 10000.0,
-    ) -> None:
-        super().__init__(d_model, num_heads, dropout, True, base)
-
-
-@misconception(
-    "rope_random_biases",
-    replaces="RotaryMultiHeadAttention",
-    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
-)
-class RandomBiases(_Base):
-    def initialise(self, layer: nn.Linear) -> None:
-        nn.init.xavier_uniform_(layer.weight)

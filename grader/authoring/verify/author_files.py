@@ -20,7 +20,7 @@ from grader.channels.leaks import (
 from grader.channels.student_copy import stage_files
 from grader.learning.hints.ladder import above_last_rung
 from grader.learning.predict.questions import read_predictions
-from grader.read.faults import fault_of
+from grader.read.faults import fault_of, shared_files
 from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
@@ -56,6 +56,7 @@ def files_of(stage: Stage) -> list[Path]:
     files = (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
         *(stage.misconceptions_file, *stage.shown_files, stage.mutants_file),
+        *shared_files(stage.misconceptions_file),
         *accepted_files(stage),
     )
     return [file for file in files if file.is_file()]

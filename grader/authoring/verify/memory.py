@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from grader.read.course_file import FILE_NAME
 from grader.read.dependencies import digest_of
+from grader.read.faults import shared_files
 from grader.types.course import Course, Stage
 
 Result = TypeVar("Result")
@@ -43,10 +44,13 @@ class Memory:
 
 
 def base_of(course: Course, stage: Stage, files: Mapping[str, bytes]) -> str:
-    """A digest of all that every run of a stage depends on: its table, solutions and checks."""
+    """A digest of all that every run of a stage depends on: its table, solutions, checks and
+    shared misconceptions.
+    """
     needed = [stage, *course.required(stage)]
     parts = [(course.root / FILE_NAME).read_bytes(), stage.check_file.read_bytes()]
     parts += [files.get(each.file_name, b"") for each in needed]
+    parts += [each.read_bytes() for each in shared_files(stage.misconceptions_file)]
     return digest_of(parts)
 
 

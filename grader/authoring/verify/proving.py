@@ -394,7 +394,7 @@ class StageProving:
                 self._step()
                 continue
             try:
-                who = ("misconception", digests.get(mistake.id))
+                who = ("misconception", mistake.id, digests.get(mistake.id, text))
                 found[mistake] = self._runs.known(who, find, self._seeds[0])
                 self._expect_one_verdict(name, who, find, found[mistake])
             except Hangs as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from grader.classes.folder.course_files import read_engine_files
 from grader.classes.folder.types import Version
 from grader.read.dependencies import JUDGING, digest_of
+from grader.read.faults import shared_files
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
@@ -71,6 +72,7 @@ def _stage(course: Course, stage: Stage) -> str:
         described = {key: value for key, value in asdict(each).items() if key not in _NO_MATTER}
         parts.append(repr(sorted(described.items())).encode())
         parts += _read([each.solution_file, each.check_file, each.misconceptions_file])
+    parts += _read(shared_files(stage.misconceptions_file))
     parts += _read(_shared(stage.check_file.parent))
     return digest_of(parts)
 

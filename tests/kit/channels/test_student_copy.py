@@ -330,6 +330,7 @@ def test_every_stage_is_looked_at_for_secrets() -> None:
     for stage in COURSE.stages:
         for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
             assert any(place.startswith(file.relative_to(ROOT).as_posix()) for place in found)
+    assert any(place.startswith("hints/misconceptions/_attention.py") for place in found)
 
 
 @pytest.mark.parametrize("before", range(7))

@@ -51,6 +51,7 @@ EVERY = {"moving_average", "smooth", "roughness"}
         (append("hints/misconceptions/roughness.py"), {"roughness"}),
         (append("solutions/moving_average.py"), {"moving_average", "smooth"}),
         (append("tests/checks/helpers.py"), EVERY),
+        (append("hints/misconceptions/_shared.py"), EVERY),
         (put("points = 2", "points = 3"), {"roughness"}),
         (put("call_seconds = 2", "call_seconds = 3"), EVERY),
         (put("preload =", "follow_through = true\npreload ="), EVERY),
