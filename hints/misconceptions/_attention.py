@@ -183,7 +183,8 @@ class BiasAlways(Attention):
 @_usual(
     "bias",
     "bias_never",
-    "Your layers never have a bias. Pass the argument bias, True by default, on to each of them.",
+    "Your layers have no bias, although bias is True by default. Pass the argument on to each of "
+    "them.",
 )
 class BiasNever(Attention):
     def linear(self, inputs: int, outputs: int, bias: bool) -> nn.Linear:
