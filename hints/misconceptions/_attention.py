@@ -101,7 +101,8 @@ class Attention(nn.Module):
         return self.dropout(weights)
 
     def combine(self, heads: Tensor) -> Tensor:
-        return heads.transpose(1, 2).flatten(2)  # (B, T, D)
+        width = self.num_heads * self.d_k
+        return heads.transpose(1, 2).reshape(len(heads), -1, width)  # (B, T, D)
 
     def out(self, joined: Tensor, query: Tensor) -> Tensor:
         return self.w_o(joined)
