@@ -278,6 +278,14 @@ def test_only_a_modules_own_method_is_a_stub(body: str, x: int | None, is_stub: 
     assert error["stub"] is is_stub
 
 
+def test_a_module_may_have_a_call_instead_of_a_forward() -> None:
+    bench, _ = learner(
+        "import torch\nclass f(torch.nn.Module):\n    def __call__(self, x): return x + 1"
+    )
+    bench.answer(request())
+    assert value(bench.answer(request(1, target={"object": 0}))) == 2
+
+
 def test_our_own_functions_are_never_stubs() -> None:
     def not_written() -> None:
         raise NotImplementedError
