@@ -54,6 +54,7 @@ class Candidates:
         self._interpreter = interpreter
         self._course = course
         self._stage = stage
+        self._whole = submission
         self._submission = _needed(course, stage, submission, reader)
         self._checks = checks
         self._seed = seed
@@ -103,12 +104,19 @@ class Candidates:
         return self._sources[source]
 
     @property
+    def _no_edit(self) -> Edit:
+        return Edit(next(iter(self._sources)), (), "", "", 0, 0, 0.0)
+
+    @property
     def first(self) -> Sequence[CaseFact]:
         """The failing cases that a candidate must pass first."""
         return self._first
 
     def edits(self) -> list[Edit]:
         """The edits of what the failing call reaches, likeliest first; read in a worker."""
+        if self._submission != self._whole and self.helps(self._no_edit):
+            self._submission = self._whole  # it fails because of a cell that was left out
+            self._sources = dict(all_sources(self._submission))
         names = {entry.name for entry in self._stage.entry_points}
         own = self._course.stages
         code = resources.files("grader.diagnosis.repair").joinpath("edits.py").read_text("utf-8")

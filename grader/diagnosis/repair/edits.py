@@ -71,7 +71,9 @@ _OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
 _INFINITY = re.compile(r"""(torch|math|np|numpy)\.inf|float\(["']inf["']\)""")
 _NO_MODULES = frozenset({"torch", "math", "np", "numpy", "F", "nn", "einops"})
 # Calls that change what all code after them computes.
-_SETTINGS = frozenset({"manual_seed", "set_default_dtype", "set_grad_enabled"})
+_SETTINGS = frozenset(
+    {"manual_seed", "set_default_device", "set_default_dtype", "set_grad_enabled"}
+)
 
 
 # Rules for an answer that is wrong in only one way, by the words for that way.

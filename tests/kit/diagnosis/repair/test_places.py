@@ -30,6 +30,11 @@ CELLS = ("%matplotlib inline\nprint('é')", f"# mine\n!ls\n{DETACHED}", "while T
 LOOPS = f"n = 3\n{DETACHED}".replace(
     "    return", "    while n != 3:\n        pass\n    return"
 ).replace(".detach()", ".new_zeros(x.shape)")
+SETTING = (
+    "import torch",
+    "torch.set_default_device('meta')",
+    DETACHED.replace("x.detach()", "(x * torch.ones((), dtype=x.dtype))"),
+)
 SECONDS = 60.0  # far more than it takes: the machine may be busy
 
 FILE = Submission("file", {STAGE.file_name: DETACHED.encode()})
@@ -42,6 +47,7 @@ SUBMISSIONS = {
     "file": FILE,
     "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
     "notebook": Submission("notebook", {}, cells=CELLS[:2]),
+    "setting": Submission("setting", {}, cells=SETTING),
     "right": Submission("right", {STAGE.file_name: DETACHED.replace(".detach()", "").encode()}),
     "loops": Submission("loops", {STAGE.file_name: LOOPS.encode()}),
 }
@@ -90,6 +96,11 @@ def test_it_points_at_the_call_that_is_too_much(
     assert code[caret.index("^") : len(caret)] == ".detach()"
     assert found.repair.endswith("    return x.view(B, T, num_heads, -1).transpose(1, 2)")
     assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
+
+
+def test_a_setting_in_another_cell_is_pointed_at(reports: dict[str, Report]) -> None:
+    first = place(reports["setting"]).place.splitlines()[0]
+    assert first == "cell 2, line 1: this call of set_default_device, which is not needed"
 
 
 def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Report]) -> None:
