@@ -126,14 +126,18 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
 def _unreached(name: str, stage: Stage, submission: Submission) -> str:
     """Why a definition in the text does not define the name; "" if there is none."""
     defines = re.compile(rf"^([ \t]*)(def|class) {name}\b", re.MULTILINE)
+    deletes = re.compile(rf"^[ \t]*del\b[^#\n]*\b{name}\b", re.MULTILINE)
     text = submission.files.get(submission.script or stage.file_name, b"")
-    for code in submission.cells or (text.decode("utf-8", "replace"),):
+    codes = submission.cells or (text.decode("utf-8", "replace"),)
+    for code in codes:
         found = defines.search(code)
         magic = FOREIGN.match(code)
         if found and magic:
             return f": a cell that begins with %%{magic[1][:20]} is not run; delete that line"
         if found and found[1]:
             return ": it is inside a class, a function or a block; move it to the left edge"
+    if any(map(deletes.search, codes)):
+        return ": `del` deletes it; remove that line"
     if any(_RUNS.search(code) for code in submission.cells or ()):
         return ": %run has no file to run here; put the file's code into a cell"
     for other, data in submission.files.items():

@@ -62,7 +62,7 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     [
         ("%%writefile fold.py\ndef fold(x): ...", "%%writefile is not run; delete that line"),
         ("class A:\n    def fold(x): ...", "inside a class, a function or a block; move it"),
-        ("%%time\ndef fold(x): ...\ndel fold", "the notebook does not define fold"),
+        ("%%time\ndef fold(x): ...\ndel fold", "`del` deletes it; remove that line"),
         ("# def fold\ndef folds(x): ...", "the notebook does not define fold"),
     ],
 )
