@@ -164,9 +164,9 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     screen = terminal.sees("failed", "✗", "look at   moving_average.py, line 2")
     assert len(screen) <= 24 and max(map(len, screen)) <= 80
     terminal.types("h")
-    terminal.sees("hint 1 of 4", "Look at the example", "For the answer press h again.")
+    terminal.sees("hint 1 of 4", "Look at the example", "Press h again for the answer.")
     terminal.types("h")
-    terminal.sees("hint 1 of 4, the answer", "on paper", "For the next one press h again.")
+    terminal.sees("hint 1 of 4, the answer", "on paper", "Press h again for the next hint.")
     terminal.types("l")
     terminal.sees("Bonus", "roughness", "1 / 6   failed")
     terminal.types("d")

@@ -195,9 +195,9 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     if isinstance(panel, HintShown):
         lines = list(rung(page, state.stage.title, panel.hints, panel.turn))
         is_last = panel.turn.number == len(panel.hints.rungs)
-        more = "This was the last one." if is_last else "For the next one press h again."
+        more = "This was the last one." if is_last else "Press h again for the next hint."
         if panel.turn.part is Part.QUESTION:
-            more = "For the answer press h again."
+            more = "Press h again for the answer."
         lines += [Text(), *page.sentence(more, "dim")]
     elif isinstance(panel, DiffShown):
         lines = list(diff(panel.name, panel.stub, panel.now).draw(page))
