@@ -120,7 +120,13 @@ def run(args: argparse.Namespace) -> int:
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
         absent = [s.slug for s in stages if workspace and s.file_name not in submission.files]
         why = explanation(
-            report, every=args.all, next_file=next_file, then=then, traced=traced, missing=absent
+            report,
+            every=args.all,
+            next_file=next_file,
+            then=then,
+            traced=traced,
+            missing=absent,
+            repro="grade repro --submission PATH" if args.submission else "grade repro",
         )
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")

@@ -35,16 +35,18 @@ def failing_stage(
     stage: StageResult,
     traced: Collection[str] = (),
     missing: Collection[str] = (),
+    repro: str | None = None,
 ) -> Iterator[Text]:
     """Why a stage fails and what to do next, on one screen.
 
     `traced` are stages with a trace, and `missing` those whose file the learner can restore.
+    `repro` is the command that shows a check as plain lines, without the check's name.
     """
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
         return
-    below = [*_waiting(page, report, stage), *_next(page, report, stage, traced, missing)]
+    below = [*_waiting(page, report, stage), *_next(page, report, stage, traced, missing, repro)]
     below = [Text(), *below] if below else []
     if len(report.stages) > 1:
         below.append(Text())
@@ -85,9 +87,13 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
 
 
 def every_failing_stage(
-    page: Page, report: Report, stage: StageResult, missing: Collection[str] = ()
+    page: Page,
+    report: Report,
+    stage: StageResult,
+    missing: Collection[str] = (),
+    repro: str | None = None,
 ) -> Iterator[Text]:
-    """Everything known about why a stage fails; `missing` as in `failing_stage`."""
+    """Everything known about why a stage fails; `missing` and `repro` as in `failing_stage`."""
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
@@ -95,7 +101,7 @@ def every_failing_stage(
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    if following := list(_next(page, report, stage, (), missing)):
+    if following := list(_next(page, report, stage, (), missing, repro)):
         yield from [*following, Text()]
 
 
@@ -366,6 +372,7 @@ def _next(
     stage: StageResult,
     traced: Collection[str],
     missing: Collection[str],
+    repro: str | None,
 ) -> Iterator[Text]:
     """The next command to type."""
     if stage.slug in missing:
@@ -380,5 +387,5 @@ def _next(
         if _CALL.search(first.message) and page.width >= _NARROW:
             if stage.slug in traced:
                 yield from page.offer("To see each step:   ", f"grade trace {stage.slug}")
-            if report.device == "cpu":  # what a GPU alone shows would pass there
-                yield from page.offer("To run it yourself: ", f"grade repro {first.id}")
+            if repro and report.device == "cpu":  # what a GPU alone shows would pass there
+                yield from page.offer("To run it yourself: ", f"{repro} {first.id}")

@@ -22,12 +22,14 @@ def explanation(
     then: Sequence[tuple[str, str]] = (),
     traced: Collection[str] = (),
     missing: Collection[str] = (),
+    repro: str | None = None,
 ) -> Iterator[Text]:
     """Why the first failing stage fails and what to do next; with `every`, all failing stages.
 
     `next_file` is the file of the first stage that is not started, as the learner would type it.
     `then` are sentences and commands for when the whole core passes, `traced` are the slugs of the
     stages that `grade trace` can show, and `missing` of those whose file `grade reset` can restore.
+    `repro` is the command that shows a failing check as plain lines, without the check's name.
     """
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
@@ -39,9 +41,9 @@ def explanation(
     elif failing:
         if every:
             for stage in failing:
-                yield from every_failing_stage(page, report, stage, missing)
+                yield from every_failing_stage(page, report, stage, missing, repro)
         else:
-            yield from failing_stage(page, report, failing[0], traced, missing)
+            yield from failing_stage(page, report, failing[0], traced, missing, repro)
     elif all(stage.status is Status.NOT_STARTED for stage in report.stages):
         yield from _welcome(page, report, next_file)
     elif report.passed:

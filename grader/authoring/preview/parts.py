@@ -103,7 +103,7 @@ def _report_screen(stage: Stage, report: Report) -> Screen:
     traced = [stage.slug] if stage.trace_file.is_file() else []
     parts = (
         scoreboard(report),
-        explanation(report, next_file=file, traced=traced),
+        explanation(report, next_file=file, traced=traced, repro="grade repro"),
         footnotes(report),
     )
 

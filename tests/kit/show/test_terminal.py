@@ -370,11 +370,12 @@ CALLED = stage(0, F, check(outcome=Outcome.FAILED, message=f"wrong\n  call      
 
 
 def test_the_trace_is_offered_where_the_stage_has_one() -> None:
-    def offers(width: int, *traced: str) -> list[str]:
-        drawn = draw(terminal.explanation(report(CALLED), traced=traced), width)
-        return re.findall(r"grade (hint|trace|repro)", drawn)
+    def offers(width: int, *traced: str, repro: str | None = "grade repro") -> list[str]:
+        shown = terminal.explanation(report(CALLED), traced=traced, repro=repro)
+        return re.findall(r"grade (hint|trace|repro)", draw(shown, width))
 
     assert offers(80, "fold_paper") == ["hint", "trace", "repro"]
+    assert offers(80, "fold_paper", repro=None) == ["hint", "trace"]  # another's files
     assert offers(80, "wings") == ["hint", "repro"]
     assert offers(40, "fold_paper") == ["hint"]
 
