@@ -9,7 +9,7 @@ import pytest
 from grader.engine import Engine, Request
 from grader.types.report import Report
 from tests.kit.checkout import ROOT, TINY, run_python
-from tests.kit.files import edit
+from tests.kit.files import edit, write_files
 from tests.kit.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
 from tests.kit.tiny import Capture, Typed, copy_tiny
 
@@ -86,6 +86,17 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert decisions[5]["reason"] == (
         "moving_average has no check 'lenght' (did you mean 'length'?)"
     )
+
+
+def test_the_reason_says_once_what_is_missing_and_what_did_not_count(tmp_path: Path) -> None:
+    out, ann = tmp_path / "out", tmp_path / "submissions" / "ann"
+    write_files(ann, {"smooth.py": "x = 1", "all.ipynb": '{"cells": []}'})
+    assert grade_class(TINY.root, out, tmp_path / "submissions") == 0
+    write_files(tmp_path, {"requests.csv": "student,stage\nann,moving_average\n"})
+    assert grade_class(TINY.root, out, "--requests", tmp_path / "requests.csv") == 0
+    (decision,) = rows(out / "decisions.csv")
+    assert decision["reason"].count("There is no file moving_average.py") == 1
+    assert decision["reason"].endswith("The .py files were graded, so all.ipynb was not.")
 
 
 def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:

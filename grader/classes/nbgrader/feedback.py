@@ -103,7 +103,8 @@ def comment(stage: StageResult) -> str:
     costless = (Outcome.PASSED, Outcome.SKIPPED)
     lost = [c for c in stage.checks if c.outcome not in costless or c.score < c.max_score]
     checks = count(len(stage.checks), "check")
-    reasons = {c.message for c in lost if c.message.strip()}
+    ran = (c for c in lost if c.outcome is not Outcome.SKIPPED)
+    reasons = {c.message for c in ran if c.message.strip()}
     if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:
         lines = [f"{points} All {checks} failed for one reason: {_words(reasons.pop())[:_LETTERS]}"]
     else:

@@ -217,7 +217,7 @@ def _compared(asked: Asked, entry: LedgerEntry, now: Report, version: Version) -
     slugs = {stage.slug for stage in now.stages}
     before = [stage for stage in entry.report.stages if stage.slug in slugs]
     points = sum(stage.score for stage in before)
-    reasons = [_reason(stage) for stage in now.stages]
+    reasons = [*map(_reason, now.stages), *entry.record.notes]
     verdict = Verdict.STANDS
     if entry.version != version:
         same = [s.score for s in before] == [s.score for s in now.stages]
@@ -238,5 +238,6 @@ def _reason(stage: StageResult) -> str:
     words = f"{stage.slug}: {comment(stage)}"
     if stage.causes and stage.caused_by is None:
         first = stage.causes[0].show
-        words += f" {first.id}: {first.message.strip().partition(chr(10))[0]}"
+        message = first.message.strip().partition("\n")[0]
+        words += f" {first.id}: {message}" if message not in words else ""
     return " ".join(words.split())

@@ -45,6 +45,7 @@ WRONG = check(Outcome.FAILED, message=EVIL, diagnosis=Diagnosis("up", f"You turn
 CALL = CheckResult(
     "fold.forbidden-call", "Written without cut", Outcome.FAILED, -4, 0, "Your code calls cut"
 )
+NOT_RUN = check(Outcome.SKIPPED, message="only with a GPU")
 FAILED = stage(Status.FAILED, check(Outcome.PASSED, 1.5), WRONG)
 
 
@@ -153,6 +154,10 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
         (
             stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),
             "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b> here",
+        ),
+        (
+            stage(Status.FAILED, check(Outcome.FAILED, message="No file"), NOT_RUN),
+            "0 of 4 points. All 2 checks failed for one reason: No file",
         ),
     ],
 )
