@@ -50,18 +50,20 @@ def run(args: argparse.Namespace) -> int:
     from grader.learning.finale.training import studio
     from grader.run.failures import AnswerError
 
+    warned = set()
     for stage in dict.fromkeys(program.stage for program in programs):
         if args.submission is None:
             known = recall_present(locate_workspace(args.course)).progress.stage(stage.slug)
             if known.status is not Status.PASSED:
                 console(args).print(not_passed(stage.slug, known.is_changed), end="")
+                warned.add(stage)
     with studio(course, args.device) as room, first_interrupt() as is_over:
         for program in programs:
             try:
                 _trained(args, room, submission, program, is_over)
             except AnswerError as error:
-                is_here = args.submission is None
-                console(args).print(trouble(program.stage.slug, str(error), offers=is_here), end="")
+                offers = args.submission is None and program.stage not in warned
+                console(args).print(trouble(program.stage.slug, str(error), offers=offers), end="")
                 return 1
             if is_over():
                 break
