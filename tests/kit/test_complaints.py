@@ -90,7 +90,7 @@ def test_each_request_gets_a_verdict_and_a_reason(
 
 def test_the_reason_says_once_what_is_missing_and_what_did_not_count(tmp_path: Path) -> None:
     out, ann = tmp_path / "out", tmp_path / "submissions" / "ann"
-    write_files(ann, {"smooth.py": "x = 1", "all.ipynb": '{"cells": []}'})
+    write_files(ann, {"smooth.py": "smooth = 1", "all.ipynb": '{"cells": []}'})
     assert grade_class(TINY.root, out, tmp_path / "submissions") == 0
     write_files(tmp_path, {"requests.csv": "student,stage\nann,moving_average\n"})
     assert grade_class(TINY.root, out, "--requests", tmp_path / "requests.csv") == 0

@@ -244,13 +244,18 @@ def _slug(name: str) -> str:
 
 
 def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
-    """Whether any stage's file is no longer the stub."""
+    """Whether any stage's file names what the stage asks for, and is no longer the stub."""
     names = ((f"{slug}.py", stage) for stage in stages for slug in (stage.slug, *stage.formerly))
     stubs = dict(names)
-    return any(
-        not same_but_for_words(data.decode("utf-8-sig", "replace"), read_stub(stubs[name]))
+    texts = {
+        name: data.decode("utf-8-sig", "replace")
         for name, data in submission.files.items()
         if name in stubs
+    }
+    return any(
+        any(re.search(rf"\b{entry.name}\b", text) for entry in stubs[name].entry_points)
+        and not same_but_for_words(text, read_stub(stubs[name]))
+        for name, text in texts.items()
     )
 
 

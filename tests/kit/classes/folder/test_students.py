@@ -342,13 +342,23 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_notebook_beside_py_files_that_count_is_told(tmp_path: Path, packed: bool) -> None:
-    written = {ASSIGNMENT.stages[0].file_name: "x = 1", "my work.ipynb": notebook("x = 1")}
+    stage = ASSIGNMENT.stages[0]
+    answer = f"def {stage.entry_points[0].name}(values): ..."
+    written = {stage.file_name: answer, "my work.ipynb": notebook("x = 1")}
     assert notes_on(tmp_path, written, packed) == (
         "The .py files were graded, so my work.ipynb was not.",
     )
     more = {**written, "b.ipynb": notebook("y = 1"), "c.ipynb": "{}"}
     (note,) = notes_on(tmp_path, more, packed)
     assert note.endswith(" and 2 more were not.")
+
+
+@pytest.mark.parametrize("text", ["", "# to do", "print('a test')"])
+def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path: Path, text: str) -> None:
+    written = {ASSIGNMENT.stages[0].file_name: text, f"{NAME}.ipynb": notebook("mine")}
+    write_files(tmp_path / "ann", written)
+    _, submission = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
+    assert submission.cells == ("mine",)
 
 
 @pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
@@ -430,7 +440,8 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path
     "trap", ["x = " + "-" * 50_000 + "1", "if x: pass\n" + "elif x: pass\n" * 3000]
 )
 def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
-    (tmp_path / ASSIGNMENT.stages[0].file_name).write_text(trap)
+    stage = ASSIGNMENT.stages[0]
+    (tmp_path / stage.file_name).write_text(f"{stage.entry_points[0].name} = x\n{trap}")
     (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
     _, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
     assert submission.is_folder
