@@ -223,8 +223,9 @@ def notebook_cells(data: bytes) -> list[Any]:
         raise SubmissionFileError("is not a normal notebook: it has far too many pieces")
     try:
         notebook = json.loads(data.decode(json.detect_encoding(data), "replace"))
-    except (ValueError, RecursionError):
-        raise SubmissionFileError(_no_notebook(data)) from None
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise SubmissionFileError(_no_notebook(data, line)) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict):
         cells = _old_cells(notebook.get("worksheets"))
@@ -249,8 +250,8 @@ def _lean(chunks: Iterable[bytes], cap: int) -> bytes:
         raise SubmissionFileError(f"{why}, or has far too many pieces") from None
 
 
-def _no_notebook(data: bytes) -> str:
-    """Why bytes that are not JSON are not a notebook, as exactly as they show."""
+def _no_notebook(data: bytes, line: int) -> str:
+    """Why bytes that are not JSON from a `line` on are not a notebook, as exactly as they show."""
     text = data.strip(b"\0 \t\r\n")
     for beginning, kind in _OTHER_KINDS.items():
         if text[:_START].lower().startswith(beginning):
@@ -261,7 +262,8 @@ def _no_notebook(data: bytes) -> str:
         return "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it"
     if text.startswith(b"{") and not text.endswith(b"}"):
         return "is not a complete notebook: its end is missing, so save and submit it again"
-    return "is not a notebook: it is not JSON, so Jupyter cannot open it either"
+    where = f"line {line}" if line > 1 else "it"
+    return f"is not a notebook: {where} is not JSON, so Jupyter cannot open it either"
 
 
 def _old_cells(worksheets: Any) -> list[Any] | None:

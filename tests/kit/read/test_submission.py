@@ -447,6 +447,10 @@ def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
             b'{"cells": [\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> mine\n]}',
             "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it",
         ),
+        (
+            b'{\n"cells": [],,\n"nbformat": 4\n}',
+            "is not a notebook: line 2 is not JSON, so Jupyter cannot open it either",
+        ),
     ],
 )
 def test_what_was_handed_in_for_a_notebook_is_called_by_its_name(data: bytes, said: str) -> None:
