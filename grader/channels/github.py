@@ -17,14 +17,13 @@ IGNORED = resource(__package__, "templates/github_gitignore")
 WORKFLOW = ".github/workflows/classroom.yml"
 _COMMAND_GRADER = "classroom-resources/autograding-command-grader@v1"
 _REPORTER = "classroom-resources/autograding-grading-reporter@v1"
-_CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 _MINUTES = 5  # for one stage
 
 
 def workflow(course: Course, points: Sequence[tuple[Stage, float]], torch: str) -> str:
     """The workflow: a step for each stage, with the points of its visible checks, then a report.
 
-    `torch` is the package for pip, with its version, "" for a course without torch. The points are
+    `torch` is the command that installs torch, "" for a course without it. The points are
     rounded, because the action takes only whole points; it gives all of a stage's points or none.
     """
     results = [
@@ -35,7 +34,7 @@ def workflow(course: Course, points: Sequence[tuple[Stage, float]], torch: str) 
         __package__,
         "templates/github_workflow.yml",
         title=course.title.replace("\n", " "),
-        torch=f'          pip install "{torch}" --index-url {_CPU_BUILDS}\n' if torch else "",
+        torch=f"          {torch}\n" if torch else "",
         steps="".join(_step(stage, worth) for stage, worth in points).rstrip(),
         reporter=_REPORTER,
         results="\n".join(results),

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from grader.channels.github import IGNORED, WORKFLOW, readme, visible_points, workflow
-from grader.channels.project import library
+from grader.channels.project import install_torch
 from grader.channels.student_copy import student_files
 from grader.command.output import console, short_path, write_file
 from grader.read.workspace import locate_whole_course
@@ -39,9 +39,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     if not points:
         raise CourseError("course.toml: no stage has `visible` checks, so there is nothing to run")
-    torch = "torch" if "torch" in map(library, course.requirements) else ""
-    if torch and (version := _pinned(files["constraints.txt"], torch)):
-        torch += f"=={version}"
+    torch = install_torch(course, files["constraints.txt"])
     files["README.md"] = readme(course, files["README.md"].decode()).encode()
     files[WORKFLOW] = workflow(course, points, torch).encode()
     files[".gitignore"] = IGNORED.encode()
@@ -58,12 +56,3 @@ def run(args: argparse.Namespace) -> int:
     shown = [WORKFLOW, f"and {len(files) - 1} other files"]
     console(args).print(handed_out(short_path(out), shown, [], steps), end="")
     return 0
-
-
-def _pinned(constraints: bytes, name: str) -> str:
-    """The version of a package in a constraints file, "" if there is none."""
-    for line in constraints.decode().splitlines():
-        package, _, version = line.partition("==")
-        if package.strip() == name:
-            return version.split(";")[0].strip()
-    return ""

@@ -14,6 +14,7 @@ from grader.run.workers import DISTRIBUTION
 from grader.types.course import Course
 from grader.types.resources import filled
 
+_CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 # Only authors and instructors need these.
 _WITHHELD = ("authoring", "channels", "classes", "kit", "nbgrader.py")
 
@@ -54,6 +55,15 @@ def package_folder(course: Course) -> str:
 def library(requirement: str) -> str:
     """The name of the package in a requirement such as "torch>=2.6"."""
     return re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0].lower()
+
+
+def install_torch(course: Course, constraints: bytes) -> str:
+    """The command for torch's CPU build in its version of `constraints`; "" without torch."""
+    if "torch" not in map(library, course.requirements):
+        return ""
+    found = re.search(rb"^torch==[^\s;]+", constraints, re.MULTILINE)
+    package = found[0].decode() if found else "torch"
+    return f'pip install "{package}" --index-url {_CPU_BUILDS}'
 
 
 def license_files(course: Course) -> list[Path]:

@@ -11,7 +11,13 @@ import zipfile
 from collections.abc import Collection, Mapping
 
 from grader.channels.leaks import leaks, secret_lines
-from grader.channels.project import course_project, kit_project, learners_files, license_files
+from grader.channels.project import (
+    course_project,
+    install_torch,
+    kit_project,
+    learners_files,
+    license_files,
+)
 from grader.channels.visible_checks import visible_checks
 from grader.classes.folder.course_files import read_constraints
 from grader.read.course_file import FILE_NAME, course_of_text
@@ -28,6 +34,10 @@ _EXTENSIONS = re.compile(
     r"|^[ \t]*extensions\s*(?:=\s*\{.*|\..*)\n",
     re.MULTILINE,
 )
+_CPU_BUILD = """\
+# Only on Linux without an NVIDIA GPU. It downloads 200 MB instead of several GB:
+{}
+"""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
@@ -109,17 +119,20 @@ def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str
 def _project(course: Course) -> dict[str, bytes]:
     """The files that pip needs, and a README for students."""
     first = course.stages[0]
+    constraints = read_constraints(course)
+    torch = install_torch(course, constraints)
     readme = filled(
         __package__,
         "templates/student_readme.md",
         title=course.title,
         name=course.name,
         first=first.file_name,
+        torch=_CPU_BUILD.format(torch) if torch else "",
     )
     licenses = {file.name: file.read_bytes() for file in license_files(course)}
     return {
         "README.md": readme.encode(),
         "pyproject.toml": course_project(course, ("exercises", "hints", "tests/checks")).encode(),
-        "constraints.txt": read_constraints(course),
+        "constraints.txt": constraints,
         **licenses,
     }

@@ -35,7 +35,7 @@ ACTIONS: dict[str, dict[str, bool]] = {
 FOLD = Stage("fold", 'Fold: a "sheet" # 1', 40, False, (), (), Path())
 WINGS = Stage("left_wing", "Zwei Flügel", 60, False, (), (), Path())
 COURSE = Course("paper-birds", "Paper birds", Path(), (), Limits(), (FOLD, WINGS))
-TEXT = workflow(COURSE, [(FOLD, 3), (WINGS, 2.5)], "torch==2.13.0")
+TEXT = workflow(COURSE, [(FOLD, 3), (WINGS, 2.5)], "pip install torch==2.13.0")
 
 
 def job() -> dict[str, Any]:

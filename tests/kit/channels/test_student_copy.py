@@ -20,7 +20,7 @@ from grader.read.course_file import parse_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.checkout import COURSE, ROOT, TINY
 from tests.kit.files import edit
 from tests.kit.tiny import copy_tiny
 
@@ -285,6 +285,14 @@ def test_no_hidden_check_is_named_or_told_of(bundle: Mapping[str, bytes]) -> Non
         assert sorted(re.findall(r"\bdef test_(\w+)", checks)) == sorted(stage.visible)
         names = re.findall(r"^def (test_\w+)", "\n".join(hidden), re.MULTILINE)
         assert [name for name in names if re.search(rf"\b{name}\b", checks)] == []
+
+
+def test_students_learn_how_to_install_a_small_torch(bundle: Mapping[str, bytes]) -> None:
+    lines = bundle["README.md"].decode().splitlines()
+    (number,) = [n for n, line in enumerate(lines) if "download.pytorch.org/whl/cpu" in line]
+    assert lines[number].startswith('pip install "torch==')
+    assert lines[number + 1] == "pip install -c constraints.txt ./kit ."
+    assert b"pytorch" not in student_files(TINY)["README.md"]
 
 
 def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> None:
