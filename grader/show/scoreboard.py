@@ -62,13 +62,9 @@ def bonus_board(page: Page, report: Report) -> Iterator[Text]:
     yield Text()
 
 
-@screen
 def known_board(page: Page, course: Course, progress: Progress, here: str) -> Iterator[Text]:
     """The board of what is known without grading again, with the stage `here` in bold."""
     rows = [_known_row(course, stage, progress.stage(stage.slug)) for stage in course.stages]
-    if page.plain:
-        yield from _plain_stages(page, rows)
-        return
     columns = _columns(page, rows)
     for row in rows:
         if not row.bonus:

@@ -209,8 +209,8 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
     elif isinstance(panel, TraceShown):
         lines = list(_traced(page, panel))
     elif isinstance(panel, Standing):
-        board = known_board(state.workspace.course, state.progress, state.stage.slug)
-        lines = list(board.draw(page))
+        course = state.workspace.course
+        lines = list(known_board(page, course, state.progress, state.stage.slug))
     else:
         result = _result(state)
         lines = every_failure(page, result) if result else _verdict(page, state, room)
