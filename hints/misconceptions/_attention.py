@@ -7,14 +7,14 @@ are different there; `usual_mistakes` makes each mistake in that base.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.misconceptions import misconception
+from grader.misconceptions import Value, misconception
 
 
 class Attention(nn.Module):
@@ -109,6 +109,61 @@ class Attention(nn.Module):
 
     def result(self, output: Tensor, weights: Tensor) -> Any:
         return output, weights
+
+
+def values_to_heads(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    tokens: tuple[str, str] = ("Tq", "Tk"),
+    width: str = "D",
+) -> Generator[tuple[Value, ...], None, tuple[Tensor, Tensor, Tensor]]:
+    """What a right answer makes of its arguments, up to the heads, which it returns."""
+    axes = (tokens[0], tokens[1], tokens[1])
+    names = ("query", "key", "value")
+    q, k, v = module.w_q(query), module.w_k(key), module.w_v(value)
+    yield tuple(
+        Value(f"the projected {name}", x, f"B {T} {width}")
+        for name, x, T in zip(names, (q, k, v), axes, strict=True)
+    )
+    q, k, v = (x.unflatten(-1, (module.num_heads, -1)).transpose(1, 2) for x in (q, k, v))
+    yield tuple(
+        Value(f"the {name}'s heads", x, f"B H {T} d_k")
+        for name, x, T in zip(names, (q, k, v), axes, strict=True)
+    )
+    return q, k, v
+
+
+def values_from_heads(
+    module: Any,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scores_axes: str = "B H Tq Tk",
+    tokens: str = "Tq",
+    width: str = "D",
+) -> Iterator[Value]:
+    """What a right answer makes of the heads of queries, keys and values, up to the output.
+
+    The weights are those before dropout.
+    """
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    yield Value("the scaled scores", scores, scores_axes)
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+        yield Value("the masked scores", scores, scores_axes)
+    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
+    yield Value("the weights", weights, scores_axes)
+    context = weights @ v
+    yield Value("each head's context", context, f"B H {tokens} d_k")
+    joined = context.transpose(1, 2).flatten(2)
+    yield Value("the joined heads", joined, f"B {tokens} {width}")
+    yield Value("the output", module.w_o(joined), f"B {tokens} {width}")
 
 
 _USUAL: list[tuple[str, str, str, type[Attention]]] = []  # topic, id, sentence, steps

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from _attention import Attention, usual_mistakes
+from _attention import Attention, usual_mistakes, values_from_heads, values_to_heads
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
@@ -81,36 +81,10 @@ class _Base(Attention):
 @values(of="CausalSelfAttention")
 def way(module: Any, x: Tensor) -> Iterator[Value | tuple[Value, ...]]:
     """The values on the way to the output; weights are those before dropout."""
-    B, T, _ = x.shape
-    H = module.num_heads
-
-    def heads(x: Tensor) -> Tensor:
-        return x.reshape(B, T, H, -1).transpose(1, 2)  # (B, H, T, d_k)
-
-    q, k, v = module.w_q(x), module.w_k(x), module.w_v(x)
-    yield (
-        Value("the projected query", q, "B T d_out"),
-        Value("the projected key", k, "B T d_out"),
-        Value("the projected value", v, "B T d_out"),
-    )
-    q, k, v = heads(q), heads(k), heads(v)
-    yield (
-        Value("the query's heads", q, "B H T d_k"),
-        Value("the key's heads", k, "B H T d_k"),
-        Value("the value's heads", v, "B H T d_k"),
-    )
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    yield Value("the scaled scores", scores, "B H Tq Tk")
-    later = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
-    scores = scores.masked_fill(later, float("-inf"))
-    yield Value("the masked scores", scores, "B H Tq Tk")
-    weights = torch.softmax(scores, dim=-1)
-    yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H T d_k")
-    joined = context.transpose(1, 2).flatten(2)
-    yield Value("the joined heads", joined, "B T d_out")
-    yield Value("the output", module.w_o(joined), "B T d_out")
+    q, k, v = yield from values_to_heads(module, x, x, x, tokens=("T", "T"), width="d_out")
+    T = x.shape[1]
+    mask = torch.ones(T, T, dtype=torch.bool, device=x.device).tril()
+    yield from values_from_heads(module, q, k, v, mask, tokens="T", width="d_out")
 
 
 usual = usual_mistakes(

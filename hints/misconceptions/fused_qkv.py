@@ -6,12 +6,11 @@ misconception replaces one of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from _attention import Attention, usual_mistakes
+from _attention import Attention, usual_mistakes, values_from_heads
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, symptom, values
@@ -34,7 +33,7 @@ class _Base(Attention):
 @values(of="FusedMultiHeadAttention")
 def way(module: Any, x: Tensor, mask: Tensor | None = None) -> Iterator[Value | tuple[Value, ...]]:
     """The values on the way to the output; weights are those before dropout."""
-    B, T, D = x.shape
+    B, T, _ = x.shape
     packed = module.w_qkv(x)
     yield Value("the packed projection", packed, "B T 3*D")
     q, k, v = packed.reshape(B, T, 3, module.num_heads, -1).permute(2, 0, 3, 1, 4)
@@ -43,19 +42,7 @@ def way(module: Any, x: Tensor, mask: Tensor | None = None) -> Iterator[Value | 
         Value("the key's heads", k, "B H T d_k"),
         Value("the value's heads", v, "B H T d_k"),
     )
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    yield Value("the scaled scores", scores, "B H Tq Tk")
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, float("-inf"))
-        yield Value("the masked scores", scores, "B H Tq Tk")
-    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H T d_k")
-    joined = context.transpose(1, 2).reshape(B, T, D)
-    yield Value("the joined heads", joined, "B T D")
-    yield Value("the output", module.w_o(joined), "B T D")
+    yield from values_from_heads(module, q, k, v, mask, tokens="T")
 
 
 usual = usual_mistakes(

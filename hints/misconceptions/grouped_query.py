@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from _attention import Attention, usual_mistakes
+from _attention import Attention, usual_mistakes, values_from_heads
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
@@ -70,7 +70,7 @@ def way(
     module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Iterator[Value | tuple[Value, ...]]:
     """The values on the way to the output; weights are those before dropout."""
-    B, Tq, D = query.shape
+    B, _, D = query.shape
     H, shared = module.num_heads, module.num_kv_heads
 
     def heads(x: Tensor) -> Tensor:
@@ -89,19 +89,7 @@ def way(
         Value("the value's heads", v, "B Hkv Tk d_k"),
     )
     k, v = k.repeat_interleave(H // shared, dim=1), v.repeat_interleave(H // shared, dim=1)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
-    yield Value("the scaled scores", scores, "B H Tq Tk")
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, float("-inf"))
-        yield Value("the masked scores", scores, "B H Tq Tk")
-    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H Tq d_k")
-    joined = context.transpose(1, 2).reshape(B, Tq, D)
-    yield Value("the joined heads", joined, "B Tq D")
-    yield Value("the output", module.w_o(joined), "B Tq D")
+    yield from values_from_heads(module, q, k, v, mask)
 
 
 usual = usual_mistakes(

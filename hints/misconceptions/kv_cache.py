@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from _attention import Attention, NoScale, usual_mistakes
+from _attention import Attention, NoScale, usual_mistakes, values_from_heads
 from torch import Tensor
 
 from grader.misconceptions import Value, misconception, values
@@ -77,18 +77,8 @@ def way(module: Any, x: Tensor, cache: Any = None) -> Iterator[Value | tuple[Val
             Value("the values of old and new tokens", v, "B H T d_k"),
         )
     T = k.shape[2]
-    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
-    yield Value("the scaled scores", scores, "B H N T")
-    later = torch.ones(N, T, dtype=torch.bool, device=x.device).triu(T - N + 1)
-    scores = scores.masked_fill(later, float("-inf"))
-    yield Value("the masked scores", scores, "B H N T")
-    weights = torch.softmax(scores, dim=-1)
-    yield Value("the weights", weights, "B H N T")
-    context = weights @ v
-    yield Value("each head's context", context, "B H N d_k")
-    joined = context.transpose(1, 2).reshape(B, N, D)
-    yield Value("the joined heads", joined, "B N D")
-    yield Value("the output", module.w_o(joined), "B N D")
+    mask = torch.ones(N, T, dtype=torch.bool, device=x.device).tril(T - N)
+    yield from values_from_heads(module, q, k, v, mask, scores_axes="B H N T", tokens="N")
 
 
 usual = usual_mistakes(

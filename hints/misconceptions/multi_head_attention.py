@@ -24,6 +24,8 @@ from _attention import (
     SplitAndJoinByView,
     SplitByView,
     usual_mistakes,
+    values_from_heads,
+    values_to_heads,
 )
 from torch import Tensor, nn
 
@@ -35,37 +37,8 @@ def way(
     mha: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Iterator[Value | tuple[Value, ...]]:
     """The values on the way to the output; weights are those before dropout."""
-    B, Tq, D = query.shape
-    H = mha.num_heads
-
-    def heads(x: Tensor) -> Tensor:
-        return x.reshape(B, -1, H, D // H).transpose(1, 2)  # (B, H, T, d_k)
-
-    q, k, v = mha.w_q(query), mha.w_k(key), mha.w_v(value)
-    yield (
-        Value("the projected query", q, "B Tq D"),
-        Value("the projected key", k, "B Tk D"),
-        Value("the projected value", v, "B Tk D"),
-    )
-    q, k, v = heads(q), heads(k), heads(v)
-    yield (
-        Value("the query's heads", q, "B H Tq d_k"),
-        Value("the key's heads", k, "B H Tk d_k"),
-        Value("the value's heads", v, "B H Tk d_k"),
-    )
-    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
-    yield Value("the scaled scores", scores, "B H Tq Tk")
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, float("-inf"))
-        yield Value("the masked scores", scores, "B H Tq Tk")
-    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H Tq d_k")
-    joined = context.transpose(1, 2).reshape(B, Tq, D)
-    yield Value("the joined heads", joined, "B Tq D")
-    yield Value("the output", mha.w_o(joined), "B Tq D")
+    q, k, v = yield from values_to_heads(mha, query, key, value)
+    yield from values_from_heads(mha, q, k, v, mask)
 
 
 usual = usual_mistakes(

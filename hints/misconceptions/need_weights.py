@@ -6,13 +6,12 @@ misconception replaces one of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from _attention import Attention, usual_mistakes
+from _attention import Attention, usual_mistakes, values_from_heads, values_to_heads
 from torch import Tensor
 
 from grader.misconceptions import Value, misconception, values
@@ -54,40 +53,10 @@ def way(
 
     Without need_weights a shorter way makes neither scores nor weights.
     """
-    B, Tq, D = query.shape
-    H = module.num_heads
-
-    def heads(x: Tensor) -> Tensor:
-        return x.reshape(B, -1, H, D // H).transpose(1, 2)  # (B, H, T, d_k)
-
-    q, k, v = module.w_q(query), module.w_k(key), module.w_v(value)
-    yield (
-        Value("the projected query", q, "B Tq D"),
-        Value("the projected key", k, "B Tk D"),
-        Value("the projected value", v, "B Tk D"),
-    )
-    q, k, v = heads(q), heads(k), heads(v)
-    yield (
-        Value("the query's heads", q, "B H Tq d_k"),
-        Value("the key's heads", k, "B H Tk d_k"),
-        Value("the value's heads", v, "B H Tk d_k"),
-    )
-    scores = q @ k.transpose(-2, -1) / math.sqrt(D // H)
-    if need_weights:
-        yield Value("the scaled scores", scores, "B H Tq Tk")
-    if mask is not None:
-        scores = scores.masked_fill(mask == 0, float("-inf"))
-    if mask is not None and need_weights:
-        yield Value("the masked scores", scores, "B H Tq Tk")
-    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    if need_weights:
-        yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H Tq d_k")
-    joined = context.transpose(1, 2).reshape(B, Tq, D)
-    yield Value("the joined heads", joined, "B Tq D")
-    yield Value("the output", module.w_o(joined), "B Tq D")
+    q, k, v = yield from values_to_heads(module, query, key, value)
+    for value in values_from_heads(module, q, k, v, mask):
+        if need_weights or value.axes != "B H Tq Tk":
+            yield value
 
 
 usual = usual_mistakes(

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from _attention import values_from_heads
 from torch import Tensor, nn
 
 from grader.misconceptions import Value, misconception, values
@@ -41,21 +42,10 @@ def way(
         Value("the keys' heads", k, "B H Tk d_k"),
         Value("the values' heads", v, "B H Tk d_k"),
     )
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    yield Value("the scaled scores", scores, "B H Tq Tk")
+    mask = None
     if valid_lens is not None:
-        lens = valid_lens.reshape(B, 1, -1, 1)  # (B, 1, 1 or Tq, 1)
-        valid = torch.arange(k.shape[2], device=k.device) < lens
-        scores = scores.masked_fill(~valid, float("-inf"))
-        yield Value("the masked scores", scores, "B H Tq Tk")
-    blocked = (scores == float("-inf")).all(dim=-1, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(blocked, 0.0), dim=-1).masked_fill(blocked, 0.0)
-    yield Value("the weights", weights, "B H Tq Tk")
-    context = weights @ v
-    yield Value("each head's context", context, "B H Tq d_k")
-    joined = context.transpose(1, 2).flatten(2)
-    yield Value("the joined heads", joined, "B Tq num_hiddens")
-    yield Value("the output", module.w_o(joined), "B Tq num_hiddens")
+        mask = torch.arange(k.shape[2], device=k.device) < valid_lens.reshape(B, 1, -1, 1)
+    yield from values_from_heads(module, q, k, v, mask, width="num_hiddens")
 
 
 # The heads in the batch
