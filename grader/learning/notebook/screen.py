@@ -21,11 +21,13 @@ def verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Iterat
     if Status.FAILED in statuses or Status.ERROR in statuses:
         yield from explanation(report, every=True).draw(page)
     elif Status.NOT_STARTED in statuses:
-        yield from page.sentence(
+        to_begin = (
             Text("Put your code in place of ")
             .append("raise NotImplementedError", "cyan")
             .append(" and rerun the cell.")
         )
+        why = report.stages[0].why_not_started if len(report.stages) == 1 else ""
+        yield from page.sentence(page.word(why) or to_begin)
         yield Text()
     elif report.is_partial and report.stages:
         yield from provisional(page, report.stages)

@@ -46,6 +46,14 @@ def test_an_untouched_stub_is_told_to_run_the_cell_and_not_to_save_a_file() -> N
     assert "file" not in text
 
 
+def test_a_stub_below_the_answer_is_the_reason() -> None:
+    empty = report(Status.NOT_STARTED)
+    (stage,) = empty.stages
+    below = replace(empty, stages=(replace(stage, why_not_started="A cell below is a stub."),))
+    text = drawn(verdict(below, {}))
+    assert "A cell below is a stub." in text and "Put your code" not in text
+
+
 def test_a_written_notebook_says_how_to_open_it_what_was_kept_and_what_it_lacks() -> None:
     text = drawn(written("birds.ipynb", 3, "jupyter lab birds.ipynb", "birds.ipynb-1", ["fold"]))
     assert "Written: birds.ipynb, 3 stages." in text and "jupyter lab birds.ipynb" in text
