@@ -96,6 +96,12 @@ def class_summary(
     for entry in (*tally.lost, *tally.unread):
         notes = (page.word(note) for note in entry.record.notes)
         yield from _listed(page, page.word(entry.student), notes, "bold")
+    if tally.unusual:
+        yield Text()
+        odd_ones = count(tally.unusual, "submission")
+        yield from page.sentence(
+            f"Graded, but something was unusual: {odd_ones}. See Notes in report.html."
+        )
     if tally.slow:
         slowest = sorted(tally.slow, key=lambda each: -each.seconds)
         yield from _listed(
@@ -128,6 +134,7 @@ class _Tally:
     layers: str = ""
     lost: list[LedgerEntry] = field(default_factory=list)
     unread: list[LedgerEntry] = field(default_factory=list)
+    unusual: int = 0
     slow: list[LedgerEntry] = field(default_factory=list)
 
 
@@ -146,6 +153,7 @@ def _tallied(assignment: Assignment, entries: Iterable[LedgerEntry], limits: Lim
             found = counted(entry.report, late_of(assignment, entry))
             tally.points.append(found.earned)
             tally.seeds.add(entry.seed)
+            tally.unusual += bool(entry.record.notes)
             tally.most = max(tally.most, found.most)
             if found.late is not None:
                 tally.late.append((entry.student, found))

@@ -88,10 +88,13 @@ def test_each_request_gets_a_verdict_and_a_reason(
     )
 
 
-def test_the_reason_says_once_what_is_missing_and_what_did_not_count(tmp_path: Path) -> None:
+def test_the_reason_says_once_what_is_missing_and_what_did_not_count(
+    tmp_path: Path, capsys: Capture
+) -> None:
     out, ann = tmp_path / "out", tmp_path / "submissions" / "ann"
     write_files(ann, {"smooth.py": "smooth = 1", "all.ipynb": '{"cells": []}'})
     assert grade_class(TINY.root, out, tmp_path / "submissions") == 0
+    assert "something was unusual: 1 submission. See Notes in" in capsys.readouterr().out
     write_files(tmp_path, {"requests.csv": "student,stage\nann,moving_average\n"})
     assert grade_class(TINY.root, out, "--requests", tmp_path / "requests.csv") == 0
     (decision,) = rows(out / "decisions.csv")
