@@ -15,6 +15,10 @@ from functools import lru_cache
 from grader.run.worker.names import ANY, names_of
 from grader.types.course import Course, Stage
 
+# What changes a name of another cell: an attribute or item, setattr(NAME, and @decorator(NAME).
+_CHANGED = re.compile(
+    r"^(?:(\w+)[.\[][^\n=(]*=(?!=)|setattr\((\w+)\b|@[\w.]+\((\w+)\b)", re.MULTILINE
+)
 _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
 
 
@@ -86,6 +90,8 @@ def submitted(
 ) -> list[Cell]:
     """The cells that define what `stages` and those before them ask for, and all that these need.
 
+    A cell that sets an attribute of what they need, such as a class's `forward`, belongs to them.
+
     `cells` are in the order in which they ran. `graded` is the number of the cell with which its
     stage is graded: only it defines what that stage asks for. A new version of a cell takes the
     place of the old one, and the cells of stages are in the order of the course.
@@ -105,11 +111,13 @@ def submitted(
     taken |= {cell for cell in cells if ANY in names(cell.source).imported}
     wanted |= set().union(*(names(cell.source).needed for cell in taken))
     definer = _definers(cells, names)
+    changers = _changers(cells)
     hiding = [cell for cell in cells if ANY in names(cell.source).own]
     # A student chooses how many names and cells there are, so each is looked at once.
     while new := wanted - known:
         known |= new
         found = {definer[name] for name in new if name in definer}
+        found.update(cell for name in new for cell in changers.get(name, ()))
         if not all(name in definer or hasattr(builtins, name) for name in new):
             found.update(hiding)
         wanted = set().union(*(names(cell.source).needed for cell in found - taken))
@@ -195,6 +203,15 @@ def _definers(cells: Sequence[Cell], names: NamesOf) -> dict[str, Cell]:
     for cell in cells:
         definer.update(dict.fromkeys(names(cell.source).own, cell))
     return definer
+
+
+def _changers(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """The cells that change what a name stands for, by its text."""
+    changers: dict[str, list[Cell]] = {}
+    for cell in cells:
+        for name in {next(filter(None, each.groups())) for each in _CHANGED.finditer(cell.source)}:
+            changers.setdefault(name, []).append(cell)
+    return changers
 
 
 def _in_order(

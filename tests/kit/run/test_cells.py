@@ -55,6 +55,23 @@ def test_what_a_definition_needs_comes_along(helper: str) -> None:
     assert chosen("OTHER = 1", helper, needy) == [2, 3]
 
 
+@pytest.mark.parametrize(
+    "change, belongs",
+    [
+        ("moving_average.steps = 3", True),
+        ("moving_average.steps[0] += 3", True),
+        ("setattr(moving_average, 'steps', 3)", True),
+        ("@add_to(moving_average)\ndef steps(): pass", True),
+        ("other.steps = 3", False),
+        ("moving_average.steps == 3", False),
+        ("moving_average.run(width=3)", False),
+        ("x = moving_average.steps", False),
+    ],
+)
+def test_what_changes_a_definition_comes_along(change: str, belongs: bool) -> None:
+    assert chosen(AVERAGE, "x = 1", change, SMOOTH) == [1, *[3] * belongs, 4]
+
+
 def test_what_is_needed_is_followed_to_its_end() -> None:
     needy = "def moving_average(values):\n    return one(values)"
     assert chosen("three = 1", "def two(): return three", "one = lambda v: two()", needy) == [
