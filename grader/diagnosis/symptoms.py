@@ -43,7 +43,7 @@ def symptom_of(
         return found and Diagnosis(f"symptom:{found[0]}", found[1])
     if not seen or not all(each.is_comparable for each in seen):
         return None
-    for symptom in own:
+    for symptom in own if any(each.is_telling for each in seen) else ():
         if all(each.has(symptom) for each in seen):
             return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint)
     sayings = [each.beside_the_numbers() for each in seen]
@@ -100,14 +100,19 @@ class _Seen:
             return False
         return step.learner.error is None and step.solution.error is None
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether a symptom of the author's proves something here."""
+        assert self._step is not None
+        want = arrays(self._step.solution.value)  # none if it is a single number
+        return not want or any(is_telling(wide(array), _is_bool(array)) for array in want)
+
     def has(self, symptom: Symptom) -> bool:
         """Whether one of the author's symptoms holds."""
         step = self._step
         if step is None or step.entry != symptom.of or not _is_call(step):
             return False
         got, want = arrays(step.learner.value), arrays(step.solution.value)
-        if want and not any(is_telling(wide(array), _is_bool(array)) for array in want):
-            return False  # of a single number the author's rule says what is telling
         args = self._arguments(step)
         try:
             held = symptom.holds(step.learner.value, step.solution.value, **args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 # causal_mask(seq_len): True where attention is allowed, (1, 1, T, T)
 
@@ -118,6 +118,29 @@ def causal_float_two_axes(seq_len: int) -> Tensor:
 )
 def causal_inverted_two_axes(seq_len: int) -> Tensor:
     return torch.triu(torch.ones(seq_len, seq_len, dtype=torch.bool), diagonal=1)
+
+
+@misconception(
+    "causal_inverted_float_two_axes",
+    replaces="causal_mask",
+    says="Three things at once: 1 stands where attention is blocked, not where it is allowed; the "
+    "mask holds floats, not booleans; and the two axes of length 1 in front are missing.",
+    hint=1,
+)
+def causal_inverted_float_two_axes(seq_len: int) -> Tensor:
+    return torch.triu(torch.ones(seq_len, seq_len), diagonal=1)
+
+
+@misconception(
+    "causal_additive_two_axes",
+    replaces="causal_mask",
+    says="You return numbers to add, 0 and -inf, of shape [T, T], as nn.Transformer takes them. "
+    "Here a mask holds booleans, True where attention is allowed, and has two more axes of "
+    "length 1 in front.",
+    hint=1,
+)
+def causal_additive_two_axes(seq_len: int) -> Tensor:
+    return torch.triu(torch.full((seq_len, seq_len), float("-inf")), diagonal=1)
 
 
 # padding_mask(valid_lens, seq_len): True at real tokens, (B, 1, 1, T)
@@ -539,3 +562,30 @@ def apply_none_blocks_all(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         mask = torch.zeros_like(scores)
     return scores.masked_fill(mask == 0, float("-inf"))
+
+
+@misconception(
+    "apply_unchanged",
+    replaces="apply_mask",
+    says="You return the scores as they came. A method such as masked_fill returns a new tensor "
+    "and leaves its own as it is: use what it returns.",
+    hint=6,
+)
+def apply_unchanged(scores: Tensor, mask: Tensor | None) -> Tensor:
+    return scores
+
+
+@symptom(
+    "apply_fills_allowed",
+    of="apply_mask",
+    says="Blocked scores stay what they are, and allowed ones all get one large negative number: "
+    "you block where the mask is True. Here True, or 1, means allowed, and the others become -inf.",
+    hint=1,
+)
+def apply_fills_allowed(got: Tensor, expected: Tensor, scores: Tensor, mask: Tensor) -> bool:
+    allowed = ~expected.isneginf()
+    if got.shape != expected.shape or not bool(allowed.any()):
+        return False
+    filled = got[allowed]
+    is_one = bool((filled == filled[0]).all()) and float("-inf") < float(filled[0]) < -1e3
+    return is_one and torch.equal(got[~allowed], scores[~allowed])

@@ -13,7 +13,16 @@ from torch import Tensor
 from grader.diagnosis.diagnose import diagnose
 from grader.misconceptions import Known, Symptom, symptom
 from grader.types.report import Diagnosis, Kind, Way
-from tests.kit.diagnosis.test_names import CHECKS, SOLUTION, Chain, in_place, recorded, share, x_of
+from tests.kit.diagnosis.test_names import (
+    CHECKS,
+    SOLUTION,
+    Chain,
+    Check,
+    in_place,
+    recorded,
+    share,
+    x_of,
+)
 
 Function = Callable[..., Any]
 
@@ -79,6 +88,19 @@ def marked(id: str) -> Symptom:
 def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
     found = told(lambda x, n: x / (n + 1) if n else share(x, n), marked("one-more"))
     assert {found["values"], found["one"]} == {"one-more"}
+
+
+def test_an_authors_symptom_proves_something_in_one_case() -> None:
+    def one(submission: Any) -> None:
+        assert torch.equal(submission.share(torch.ones(1), 2), torch.full((1,), 0.5))
+
+    def found(*cases: Check) -> set[str]:
+        facts = recorded({"share": lambda x, n: x / (n + 1)}, {"check": cases})
+        known = Known((), (marked("one-more"),))
+        return {each.id for each in diagnose(facts, known, SOLUTION.__getitem__).values()}
+
+    assert found(one, *CHECKS["values"]) == {"symptom:one-more"}
+    assert "symptom:one-more" not in found(one)
 
 
 def test_an_authors_symptom_may_be_of_a_number() -> None:
