@@ -211,6 +211,46 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
     ),
     (
+        r"^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 positional arguments)",
+        lambda: (
+            "a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the "
+            "order of all: that is permute"
+        ),
+    ),
+    (
+        r"^index (\d+) is out of bounds for dimension (\d+) with size (\d+)",
+        lambda place, axis, size: (
+            f"axis {axis} has {size} places and no place {place}; a slice such as :{place} takes "
+            "the places before it"
+        ),
+    ),
+    (
+        r"^\w+\.(?!forward\b|__)\w+\(\) got multiple values for argument '(\w+)'",
+        lambda name: (
+            f"more values came by position than the parameters before {name} can take; the first "
+            "of a method is its object, self"
+        ),
+    ),
+    (
+        r"number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)\)",
+        lambda sizes, axes: f"the tensor has {axes} axes, and expand cannot make {sizes} of them",
+    ),
+    (
+        r"^batch[12] must be a 3D tensor",
+        lambda: "bmm takes tensors of three axes only; matmul and @ take any number of them",
+    ),
+    (
+        r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType",
+        lambda function: (
+            f"dim is None here, as when np.{function} is called with a tensor: write "
+            f"torch.{function} and give an axis, such as dim=-1"
+        ),
+    ),
+    (
+        r"cannot be converted to type \S*Half without overflow",
+        lambda: "this number does not fit into float16, whose largest is 65504",
+    ),
+    (
         r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
         lambda function: f"torch.{function} takes a list or tuple of tensors, not a single one",
     ),

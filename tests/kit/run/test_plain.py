@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
@@ -18,6 +19,11 @@ X = torch.ones(2, 3, 4, 5)
 
 class Early(torch.nn.Module):
     def __init__(self) -> None:
+        pass
+
+
+class Alone:
+    def scores(q: Any, k: Any, mask: Any = None) -> None:  # type: ignore[misc]
         pass
 
 
@@ -91,6 +97,26 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a call of a number": (lambda: (NONE or 0.5)(X), "a plain float cannot be called"),
     "numpy": (lambda: X.clone().requires_grad_().numpy(), "no gradient passes through numpy"),
     "numpy of bfloat16": (lambda: X.bfloat16().numpy(), "has no bfloat16"),
+    "numpy's transpose": (
+        lambda: X.transpose(0, 2, 1, 3),  # type: ignore[call-overload]
+        "swaps two axes.*permute",
+    ),
+    "numpy's transpose of a tuple": (
+        lambda: X.transpose((1, 2)),  # type: ignore[call-overload]
+        "swaps two axes.*permute",
+    ),
+    "numpy's max": (
+        lambda: numpy.max(X),
+        "np.max is called with a tensor: write torch.max",
+    ),
+    "a place": (lambda: X[:, :, 4], "axis 2 has 4 places and no place 4; a slice such as :4"),
+    "a method without self": (
+        lambda: Alone().scores(X, X, mask=X),  # type: ignore[call-arg,misc]
+        "parameters before mask can take; .* its object, self",
+    ),
+    "too few axes": (lambda: X.expand(4, 5), "has 4 axes, and expand cannot make 2"),
+    "bmm": (lambda: torch.bmm(X, X), "three axes only"),
+    "a large number": (lambda: X.half().masked_fill(X == 1, -1e9), "fit into float16.* 65504"),
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
 
