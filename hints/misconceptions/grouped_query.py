@@ -311,6 +311,18 @@ class RepeatedTooOften(_Base):
 
 
 @misconception(
+    "gqa_tokens_repeated",
+    replaces="GroupedQueryAttention",
+    says="You repeat along axis 2 of [B, Hkv, Tk, d_k], which holds tokens: each key stands there "
+    "several times. The heads are axis 1; Llama's own repeat_kv expects [B, Tk, Hkv, d_k].",
+    hint=4,
+)
+class TokensRepeated(_Base):
+    def share(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        return k.repeat_interleave(self.group, dim=2), v.repeat_interleave(self.group, dim=2)
+
+
+@misconception(
     "gqa_values_full",
     replaces="GroupedQueryAttention",
     says="You share the keys but not the values: w_v still makes all H heads. Both go into the "

@@ -78,6 +78,33 @@ def half_softmax_wide(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 
 
 @misconception(
+    "half_softmax_float32",
+    replaces="stable_attention",
+    says="Your softmax always computes in float32. That takes half of the digits of float64 "
+    "scores, and does not bring back what scores in half precision lost before it: convert q and k "
+    "first, to the wider of float32 and their own dtype.",
+    hint=3,
+)
+def half_softmax_float32(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return _softmax(_blocked(_scores(q, k), mask).float()).to(v.dtype) @ v
+
+
+@misconception(
+    "half_softmax_wide_blocked_nan",
+    replaces="stable_attention",
+    says="Two mistakes, as in many published models: only your softmax computes in float32, so the "
+    "scores that it gets have overflowed or been rounded before; and a query that may see no key "
+    "gets NaN.",
+    hint=3,
+)
+def half_softmax_wide_blocked_nan(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    scores = _blocked(_scores(q, k), mask)
+    return scores.softmax(dim=-1, dtype=torch.float32).to(q.dtype) @ v
+
+
+@misconception(
     "half_rounded_scores",
     replaces="stable_attention",
     says="Your scores pass through half precision, perhaps because you scale q first or convert "

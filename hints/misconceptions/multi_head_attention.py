@@ -659,6 +659,21 @@ class OutputOnlyNoBiases(OutputOnly, BiasNever):
 # How a result looks beside the right one
 
 
+@misconception(
+    "mha_scaled_after_softmax_by_width",
+    replaces="MultiHeadAttention",
+    says="You divide the weights by sqrt(d_model), after the softmax, as a widely copied vision "
+    "transformer does. Scale the scores instead, before the softmax, and by sqrt(d_k).",
+    hint=4,
+)
+class ScaledAfterSoftmaxByWidth(Attention):
+    def scale(self) -> float:
+        return 1.0
+
+    def weights(self, scores: Tensor) -> Tensor:
+        return super().weights(scores) / math.sqrt(self.d_k * self.num_heads)
+
+
 @symptom(
     "mha_single_keys",
     of="MultiHeadAttention",

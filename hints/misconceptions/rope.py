@@ -183,6 +183,31 @@ def angle_per_feature(seq_len: int, d_k: int, base: float = 10000.0, offset: int
 
 
 @misconception(
+    "rope_angles_twice",
+    replaces="rope_angles",
+    says="You return all angles twice, one half after the other, as libraries do that pair feature "
+    "i with feature i + d_k / 2. Return one angle for each pair, d_k / 2 of them.",
+    hint=1,
+)
+def angles_twice(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0) -> Tensor:
+    angles = _angles(seq_len, d_k, base, offset)
+    return torch.cat((angles, angles), dim=-1)
+
+
+@misconception(
+    "rope_base_and_offset_ignored",
+    replaces="rope_angles",
+    says="You use neither base nor offset: your base is always 10000, and your first position "
+    "always 0.",
+    hint=2,
+)
+def base_and_offset_ignored(
+    seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
+) -> Tensor:
+    return _angles(seq_len, d_k)
+
+
+@misconception(
     "rope_odd_accepted",
     replaces="rope_angles",
     says="You accept an odd d_k, and one feature would have no partner. Raise a ValueError first.",
@@ -206,6 +231,17 @@ def halves(x: Tensor, angles: Tensor) -> Tensor:
     cos, sin = _cos_sin(x, angles)
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+@misconception(
+    "rope_halves_turned_back",
+    replaces="apply_rope",
+    says="You pair feature i with feature i + d_k / 2, as some libraries do. Here neighbours are a "
+    "pair: features 2i and 2i + 1. (You also turn the other way, which is allowed.)",
+    hint=3,
+)
+def halves_turned_back(x: Tensor, angles: Tensor) -> Tensor:
+    return halves(x, -angles)
 
 
 @misconception(
