@@ -20,9 +20,8 @@ STAGE = COURSE.stage("causal_self_attention")
 NEXT = "None of its tensors equals what comes next: "
 TOLD = {
     "mask_renormalised": f"gets the scaled scores right \\(.*, line 37\\). {NEXT}the masked scores",
-    "keys_from_queries": f"^Your result is right only at the first position of .*; all others have "
+    "keys_interleaved": f"^Your result is right only at the first position of .*; all others have "
     f"wrong numbers. .*the query's heads and the value's heads right.* {NEXT}the key's heads",
-    "keys_interleaved": f"the query's heads and the value's heads right.* {NEXT}the key's heads",
     "no_grad": "",
 }
 
