@@ -106,8 +106,7 @@ def shape(pair: Pair) -> Iterator[Relation]:
             words = f"{many} of size 1 too {'few' if missing > 0 else 'many'}"
         yield Relation(
             "axis-of-one",
-            f"{pair.what} holds the right numbers in the right order, with {words}: "
-            f"its shape is {list(pair.got.shape)} instead of {list(pair.want.shape)}.",
+            f"{pair.what} holds the right numbers in the right order, with {words}.",
             lambda other: same_order(other) and without_ones(other.got) == without_ones(other.want),
         )
     yield Relation(
@@ -118,7 +117,10 @@ def shape(pair: Pair) -> Iterator[Relation]:
 
 
 def longer(pair: Pair) -> Iterator[Relation]:
-    """Too many or too few positions along one axis; the others are right."""
+    """Too many or too few positions along one axis; the others are right.
+
+    How many depends on the case, and the report may show another one.
+    """
     if pair.got.ndim != pair.want.ndim or not is_telling(pair.want, pair.is_bool):
         return
     axes = [a for a in range(pair.want.ndim) if pair.got.shape[a] != pair.want.shape[a]]
@@ -129,9 +131,8 @@ def longer(pair: Pair) -> Iterator[Relation]:
     for at in ("last", "first"):
         yield Relation(
             f"too-{'many' if more else 'few'}-{at}:{axis}",
-            f"{pair.what} has too {'many' if more else 'few'} positions along {pair.axis(axis)}: "
-            f"{pair.got.shape[axis]} instead of {pair.want.shape[axis]}. The {at} ones are "
-            f"{'too many' if more else 'missing'}; the others are right.",
+            f"{pair.what} has too {'many' if more else 'few'} positions along {pair.axis(axis)}. "
+            f"The {at} ones are {'too many' if more else 'missing'}; the others are right.",
             lambda other, at=at: _is_longer(other, axis, more, at),  # type: ignore[misc]
         )
 
