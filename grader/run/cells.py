@@ -90,7 +90,8 @@ def submitted(
 ) -> list[Cell]:
     """The cells that define what `stages` and those before them ask for, and all that these need.
 
-    A cell that sets an attribute of what they need, such as a class's `forward`, belongs to them.
+    A cell that sets an attribute of what they need, such as a class's `forward`, belongs to them;
+    one that sets an option of a library does not, as it may train a model beside.
 
     `cells` are in the order in which they ran. `graded` is the number of the cell with which its
     stage is graded: only it defines what that stage asks for. A new version of a cell takes the
@@ -111,13 +112,13 @@ def submitted(
     taken |= {cell for cell in cells if ANY in names(cell.source).imported}
     wanted |= set().union(*(names(cell.source).needed for cell in taken))
     definer = _definers(cells, names)
-    changers = _changers(cells)
+    changers, written = _changers(cells), defined(cells, names)
     hiding = [cell for cell in cells if ANY in names(cell.source).own]
     # A student chooses how many names and cells there are, so each is looked at once.
     while new := wanted - known:
         known |= new
         found = {definer[name] for name in new if name in definer}
-        found.update(cell for name in new for cell in changers.get(name, ()))
+        found.update(cell for name in new & written for cell in changers.get(name, ()))
         if not all(name in definer or hasattr(builtins, name) for name in new):
             found.update(hiding)
         wanted = set().union(*(names(cell.source).needed for cell in found - taken))

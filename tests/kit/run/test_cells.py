@@ -72,6 +72,12 @@ def test_what_changes_a_definition_comes_along(change: str, belongs: bool) -> No
     assert chosen(AVERAGE, "x = 1", change, SMOOTH) == [1, *[3] * belongs, 4]
 
 
+def test_an_option_of_a_library_brings_no_cell_that_trains() -> None:
+    average = "def moving_average(values, width):\n    return torch.tensor(values)"
+    training = "torch.backends.cudnn.benchmark = True\nwhile True: pass"
+    assert chosen("import torch", average, training, SMOOTH) == [1, 2, 4]
+
+
 def test_what_is_needed_is_followed_to_its_end() -> None:
     needy = "def moving_average(values):\n    return one(values)"
     assert chosen("three = 1", "def two(): return three", "one = lambda v: two()", needy) == [
