@@ -121,17 +121,6 @@ def causal_inverted_two_axes(seq_len: int) -> Tensor:
 
 
 @misconception(
-    "causal_inverted_float_two_axes",
-    replaces="causal_mask",
-    says="Three things at once: 1 stands where attention is blocked, not where it is allowed; the "
-    "mask holds floats, not booleans; and the two axes of length 1 in front are missing.",
-    hint=1,
-)
-def causal_inverted_float_two_axes(seq_len: int) -> Tensor:
-    return torch.triu(torch.ones(seq_len, seq_len), diagonal=1)
-
-
-@misconception(
     "causal_additive_two_axes",
     replaces="causal_mask",
     says="You return numbers to add, 0 and -inf, of shape [T, T], as nn.Transformer takes them. "
@@ -141,6 +130,33 @@ def causal_inverted_float_two_axes(seq_len: int) -> Tensor:
 )
 def causal_additive_two_axes(seq_len: int) -> Tensor:
     return torch.triu(torch.full((seq_len, seq_len), float("-inf")), diagonal=1)
+
+
+@symptom(
+    "causal_form",
+    of="causal_mask",
+    says="The pattern is right, but neither dtype nor shape is. Return booleans, of shape "
+    "[1, 1, T, T].",
+    hint=4,
+)
+def causal_form(got: Tensor, expected: Tensor, seq_len: int) -> bool:
+    return _marks(got, expected) and got.dtype != expected.dtype and got.shape != expected.shape
+
+
+@symptom(
+    "causal_inverted_form",
+    of="causal_mask",
+    says="Your mask marks what is blocked, where it must mark what is allowed. It must also be "
+    "boolean and have the shape [1, 1, T, T].",
+    hint=1,
+)
+def causal_inverted_form(got: Tensor, expected: Tensor, seq_len: int) -> bool:
+    return _marks(got, ~expected)
+
+
+def _marks(got: Tensor, places: Tensor) -> bool:
+    """Whether a mask of any dtype and number of axes marks these places."""
+    return torch.equal((got != 0).squeeze(), places.squeeze())
 
 
 # padding_mask(valid_lens, seq_len): True at real tokens, (B, 1, 1, T)
@@ -286,6 +302,28 @@ def padding_never_empty(valid_lens: Tensor, seq_len: int) -> Tensor:
 )
 def padding_inverted_two_axes(valid_lens: Tensor, seq_len: int) -> Tensor:
     return torch.arange(seq_len, device=valid_lens.device) >= valid_lens[:, None]
+
+
+@symptom(
+    "padding_form",
+    of="padding_mask",
+    says="The pattern is right, but neither dtype nor shape is. Return booleans, of shape "
+    "[B, 1, 1, T].",
+    hint=4,
+)
+def padding_form(got: Tensor, expected: Tensor, valid_lens: Tensor, seq_len: int) -> bool:
+    return _marks(got, expected) and got.dtype != expected.dtype and got.shape != expected.shape
+
+
+@symptom(
+    "padding_inverted_form",
+    of="padding_mask",
+    says="Your mask marks the padding, where it must mark the real tokens. It must also be boolean "
+    "and have the shape [B, 1, 1, T].",
+    hint=1,
+)
+def padding_inverted_form(got: Tensor, expected: Tensor, valid_lens: Tensor, seq_len: int) -> bool:
+    return _marks(got, ~expected)
 
 
 # apply_mask(scores, mask): blocked scores become -inf
