@@ -253,8 +253,8 @@ class BiasNever(Attention):
 @_usual(
     "start",
     "default_init",
-    "Your layers keep nn.Linear's own initial values: weights about 0.58 times as wide as "
-    "Xavier's, and random biases. Once the layers exist, set both: Xavier weights, zero biases.",
+    "Your layers keep nn.Linear's own initial values: weights narrower than Xavier's, and random "
+    "biases. Once the layers exist, set both: Xavier weights, zero biases.",
 )
 class DefaultInit(Attention):
     def initialise(self) -> None:
@@ -290,8 +290,8 @@ class WODefaultInit(Attention):
 @_usual(
     "start",
     "zero_biases_only",
-    "Your biases start at zero as they should, but the weights start as nn.Linear's do, "
-    "about 0.58 times as wide as Xavier's. Give them Xavier values.",
+    "Your biases start at zero as they should, but the weights start as nn.Linear's do, narrower "
+    "than Xavier's. Give them Xavier values.",
 )
 class ZeroBiasesOnly(Attention):
     def start_weight(self, layer: nn.Linear) -> None:

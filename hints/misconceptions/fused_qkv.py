@@ -21,6 +21,10 @@ class _Base(Attention):
         self.w_qkv = self.linear(d_model, 3 * d_model, bias)
         self.w_o = self.linear(d_model, d_model, bias)
 
+    def start_weight(self, layer: nn.Linear) -> None:
+        for part in layer.weight.split(layer.in_features):  # each third as a layer of its own
+            nn.init.xavier_uniform_(part)
+
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         q, k, v = self.parts(self.w_qkv(x))  # (B, H, T, d_k)
         weights = self.drop(self.attend(self.scores(q, k), mask))
@@ -50,9 +54,11 @@ usual = usual_mistakes(
     "FusedMultiHeadAttention",
     "fused",
     without=(
+        "dropout_default",
         "dropout_on_heads",
         "interleaved",
         "queries_and_keys_exchanged",
+        "random_biases",
         "split_and_join_by_view",
     ),
     check=1,
@@ -148,6 +154,36 @@ class ValuesSecond(_Base):
     def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = super().parts(packed)
         return q, v, k
+
+
+# As most answers, these two start w_qkv as one matrix: what they draw comes before dropout's draws.
+
+
+class _WholeStart(_Base):
+    def start_weight(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight)
+
+
+@misconception(
+    "fused_random_biases",
+    replaces="FusedMultiHeadAttention",
+    says="Your weights start right, but nn.Linear starts its biases at random. Set them to zero.",
+    hint=1,
+)
+class RandomBiases(_WholeStart):
+    def start_bias(self, bias: Tensor) -> None:
+        pass
+
+
+@misconception(
+    "fused_dropout_default",
+    replaces="FusedMultiHeadAttention",
+    says="Your dropout is 0.1 by default. The default is 0.0.",
+    hint=4,
+)
+class DropoutDefault(_WholeStart):
+    def default_dropout(self) -> float:
+        return 0.1
 
 
 # fuse
