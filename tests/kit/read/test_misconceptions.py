@@ -54,7 +54,7 @@ def test_a_list_of_misconceptions_counts_where_it_stands(course: Course) -> None
     assert [each.implementation([]) for each in known] == [1.0, 2.0]
 
 
-def test_what_stages_share_is_read_anew_and_leaves_nothing_behind(course: Course) -> None:
+def test_a_shared_module_is_read_each_time_and_not_kept(course: Course) -> None:
     before = sys.path.copy()
     read_misconceptions(course.stage("roughness"))
     shared(course).write_text(SHARED.replace("return value", "return -value"), encoding="utf-8")
