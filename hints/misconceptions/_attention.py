@@ -336,6 +336,17 @@ class ValueFromKey(Attention):
 
 @_usual(
     "inputs",
+    "value_from_query",
+    "You compute the values from the query, so the argument value is ignored. Only in "
+    "self-attention are the two the same tensor.",
+)
+class ValueFromQuery(Attention):
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.w_q(query), self.w_k(key), self.w_v(query)
+
+
+@_usual(
+    "inputs",
     "key_and_value_exchanged",
     "You compute the keys from the argument value, and the values from key. When both are "
     "the same tensor, nobody notices.",
