@@ -44,8 +44,9 @@ class Memory:
 
 
 def base_of(course: Course, stage: Stage, files: Mapping[str, bytes]) -> str:
-    """A digest of all that every run of a stage depends on: its table, solutions, checks and
-    shared misconceptions.
+    """A digest of all that every run of a stage depends on.
+
+    That is its table, the solutions, the checks, and the misconceptions that stages share.
     """
     needed = [stage, *course.required(stage)]
     parts = [(course.root / FILE_NAME).read_bytes(), stage.check_file.read_bytes()]
