@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -119,6 +120,7 @@ def run(args: argparse.Namespace) -> int:
         then = [] if args.stages or args.submission else afterwards(course)
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
         absent = [s.slug for s in stages if workspace and s.file_name not in submission.files]
+        given = f" --submission {shlex.quote(short_path(path))}" if args.submission else ""
         why = explanation(
             report,
             every=args.all,
@@ -126,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             then=then,
             traced=traced,
             missing=absent,
-            repro="grade repro --submission PATH" if args.submission else "grade repro",
+            repro=f"grade repro{given}",
         )
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")

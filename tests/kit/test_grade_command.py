@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -225,6 +226,19 @@ def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart:
         assert "grade hint" not in said
     elsewhere = ("moving_average", "--submission", str(tiny / "exercises"))
     assert "grade reset" not in say("grade", *elsewhere)[1]
+
+
+def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(
+    tiny: Path, say: Say, checks_apart: None
+) -> None:
+    folder = tiny / "my work"
+    folder.mkdir()
+    text = "def roughness(values):\n    return -1.0\n"
+    (folder / "roughness.py").write_text(text, encoding="utf-8")
+    _, said, _ = say("grade", "roughness", "--submission", str(folder))
+    [offered] = re.findall(r"grade repro .*", said)
+    code, shown, _ = say(*shlex.split(offered)[1:])
+    assert code == 0 and "from roughness import roughness" in shown
 
 
 def test_a_file_in_a_folder_below_is_named(tiny: Path, say: Say, checks_apart: None) -> None:
