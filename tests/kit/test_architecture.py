@@ -18,13 +18,17 @@ from typing import Any
 
 import pytest
 
+from grader.diagnosis.repair import edits
 from grader.run import workers
 from tests.kit.checkout import ROOT
 
 GRADER = ROOT / "grader"
 WORKER = GRADER / "run" / "worker"
 FILES = sorted(GRADER.rglob("*.py"))
-IN_WORKER = sorted(WORKER.glob("*.py"))
+EDITS = GRADER / "diagnosis" / "repair" / "edits"
+SENT = {WORKER: workers._SOURCES, EDITS: edits.MODULES}
+PACKAGES = tuple(f"{'.'.join(folder.relative_to(ROOT).parts)}." for folder in SENT)
+IN_WORKER = sorted(file for folder in SENT for file in folder.glob("*.py"))
 
 
 def found_in(files: list[Path], find: Callable[[Path], Iterable[object]]) -> dict[str, list[Any]]:
@@ -72,7 +76,7 @@ def test_every_import_is_spelled_out() -> None:
 def test_the_worker_knows_nothing_of_the_grader_but_itself() -> None:
     def foreign(file: Path) -> list[str]:
         found = [name for name in imports_of(file) if name.split(".")[0] == "grader"]
-        return [name for name in found if not name.startswith("grader.run.worker.")]
+        return [name for name in found if not name.startswith(PACKAGES)]
 
     assert found_in(IN_WORKER, foreign) == {}
 
@@ -122,16 +126,17 @@ def test_what_is_pure_neither_reads_nor_runs_nor_prints() -> None:
 # --- what the worker is sent -----------------------------------------------------------------
 
 
-def test_the_worker_is_sent_every_module_of_its_folder_in_the_order_of_their_imports() -> None:
-    there = {file.stem for file in IN_WORKER} - {"__init__", "bootstrap"}
-    assert set(workers._SOURCES) == there and len(workers._SOURCES) == len(there)
-    for number, name in enumerate(workers._SOURCES):
-        needed = {
-            imported.split(".")[3]
-            for imported in imports_of(WORKER / f"{name}.py")
-            if imported.startswith("grader.run.worker.")
-        }
-        assert needed <= set(workers._SOURCES[:number]), name
+@pytest.mark.parametrize("folder, sent", SENT.items(), ids=["always", "to find edits"])
+def test_the_worker_is_sent_every_module_of_a_folder_in_the_order_of_their_imports(
+    folder: Path, sent: tuple[str, ...]
+) -> None:
+    there = {file.stem for file in folder.glob("*.py")} - {"__init__", "bootstrap"}
+    assert set(sent) == there and len(sent) == len(there)
+    package = ".".join(folder.relative_to(ROOT).parts)
+    for number, name in enumerate(sent):
+        ours = {name for name in imports_of(folder / f"{name}.py") if name.startswith("grader.")}
+        needed = {each.removeprefix(f"{package}.").partition(".")[0] for each in ours}
+        assert needed <= set(sent[:number]), name
 
 
 def test_the_folders_own_init_runs_nothing() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from grader.authoring.mutants.operators import bones, mutant_of, mutants_of_source
 from grader.authoring.mutants.types import Mutant
-from grader.diagnosis.repair.edits import edits
+from grader.diagnosis.repair.edits.finding import edits
 from grader.read.stubs import solution_lines
 
 # How unlikely a mistake is, by the rule or the operator that makes it. Low where many of the wrong

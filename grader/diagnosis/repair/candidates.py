@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 
-from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair import edits
+from grader.diagnosis.repair.edits.edit import Edit
 from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
@@ -119,7 +121,6 @@ class Candidates:
             self._sources = dict(all_sources(self._submission))
         names = {entry.name for entry in self._stage.entry_points}
         own = self._course.stages
-        code = resources.files("grader.diagnosis.repair").joinpath("edits.py").read_text("utf-8")
         frames: dict[str, list[int]] = {}
         for fact in self._first:
             if fact.ending is Ending.RAISED:
@@ -127,7 +128,7 @@ class Candidates:
                     frames.setdefault(name, []).append(int(line))
         about = {
             "what": "edits",
-            "code": code,
+            "modules": _modules(),
             "sources": list(self._sources.items()),
             "targets": sorted({fact.target for fact in self._first if fact.target} or names),
             "others": [e.name for each in own for e in each.entry_points if e.name not in names],
@@ -206,6 +207,16 @@ class Candidates:
 
     def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
         return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)
+
+
+def _modules() -> dict[str, str]:
+    """The text of each module that finds edits, by its name, the packages around them first."""
+    around = itertools.accumulate(edits.__name__.split("."), "{}.{}".format)
+    folder = resources.files(edits)
+    return dict.fromkeys(around, "") | {
+        f"{edits.__name__}.{name}": (folder / f"{name}.py").read_text(encoding="utf-8")
+        for name in edits.MODULES
+    }
 
 
 def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:

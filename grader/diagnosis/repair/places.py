@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from grader.diagnosis.repair.candidates import Candidates
-from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair.edits.edit import Edit
 from grader.diagnosis.repair.search import search
 from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair.edits.edit import Edit
 
 
 def search(

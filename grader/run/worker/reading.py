@@ -44,17 +44,18 @@ def look(about: dict[str, Any]) -> Any:
 
 
 def edits_of(about: dict[str, Any]) -> Any:
-    """What the kit's own `code`, sent along because it is seldom needed, makes of the sources."""
-    module: Any = sys.modules.get("grader_edits")
-    if module is None:
-        module = sys.modules["grader_edits"] = ModuleType("grader_edits")
-        exec(compile(about["code"], "<grader edits>", "exec"), module.__dict__)
+    """The edits of sources, by the kit's own `modules`: sent along, because seldom needed."""
+    for name, text in about["modules"].items():
+        if name not in sys.modules:
+            module = sys.modules[name] = ModuleType(name)
+            module.__path__ = []  # some are packages
+            exec(compile(text, f"<{name}>", "exec"), module.__dict__)
     sources = about["sources"]
     if about["is_notebook"]:
         sources = [(name, without_magics(text)) for name, text in sources]
     more = (about[key] for key in ("targets", "others", "lines", "signatures", "way"))
-    found = module.edits(sources, *more)
-    return {"edits": module.as_data(found), "sources": sources}
+    finder: Any = sys.modules[list(about["modules"])[-1]]
+    return {"edits": finder.as_data(finder.edits(sources, *more)), "sources": sources}
 
 
 # --- the place of a definition -------------------------------------------------------------------

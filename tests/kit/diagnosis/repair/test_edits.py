@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from grader.diagnosis.repair.edits import Edit, as_data, edits
+from grader.diagnosis.repair.edits.edit import Edit
+from grader.diagnosis.repair.edits.finding import as_data, edits
 
 
 def edits_of(source: str, target: str = "f", **more: object) -> list[Edit]:

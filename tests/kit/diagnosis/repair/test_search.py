@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.diagnosis.repair.edits import Edit
+from grader.diagnosis.repair.edits.edit import Edit
 from grader.diagnosis.repair.places import place_of
 from grader.diagnosis.repair.search import search
 

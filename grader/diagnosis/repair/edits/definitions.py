@@ -1,0 +1,131 @@
+"""Changes of functions and of what they raise."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.diagnosis.repair.edits.edit import Change
+from grader.diagnosis.repair.edits.scope import Scope
+from grader.diagnosis.repair.edits.source import Source
+from grader.diagnosis.repair.edits.syntax import FUNCTION, is_words, own
+
+
+def renamed(
+    root: Any, source: Source, signatures: Mapping[str, Sequence[str]]
+) -> Iterator[list[Change]]:
+    """Each parameter with the name that is asked for, wherever the function uses it."""
+    inner = root.body if isinstance(root, ast.ClassDef) else [root]
+    for node in (each for each in inner if isinstance(each, FUNCTION)):
+        name = node.name if node is root else f"{root.name}.{node.name}"
+        given = [each.arg for each in node.args.args]
+        asked = signatures.get(name, given)
+        names = {
+            argument: new
+            for argument, new in zip(given, asked, strict=False)
+            if argument not in asked and new not in given
+        }
+        if not names:
+            continue
+        old = "this parameter" if len(names) == 1 else "these parameters"
+        kind = f"the name of {old}, in the exercise {', '.join(names.values())}"
+        places = [
+            *((each, each.arg) for each in node.args.args),
+            *((each, each.id) for each in ast.walk(node) if isinstance(each, ast.Name)),
+        ]
+        changes = []
+        for each, name in places:
+            if name in names:
+                start = source.span(each)[0]
+                at = start, start + len(name)
+                changes.append(Change(*at, names[name], "signature", kind, at))
+        yield sorted(changes, key=lambda change: change.start)
+
+
+def _parameters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`def f(x, y)` as `def f(y, x)`"""
+    arguments = node.args.args
+    defaults = dict(zip(arguments[::-1], node.args.defaults[::-1], strict=False))
+    for one, other in itertools.pairwise(arguments):
+        if one.arg == "self":
+            continue
+        start, end = source.span(one)[0], source.span(other)[1]
+        if one in defaults and other in defaults:
+            end = source.span(defaults[other])[1]
+            middle = source.span(defaults[one])[1]
+            first, second = source.text[start:middle], source.text[source.span(other)[0] : end]
+            kind = "the order of these parameters"
+            yield Change(start, end, f"{second}, {first}", "parameters", kind, (start, end))
+
+
+def _default(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`def f(x, y)` as `def f(x, y=None)`"""
+    bare = node.args.args[: len(node.args.args) - len(node.args.defaults)]
+    if bare and bare[-1].arg != "self" and not node.args.vararg:
+        new, kind = f"{source.code(bare[-1])}=None", "this parameter, which has no default"
+        yield from source.changed(bare[-1], new, "default", kind)
+
+
+def _other_default(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x=True` as `x=False`, `x=0.1` as `x=0.0`"""
+    for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+        value = default.value if isinstance(default, ast.Constant) else None
+        if isinstance(value, (bool, float)):
+            new = str(not value) if isinstance(value, bool) else "0.0"
+            yield from source.changed(default, new, "constant", "the default of this parameter")
+
+
+def _decorator(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`@f def g` as `def g`"""
+    for decorator in node.decorator_list:
+        start, end = source.span(decorator)
+        start = source.text.rindex("@", 0, start)
+        start = source.text.rfind("\n", 0, start) + 1
+        end = source.text.find("\n", end) + 1 or end
+        yield Change(start, end, "", "decorator", "this decorator", source.span(decorator))
+
+
+def _return(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """At the end, `print(x)` and `x` as `return x`, `x = y` as `x = y; return x`"""
+    last = node.body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        call = last.value
+        if isinstance(call.func, ast.Name) and call.func.id == "print" and call.args:
+            new, kind = f"return {source.code(call.args[-1])}", "this print, which returns nothing"
+            yield from source.changed(last, new, "return", kind)
+    returns = any(isinstance(each, ast.Return) and each.value for each in own(node))
+    if returns or node.name == "__init__":
+        return
+    kind = "the end of this function, which returns nothing"
+    start, end = source.span(last)
+    if isinstance(last, ast.Expr) and not is_words(last):
+        yield Change(start, start, "return ", "return", kind, (start, end))
+    if isinstance(last, ast.Assign) and isinstance(last.targets[0], (ast.Name, ast.Tuple)):
+        new = f"\n{' ' * last.col_offset}return {source.code(last.targets[0])}"
+        yield Change(end, end, new, "return", kind, (start, end))
+
+
+def _exception(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`raise x` as `raise ValueError`, `raise "x"` as `raise ValueError("x")`"""
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    if isinstance(raised, ast.Name):
+        for new in ("ValueError", "TypeError"):
+            yield from source.changed(raised, new, "exception", "the kind of this exception")
+    elif isinstance(raised, (ast.Constant, ast.JoinedStr)):
+        new, kind = (
+            f"ValueError({source.code(raised)})",
+            "this text, where an exception is expected",
+        )
+        yield from source.changed(raised, new, "exception", kind)
+
+
+RULES = (
+    (FUNCTION, _parameters),
+    (FUNCTION, _default),
+    (FUNCTION, _other_default),
+    (FUNCTION, _decorator),
+    (FUNCTION, _return),
+    (ast.Raise, _exception),
+)

@@ -1,0 +1,149 @@
+"""Changes of operators, and of what they are given."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grader.diagnosis.repair.edits.edit import Change
+from grader.diagnosis.repair.edits.scope import Scope
+from grader.diagnosis.repair.edits.source import Source
+from grader.diagnosis.repair.edits.syntax import NO_TENSORS, SHAPING, called
+
+OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
+    ast.Mult: ("*", ("/",)),
+    ast.Div: ("/", ("*", "//")),
+    ast.FloorDiv: ("//", ("/", "%")),
+    ast.Mod: ("%", ("//",)),
+    ast.MatMult: ("@", ()),
+    ast.Pow: ("**", ("*",)),
+    ast.Add: ("+", ("-", "*")),
+    ast.Sub: ("-", ("+",)),
+    ast.BitAnd: ("&", ("|",)),
+    ast.BitOr: ("|", ("&",)),
+    ast.Eq: ("==", ("!=",)),
+    ast.NotEq: ("!=", ("==",)),
+    ast.Lt: ("<", ("<=", ">", ">=")),
+    ast.LtE: ("<=", ("<", ">=", ">")),
+    ast.Gt: (">", (">=", "<", "<=")),
+    ast.GtE: (">=", (">", "<=", "<")),
+    ast.Is: ("is", ("is not",)),
+    ast.IsNot: ("is not", ("is",)),
+    ast.And: ("and", ("or",)),
+    ast.Or: ("or", ("and",)),
+}
+_ONE_WAY = (ast.Div, ast.Sub, ast.MatMult, ast.FloorDiv, ast.Mod)
+_LAYING = SHAPING | {"flatten", "contiguous"}  # what depends on the order of axes in memory
+_FILLED = frozenset({"masked_fill", "masked_fill_", "where", "matmul"})
+
+
+def _operator(
+    left: ast.expr, right: ast.expr, op: ast.AST, node: ast.expr, source: Source
+) -> Iterator[Change]:
+    """Another operator between two neighbours of a node."""
+    old, others = OPERATORS.get(type(op), ("", ()))
+    start, between = source.span(left)[1], source.between(left, right)
+    if not old or "#" in between or between.count(old) != 1:
+        return
+    start += between.index(old)
+    word = "comparison" if isinstance(op, ast.cmpop) else "operator"
+    for other in others:
+        yield Change(start, start + len(old), other, word, f"this {word}", source.span(node))
+
+
+def _operation(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x * y` as `x / y`, as `x` and as `y`; `x / y` as `y / x`"""
+    yield from _operator(node.left, node.right, node.op, node, source)
+    kind = "this operation, which is not needed"
+    start, end = source.span(node)
+    left, between = source.span(node.left)[1], source.between(node.left, node.right)
+    sign = between.strip("() \t\n\\")
+    after = left + between.index(sign)
+    for kept, at in ((node.left, (after, end)), (node.right, (start, after + len(sign)))):
+        if not isinstance(kept, ast.Constant):
+            yield Change(start, end, source.tight(kept), "one_side", kind, at)
+    if isinstance(node.op, _ONE_WAY) and not set(between) & set("()#"):
+        new = source.tight(node.right) + between + source.tight(node.left)
+        rule = "order" if isinstance(node.op, ast.Mod) else "operands"
+        yield from source.changed(node, new, rule, "the order of these operands")
+
+
+def _comparison(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x < y` as `x <= y`"""
+    operands = itertools.pairwise([node.left, *node.comparators])
+    for op, (left, right) in zip(node.ops, operands, strict=True):
+        yield from _operator(left, right, op, node, source)
+
+
+def _boolean(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x and y` as `x or y`, as `x`, as `y` and as `not x and y`"""
+    for left, right in itertools.pairwise(node.values):
+        yield from _operator(left, right, node.op, node, source)
+    for each in node.values:
+        code = source.tight(each)
+        if len(node.values) == 2:
+            kind = "this condition, half of which is not needed"
+            yield from source.changed(node, code, "one_side", kind)
+        kind = "this condition, the other way round"
+        yield from source.changed(each, f"(not {code})", "negation", kind)
+
+
+def _sign(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`-x` as `x`, `~x` as `x` and as `x == 0`"""
+    new = source.tight(node.operand)
+    kind = "this minus" if isinstance(node.op, ast.USub) else "this negation"
+    if not isinstance(node.operand, ast.Constant):
+        yield from source.changed(node, new, "negation", kind)
+    if isinstance(node.op, ast.Invert):
+        yield from source.changed(node, f"({new} == 0)", "negation", kind)
+
+
+def _sides(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x if z else y` as `y if z else x`, as `x` and as `y`"""
+    one, other = source.tight(node.body), source.tight(node.orelse)
+    kind = "the two sides of this condition"
+    new = f"{other} if {source.code(node.test)} else {one}"
+    yield from source.changed(node, new, "negation", kind)
+    yield from source.changed(node, one, "one_side", kind)
+    yield from source.changed(node, other, "one_side", kind)
+
+
+def _operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x @ y` as `x @ y.transpose(-2, -1)`, `x.view(a)` as `x.contiguous().view(a)` and the like"""
+    if isinstance(node, ast.Name) and node.id in NO_TENSORS:
+        return
+    parent, code = source.parents[node], source.code(node)
+    is_argument = isinstance(parent, ast.Call) and node in parent.args
+    filled = called(parent) if is_argument and called(parent) in _FILLED else ""
+    is_product = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult)
+    if is_product or filled == "matmul":
+        kind = "this operand, which is not transposed"
+        for axes in ("-2, -1", "1, 2") if is_product else ("-2, -1",):
+            yield from source.changed(node, f"{code}.transpose({axes})", "turned", kind)
+    if filled or isinstance(parent, (ast.Compare, ast.BinOp)):
+        kind = "this tensor, which lacks an axis"
+        for axis in (-1, 1, 0, 2):
+            yield from source.changed(node, f"{code}.unsqueeze({axis})", "axis_added", kind)
+    if filled:
+        kind = "this mask, the other way round"
+        for new in (f"~{code}", f"({code} == 0)"):
+            yield from source.changed(node, new, "negation", kind)
+    is_method = isinstance(parent, ast.Attribute) and isinstance(source.parents[parent], ast.Call)
+    if is_method and parent.attr in _LAYING:
+        kind = f"this tensor, whose axes are in another order before {parent.attr}"
+        for axes in ("1, 2", "-2, -1", "0, 1"):
+            yield from source.changed(node, f"{code}.transpose({axes})", "turned", kind)
+        kind = "this tensor, which is not contiguous"
+        yield from source.changed(node, f"{code}.contiguous()", "contiguous", kind)
+
+
+RULES = (
+    (ast.BinOp, _operation),
+    (ast.Compare, _comparison),
+    (ast.BoolOp, _boolean),
+    (ast.UnaryOp, _sign),
+    (ast.IfExp, _sides),
+    ((ast.Name, ast.Call, ast.Attribute, ast.Subscript), _operand),
+)
