@@ -6,7 +6,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,36 @@ if TYPE_CHECKING:
     from grader.run.session import Checks
 
 Find = Callable[[str], Any]
+_FEW = 3
 
 
 class Hangs(Exception):
     """A call of an author's function did not end in time."""
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seeds with which a stage's answers run.
+
+    The solution runs with `all` of them, and with a `few` both here and in a worker; `answers` are
+    for each other answer.
+    """
+
+    all: Sequence[int]
+    few: Sequence[int]
+    answers: Sequence[int]
+
+    @classmethod
+    def of(cls, stage: Stage, seeds: Sequence[int], per_answer: int) -> Seeds:
+        """The seeds of one stage: a stage of learner's tests takes long and draws little."""
+        if stage.fixture:
+            return cls(seeds[:_FEW], seeds[:1], seeds[:1])
+        return cls(seeds, seeds[:_FEW], seeds[:per_answer])
+
+    @property
+    def first(self) -> int:
+        """The seed of a single run."""
+        return self.all[0]
 
 
 @dataclass(frozen=True)
@@ -37,11 +63,11 @@ class CheckRuns:
     stage: Stage
     _interpreter: Interpreter
     checks: Checks
-    _memory: Memory = field(default_factory=Memory)
+    memory: Memory = field(default_factory=Memory)
 
     def known(self, who: Hashable, find: Find, seed: int, **how: Any) -> StageFacts:
         """As `local`, but an implementation that is remembered as `who` does not run again."""
-        return self._memory.of((who, seed, *how.items()), lambda: self.local(find, seed, **how))
+        return self.memory.of((who, seed, *how.items()), lambda: self.local(find, seed, **how))
 
     def local(self, find: Find, seed: int, **how: Any) -> StageFacts:
         """The facts of a run in this process; `how` is as for Checks.run.
@@ -68,7 +94,7 @@ class CheckRuns:
         def judged() -> StageResult:
             return judge_stage(self.stage, self.remote(submission, seed))
 
-        return self._memory.of((submission.name, "in a worker", seed), judged)
+        return self.memory.of((submission.name, "in a worker", seed), judged)
 
     def remote(self, submission: Submission, seed: int) -> StageFacts:
         """The facts of a run in a worker."""

@@ -18,9 +18,10 @@ from grader.authoring.verify.author_files import (
     strays,
     unreadable,
 )
+from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import Memory, base_of
-from grader.authoring.verify.proving import Draft, Progress, StageProving
-from grader.authoring.verify.runs import import_libraries
+from grader.authoring.verify.proving import Progress, StageProving
+from grader.authoring.verify.runs import CheckRuns, Seeds, import_libraries
 from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
 from grader.run.lanes import LaneLost, can_fork, in_lanes
@@ -99,10 +100,9 @@ class Prover:
         def body(checks: Checks) -> None:
             def proven(draft: Draft, interpreter: Interpreter, tell: Progress) -> Draft:
                 with self._remembering(course, draft.stage, files) as memory:
-                    StageProving(
-                        *(course, draft, interpreter, checks, files),
-                        *(seeds, per_answer, tell, memory),
-                    ).prove()
+                    runs = CheckRuns(course, draft.stage, interpreter, checks, memory)
+                    own = Seeds.of(draft.stage, seeds, per_answer)
+                    StageProving(runs, draft, files, own, tell).prove()
                 return draft
 
             ready = [draft for draft in drafts if draft.can_run]

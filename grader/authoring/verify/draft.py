@@ -1,0 +1,79 @@
+"""The proof of one stage while it is being made."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from grader.authoring.verify.author_files import file_problems, missing_files
+from grader.authoring.verify.todos import is_unwritten, stage_todos
+from grader.learning.explore.example import read_explore
+from grader.learning.finale.programs import read_programs
+from grader.learning.pictures.examples import read_trace
+from grader.types.course import Stage
+from grader.types.errors import CourseError
+from grader.types.proof import CheckProof, MisconceptionProof, StageProof
+from grader.types.text import listed
+
+if TYPE_CHECKING:
+    from grader.authoring.verify.tolerances import Shares
+
+
+class Draft:
+    """The results of a stage so far, starting with the faults that its files show unrun."""
+
+    def __init__(self, stage: Stage, fault: str) -> None:
+        self.stage = stage
+        self.problems = list(missing_files(stage))
+        self.is_complete = not self.problems and not fault
+        needed = (stage.solution_file, stage.check_file)
+        self.can_run = not fault and all(file.is_file() for file in needed)
+        unwritten = [stage.place(file) for file in needed if self.can_run and is_unwritten(file)]
+        self.is_unwritten = bool(unwritten)
+        self.can_run &= not unwritten
+        self.notes: list[str] = []
+        if unwritten:
+            self.notes.append(f"{stage.slug} does not run yet: write {listed(unwritten)}")
+        self.checks: list[CheckProof] = []
+        self.misconceptions: list[MisconceptionProof] = []
+        self.accepted: list[str] = []
+        self.skipped: tuple[str, ...] = ()
+        self.seeds = 0
+        self.right: list[Shares] = []
+        self.wrong: dict[str, Shares] = {}
+        self.faint: set[str] = set()
+        self.problems += [fault] if fault else []
+        self.problems += file_problems(stage, is_broken=bool(fault))
+        if fault:
+            return
+        for file, read in (
+            (stage.trace_file, partial(read_trace, file=stage.trace_file)),
+            (stage.certificate_file, partial(read_trace, file=stage.certificate_file)),
+            (stage.explore_file, read_explore),
+            (stage.finale_file, read_programs),
+        ):
+            if file.is_file():
+                try:
+                    read(stage)
+                except CourseError as error:
+                    self.problems.append(str(error))
+
+    def proof(self) -> StageProof:
+        """The finished proof."""
+        from grader.authoring.verify.tolerances import largest, tolerance_problems, tolerance_proofs
+
+        right = largest((spot.check, one) for own in self.right for spot, one in own.items())
+        tolerances = tuple(tolerance_proofs(right, self.wrong, self.faint))
+        problems = [*self.problems, *tolerance_problems(tolerances)]
+        return StageProof(
+            self.stage.slug,
+            self.seeds,
+            tuple(self.checks),
+            tuple(self.misconceptions),
+            tuple(self.accepted),
+            tolerances,
+            tuple(dict.fromkeys(problems)),
+            stage_todos(self.stage),
+            tuple(self.notes),
+            self.skipped,
+        )

@@ -1,0 +1,188 @@
+"""Runs a stage's right answers: the solution, here and in a worker, and those in other styles."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from grader.authoring.verify.author_files import check_place
+from grader.authoring.verify.draft import Draft
+from grader.authoring.verify.examples import Examples
+from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
+from grader.authoring.verify.solution_runs import FINE, SolutionRuns, first_line
+from grader.read.faults import fault_of, undefined
+from grader.read.stubs import read_stub
+from grader.types.errors import CourseError, close_to
+from grader.types.report import Outcome, Status
+from grader.types.submission import Submission
+
+
+class RightAnswers:
+    """Expects that right answers pass and that a stub does not; `step` is called after each run."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        runs: CheckRuns,
+        solution: SolutionRuns,
+        files: Mapping[str, bytes],
+        seeds: Seeds,
+        step: Callable[[], None],
+    ) -> None:
+        self._draft = draft
+        self._runs = runs
+        self._solution = solution
+        self._files = files
+        self._seeds = seeds
+        self._step = step
+        self._examples = Examples(runs.stage, runs.course.limits.load_seconds)
+
+    def solution(self, solution: Find) -> None:
+        """Run the solution, its examples too, here and in a worker."""
+        self._draft.problems += self._examples.of_solution()
+        self._run_solution(solution, self._seeds.few)
+        self._in_the_worker()
+
+    def more_seeds(self, solution: Find) -> None:
+        """Run the solution with the other seeds, and again where that may tell something."""
+        rest = self._seeds.all[len(self._seeds.few) :]
+        self._run_solution(solution, rest, only_random=True)
+        self._solution.again(solution, self._seeds.first)
+        self._solution.find_flaky(solution)
+
+    def notes(self) -> list[str]:
+        """What was seen that is no fault."""
+        return self._examples.notes()
+
+    def _run_solution(
+        self, solution: Find, seeds: Iterable[int], *, only_random: bool = False
+    ) -> None:
+        from grader.authoring.verify.tolerances import shares
+
+        for facts in self._solution.run(solution, seeds, only_random=only_random):
+            self._draft.right.append(shares(facts, passed=True))
+            self._draft.seeds += 1
+            self._step()
+
+    def _in_the_worker(self) -> None:
+        """Run the solution and the stub in the worker, like a learner's code."""
+        draft = self._draft
+        for seed in self._seeds.few:
+            result = self._runs.graded(Submission("solutions", dict(self._files)), seed)
+            for check in result.checks:
+                fine = check.outcome in (Outcome.PASSED, Outcome.SKIPPED)
+                if not fine and check.id not in self._solution.failing:
+                    why = check.message.partition("\n")[0]
+                    draft.problems.append(f"seed {seed}: the solution fails {check.id}: {why}")
+            self._step()
+        self._untouched()
+        if self._runs.stage.forbidden:
+            draft.problems += self._forbidden_problems()
+
+    def _untouched(self) -> None:
+        """Run the stub as a learner gets it, if there is one."""
+        draft, stubs = self._draft, {}
+        for stage in self._runs.course.stages:
+            if stage.file_name in self._files:
+                try:
+                    stubs[stage.file_name] = read_stub(stage).encode()
+                except CourseError:  # reported when that stage is verified
+                    if stage == self._runs.stage:
+                        return
+                    stubs[stage.file_name] = self._files[stage.file_name]
+        result = self._runs.graded(Submission("stubs", stubs), self._seeds.first)
+        passed = [check.id for check in result.checks if check.outcome is Outcome.PASSED]
+        for check in passed:
+            if check not in self._solution.failing:
+                what = "passes on the original stub: it does not test the learner's code"
+                draft.problems.append(f"{check_place(self._runs.stage, check)}: {check} {what}")
+        is_untouched = result.status is Status.NOT_STARTED and result.score == 0
+        if not (passed or self._solution.failing or is_untouched):
+            draft.problems.append(
+                f"the original stub is '{result.status.value}' instead of 'not started'"
+            )
+
+    def _forbidden_problems(self) -> list[str]:
+        """Forbidden names whose calls the worker does not see; it has to see all of them."""
+        from grader.authoring.verify.calling import calls_all
+
+        seen = {
+            call.name
+            for call in self._runs.remote(calls_all(self._runs.stage), self._seeds.first).forbidden
+        }
+        place = f"course.toml: stage '{self._runs.stage.slug}': forbidden"
+        return [
+            f"{place}: {_absent(name) or f'calls of {name} cannot be noticed: forbid another name'}"
+            for name in self._runs.stage.forbidden
+            if name not in seen
+        ]
+
+    def accepted(self, file: Path) -> None:
+        """Run one right answer in another style than the solution's."""
+        from grader.authoring.verify.tolerances import shares
+        from grader.run.reader import Reader, SourceReader
+        from grader.run.solutions import at_hand
+        from grader.run.stopping import stopped_after
+
+        stage, problems = self._runs.stage, self._draft.problems
+        place = stage.place(file)
+        files = {**self._files, stage.file_name: file.read_bytes()}
+        submission = Submission(place, files)
+        calls = SourceReader(Reader(None), submission).calls(self._runs.course, stage)
+        lost = {f"calls {call.name}, which is forbidden": 1 for call in calls}
+        try:
+            with (
+                stopped_after(self._runs.course.limits.load_seconds),
+                at_hand(files, stage) as find,
+            ):
+                for entry in stage.entry_points:
+                    find(entry.name)
+            with at_hand(files, stage) as find:
+                lost |= dict.fromkeys(self._examples.of_answer(), 1)
+                for seed in self._seeds.answers:
+                    facts = self._runs.known(
+                        ("accepted", submission.digest(stage.file_name)),
+                        find,
+                        seed,
+                        only_random=seed != self._seeds.first,
+                    )
+                    self._draft.right.append(shares(facts, passed=True))
+                    for fact in facts.cases:
+                        if (
+                            fact.ending not in FINE
+                            and fact.case.check not in self._solution.failing
+                        ):
+                            lost.setdefault(f"fails {fact.case.check}: {first_line(fact)}", seed)
+        except KeyboardInterrupt:
+            raise
+        except Hangs as error:
+            problems.append(f"{place}: {error}")
+            return
+        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
+            fault = fault_of(error, {stage.file_name: place})
+            if not fault.startswith(place):
+                what = undefined(error) if isinstance(error, AttributeError) else error
+                fault = f"{place}: {what}"
+            problems.append(fault)
+            return
+        finally:
+            self._step()
+        for what in list(lost)[:1]:
+            problems.append(f"{place}: a right answer {what}")
+        if not lost:
+            self._draft.accepted.append(file.stem)
+
+
+def _absent(name: str) -> str:
+    """Which part of a dotted name does not exist, "" if all of it does."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        try:
+            found = pkgutil.resolve_name(".".join(parts[:count]))
+        except (ImportError, AttributeError):
+            if count == 1:
+                return f"there is no library '{parts[0]}'"
+            part = parts[count - 1]
+            return f"{'.'.join(parts[: count - 1])} has no '{part}'{close_to(part, dir(found))}"
+    return ""

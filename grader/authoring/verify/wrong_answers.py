@@ -1,0 +1,225 @@
+"""Runs a stage's wrong answers: its misconceptions, and answers that are always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grader.authoring.verify.author_files import check_place
+from grader.authoring.verify.draft import Draft
+from grader.authoring.verify.memory import sources_of_mistakes
+from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds, silence
+from grader.authoring.verify.solution_runs import (
+    FINE,
+    SolutionRuns,
+    error_of,
+    faulty_place,
+    first_line,
+)
+from grader.misconceptions import Misconception
+from grader.read.misconceptions import other_call
+from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.types.proof import MisconceptionProof
+from grader.types.text import listed
+
+if TYPE_CHECKING:
+    from grader.authoring.verify.constants import Constant
+    from grader.diagnosis.names import Tally
+
+_LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
+# If a misconception fails only with these errors, its author has mistyped something.
+_SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
+
+
+class WrongAnswers:
+    """Expects that checks catch wrong answers and say why; `step` is called after each run.
+
+    `idle` are the checks that pass for any answer, `unsaid` those that fail without a message.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        runs: CheckRuns,
+        solution: SolutionRuns,
+        seeds: Seeds,
+        step: Callable[[], None],
+    ) -> None:
+        from grader.diagnosis.replay import Replays
+
+        self._draft = draft
+        self._runs = runs
+        self._solution = solution
+        self._seeds = seeds
+        self._step = step
+        self._replays = Replays()
+        self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
+        self.idle: set[str] = set()
+        self.unsaid: dict[str, str] = {}
+
+    def misconceptions(
+        self, known: Sequence[Misconception], solution: Callable[[str], Any]
+    ) -> None:
+        """Run the checks against each misconception, in this process."""
+        found: dict[Misconception, StageFacts] = {}
+        file = self._runs.stage.misconceptions_file
+        place = self._runs.stage.place(file)
+        text = file.read_text("utf-8-sig") if known else ""
+        digests = sources_of_mistakes(text)
+        for mistake in known:
+            name, find = f"{place}: the misconception {mistake.id}", mistake.among(solution)
+            broken = other_call(mistake, solution(mistake.replaces))
+            if broken and not self._runs.stage.fixture:
+                self._draft.problems.append(f"{name} is broken: {broken}")
+                self._step()
+                continue
+            try:
+                who = ("misconception", mistake.id, digests.get(mistake.id, text))
+                found[mistake] = self._runs.known(who, find, self._seeds.first)
+                self._expect_one_verdict(name, who, find, found[mistake])
+            except Hangs as error:
+                self._draft.problems.append(f"{name} {error}")
+            self._step()
+        for mistake, facts in found.items():
+            self._misconception(mistake, tuple(found), solution, facts, text)
+
+    def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:
+        """Report a wrong answer whose checks fail with one seed and pass with another."""
+        lost = {self._seeds.first: _lost(first.cases)}
+        for seed in self._seeds.answers[1:]:
+            drawn = self._runs.known(who, find, seed, only_random=True).cases
+            again = {fact.case for fact in drawn}
+            lost[seed] = _lost([*drawn, *(f for f in first.cases if f.case not in again)])
+        ever = set[str]().union(*lost.values())
+        varied = sorted(check for check in ever if not all(check in ids for ids in lost.values()))
+        if varied:
+            points = {check.id: check.points for check in first.planned}
+            given = {sum(points[id] for id in points.keys() - ids) for ids in lost.values()}
+            points_given = " or ".join(f"{value:g}" for value in sorted(given))
+            self._draft.problems.append(
+                f"{name} gets {points_given} points depending on the seed: give "
+                f"{', '.join(varied)} a fixed input that shows the mistake"
+            )
+
+    def constants(self, solution: Find) -> None:
+        """Report checks that pay for a constant answer without saying why."""
+        from grader.authoring.verify.constants import ANY_ANSWER, ODD, constants, earned
+
+        stage = self._runs.stage
+        pays = [
+            (check, constant.name)
+            for constant in constants(stage, solution)
+            for check in earned(stage, constant, self._constant(constant))
+        ]
+        for planned in self._runs.checks.planned[stage.slug]:
+            found = dict.fromkeys(name for check, name in pays if check == planned.id)
+            undeclared = [name for name in found if name not in (*planned.pays, ODD)]
+            unused = [name for name in planned.pays if name not in found]
+            place = f"{check_place(stage, planned.id)}: {planned.id}"
+            catches = any(planned.id in mistake.caught_by for mistake in self._draft.misconceptions)
+            fails = planned.id in self._solution.failing  # which is reported already
+            if undeclared and not fails:
+                self._draft.problems.append(
+                    f"{place} pays for an answer that is always {listed(undeclared, 'or')}: "
+                    "compare values that differ from it, or give a reason with @pytest.mark.pays"
+                )
+            elif set(found) >= ANY_ANSWER and not (catches or fails):
+                self.idle.add(planned.id)
+                self._draft.problems.append(f"{place} passes for any answer: compare values")
+            if unused:
+                what = f"does not pay for {listed(unused, 'or')}: remove that from its mark"
+                self._draft.problems.append(f"{place} {what}")
+        self._step()
+
+    def _constant(self, constant: Constant) -> StageFacts:
+        """The facts of a constant answer; no more of a check runs than shows that it is lost."""
+        who = ("constant", constant.name, constant.is_built)
+        return self._runs.known(who, constant.find, self._seeds.first, gives_up=_LOST)
+
+    def _misconception(
+        self,
+        mistake: Misconception,
+        known: Sequence[Misconception],
+        solution: Callable[[str], Any],
+        facts: StageFacts,
+        text: str,
+    ) -> None:
+        """Record which checks catch a misconception, and whether the diagnosis names it.
+
+        `text` is that of the file of misconceptions.
+        """
+        from grader.authoring.verify.tolerances import is_clear, shares
+        from grader.diagnosis.names import explanations, named
+        from grader.diagnosis.replay import Record
+
+        self._draft.wrong[mistake.id] = shares(facts)
+        if not is_clear(facts):
+            self._draft.faint.add(mistake.id)
+        failed = [f for f in facts.cases if f.ending in (Ending.WRONG, Ending.RAISED)]
+        failed = [fact for fact in failed if fact.case.check not in self._solution.failing]
+        for fact in failed:
+            if fact.faulty_line:
+                what = (
+                    f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (for {mistake.id})"
+                )
+                self.unsaid.setdefault(fact.case.check, what)
+
+        def explain() -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
+            with silence():
+                record = Record(facts, solution, self._replays)
+                explained = explanations(record, known)
+                names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
+                return names, {id: explained.everywhere(id) for id in explained.found}
+
+        names, found = self._runs.memory.of(("names", mistake.id, text), explain)
+        own = found.get(mistake.id)
+        same = tuple(id for id, by in found.items() if id != mistake.id and by and by == own)
+        others = sorted(names - {mistake.id})
+        name = mistake.id if names == {mistake.id} else ", ".join(others) or None
+        caught_by = tuple(dict.fromkeys(fact.case.check for fact in failed))
+        proof = MisconceptionProof(mistake.id, caught_by, name, same)
+        self._draft.misconceptions.append(proof)
+        if (
+            caught_by or not self._solution.failing
+        ):  # otherwise the check that catches it may be broken
+            place = self._runs.stage.place(self._runs.stage.misconceptions_file)
+            problems = list(_misconception_problems(proof, failed, place))
+            one = frozenset({mistake.id, *same})
+            if same and one not in self._equal:
+                self._equal.add(one)
+                what = f"{mistake.id} behaves exactly like {', '.join(same)}: remove one"
+                problems.append(f"{place}: {what}")
+            self._draft.problems += problems
+            if failed and not problems and not self._runs.stage.fixture and not _gives(facts):
+                raised = f"{mistake.id}: no call returns a value to compare"
+                self._draft.notes.append(f"{raised}: {first_line(failed[0])}: is that intended?")
+
+
+def _lost(facts: Iterable[CaseFact]) -> set[str]:
+    """The ids of the checks that do not pass."""
+    return {fact.case.check for fact in facts if fact.ending not in FINE}
+
+
+def _gives(facts: StageFacts) -> bool:
+    """Whether any call returned a value that a check could compare."""
+    return any(
+        exchange.reply.header.get("value") is not None
+        for fact in facts.cases
+        if fact.ending in (Ending.PASSED, Ending.WRONG)
+        for exchange in fact.exchanges
+    )
+
+
+def _misconception_problems(
+    proof: MisconceptionProof, failed: Sequence[CaseFact], place: str
+) -> Iterator[str]:
+    name = f"{place}: the misconception {proof.id}"
+    slips = [
+        fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
+    ]
+    if not proof.caught_by:
+        yield f"{name} passes every check: sharpen a check, or remove it"
+    elif len(slips) == len(failed):
+        yield f"{name} is broken rather than caught: {first_line(slips[0])}"
+    if proof.named not in (None, proof.id):
+        yield f"{name} is wrongly named {proof.named}"
