@@ -11,20 +11,20 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from grader.judge.blame import find_blame
-from grader.judge.places import is_begun, is_replaced, is_written
+from grader.judge.places import is_begun, is_replaced
 from grader.judge.status import status
 from grader.judge.verdict import judge, judge_refused, judge_stage, judge_untouched
 from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
-from grader.run.earned import Earned
 from grader.run.facts import StageFacts
 from grader.run.failures import Cancelled
 from grader.run.lanes import LaneLost, can_fork, in_lanes
-from grader.run.reader import Reader, Same
+from grader.run.reader import Reader
 from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Limits, Stage
@@ -162,6 +162,20 @@ def with_engine(
         return with_checks(course, collected, warm)
 
 
+class KnownCode(Protocol):
+    """What is known of one submission's code, because others in a class wrote the same."""
+
+    def verdict(self, stage: Stage, judged: Callable[[], StageResult]) -> tuple[StageResult, bool]:
+        """The verdict on a stage, and whether it is known; if not, `judged` runs the stage."""
+
+
+class Shared(Protocol):
+    """Verdicts that the submissions of a class share."""
+
+    def of(self, course: Course, request: Request, device: str, runs: SubmissionRuns) -> KnownCode:
+        """What they say of one submission."""
+
+
 class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
@@ -203,10 +217,10 @@ class Engine:
         self,
         request: Request,
         progress: Callable[[StageResult], None] = lambda result: None,
-        earned: Earned | None = None,
+        shared: Shared | None = None,
         lanes: int = 1,
     ) -> Report:
-        """The report on one submission; code with a known result in `earned` is not rerun.
+        """The report on one submission; code that others in a class `shared` is not rerun.
 
         Of a folder, `lanes` processes grade stages at the same time.
 
@@ -220,7 +234,7 @@ class Engine:
         results = []
         try:
             grading = _Grading(
-                self.course, request, self.device, runs, self._diagnosed, earned, lanes
+                self.course, request, self.device, runs, self._diagnosed, shared, lanes
             )
             self._unnamed = grading.unnamed
             with closing(grading.results()) as judged:  # after Ctrl-C the lanes end here
@@ -518,13 +532,12 @@ class _Grading:
     _device: str
     _runs: SubmissionRuns
     _diagnosed: Callable[[Stage, StageFacts, Callable[[], None]], dict[str, Diagnosis]]
-    _earned: Earned | None
+    _shared: Shared | None
     _lanes: int
 
     def __post_init__(self) -> None:
         if not (can_fork(self._device) and self._request.submission.is_folder):
             self._lanes = 1
-        self._same: dict[str, Same] | None = None
         self._is_right: set[str] = set()  # slugs of stages that pass and were not run
         self.unnamed: dict[str, StageFacts] = {}  # of stages whose first cause has no name
 
@@ -533,9 +546,16 @@ class _Grading:
         if self._lanes > 1 and len(self._request.stages) > 1:
             yield from self._side_by_side(self._request.stages)
             return
+        asked = self._course, self._request, self._device, self._runs
+        known = None if self._shared is None else self._shared.of(*asked)
         for stage in self._request.stages:
-            earned = self._earned
-            yield self._result(stage) if earned is None else self._known(stage, earned)
+            if known is None:
+                yield self._result(stage)
+            else:
+                result, is_known = known.verdict(stage, partial(self._result, stage))
+                if is_known and result.status is Status.PASSED:
+                    self._is_right.add(stage.slug)
+                yield result
             self._runs.forget_exchanges(stage)
 
     def _side_by_side(self, stages: Sequence[Stage]) -> Iterator[StageResult]:
@@ -559,29 +579,6 @@ class _Grading:
                     self.unnamed[slug] = unnamed
             while left and left[0].slug in found:
                 yield found[left.pop(0).slug]
-
-    def _known(self, stage: Stage, earned: Earned) -> StageResult:
-        """The verdict on a stage, which need not be run if its code is known."""
-        submission = self._request.submission
-        if self._same is None:
-            self._same = self._runs.source.same(self._course, self._request.stages)
-        same = self._same.get(stage.slug)
-        if same is None or self._course.is_partial:
-            return self._result(stage)
-        key = f"{stage.slug} {same.digest} {self._request.seed} {self._device}"
-        known = earned.result(key, stage.slug)
-        if known is None and earned.asks_for_proof(key):
-            facts = self._runs.facts_of_part(stage, same.alone(submission))
-            known = earned.take(key, judge_stage(stage, facts), alone=True)
-        if known is not None and known.status is Status.PASSED:
-            self._is_right.add(stage.slug)
-        elif known is not None and is_written(submission, stage):
-            known = None  # no other submission takes points from what is written
-        if known is not None:
-            return known
-        result = self._result(stage)
-        earned.take(key, result, alone=False)
-        return result
 
     def _result(self, stage: Stage) -> StageResult:
         runs, submission = self._runs, self._request.submission

@@ -75,12 +75,12 @@ from typing import Any
 
 import psutil
 
+from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, with_engine
 from grader.learning.notebook.builder import cell_code, solution_id
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells
-from grader.run.earned import Earned
 from grader.run.facts import CaseFact
 from grader.run.importing import Import
 from grader.run.solutions import local_solutions, solution_files
@@ -363,7 +363,7 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
                 before = used()
                 submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
                 with sampled(PARTS) as seen:
-                    report = engine.grade(Request(submission, STAGES, 1), earned=earned)
+                    report = engine.grade(Request(submission, STAGES, 1), shared=earned)
                 engine.interpreter.prepare()
                 after = used()
                 kind = "all right" if report.score == report.max_score else "something wrong"

@@ -32,13 +32,13 @@ from grader.classes.nbgrader.gradebook import (
 from grader.classes.nbgrader.restore import Restored, restored
 from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
+from grader.classes.sharing.earned import Earned
 from grader.classes.unlocked import way_out
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import assignment_named
 from grader.read.files import write_whole
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells
-from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
@@ -83,7 +83,7 @@ def verdict_on(
             [(*cell_ids(stage, released), stage.points) for stage in stages], notes
         )
     submission = Submission(found.file.name, {}, cells=cells)
-    report = engine.grade(Request(submission, stages, seed), earned=earned)
+    report = engine.grade(Request(submission, stages, seed), shared=earned)
     return notebook_verdict(report, {s.slug: cell_ids(s, released) for s in stages}, notes)
 
 

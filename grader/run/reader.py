@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any
 
 from grader.run.budget import Budget
 from grader.run.cells import Names
 from grader.run.facts import ForbiddenCall
 from grader.run.frames import frames_told
-from grader.run.sources import all_sources, cell_name, stage_sources
+from grader.run.sources import all_sources, stage_sources
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import Interpreter, Worker
@@ -22,34 +22,18 @@ from grader.types.text import safe
 
 _TRIES = 2  # workers that may end over one request
 _SECONDS = 3.0  # for one look
-_ANOTHER_ENCODING = re.compile(rb"(?i)coding[:=](?![ \t]*utf-8(?![\w.-]))")
 
 
-@dataclass(frozen=True)
-class Same:
-    """A stage's code: the `digest` of what it does, and the names of the `sources` that hold it.
+def sent_along(package: str, names: Sequence[str]) -> dict[str, str]:
+    """The text of modules of a package, by their full names, for a worker that needs them seldom.
 
-    `lazy_from` is the first cell that imports annotations from __future__, for itself and the cells
-    after it.
+    Each comes after those that it imports, first the packages around them, which are empty.
     """
-
-    digest: str
-    sources: frozenset[str]
-    lazy_from: str | None
-
-    def alone(self, submission: Submission) -> Submission:
-        """The submission without its other sources."""
-        if submission.cells is None:
-            files = {name: data for name, data in submission.files.items() if name in self.sources}
-            return replace(submission, files=files)
-
-        def kept(name: str, cell: str) -> str:
-            if name in self.sources:
-                return cell
-            return "from __future__ import annotations" if name == self.lazy_from else ""
-
-        numbered = enumerate(submission.cells, start=1)
-        return replace(submission, cells=tuple(kept(cell_name(n), cell) for n, cell in numbered))
+    around = itertools.accumulate(package.split("."), "{}.{}".format)
+    folder = resources.files(package)
+    return dict.fromkeys(around, "") | {
+        f"{package}.{name}": (folder / f"{name}.py").read_text(encoding="utf-8") for name in names
+    }
 
 
 class Reader:
@@ -106,7 +90,7 @@ class SourceReader:
 
         It quotes a body of a few lines, and the lines that return of a longer one.
         """
-        found = self._look(
+        found = self.look(
             "place",
             f"{stage.slug} {target}",
             {"sources": list(stage_sources(self._submission, stage)), "target": target},
@@ -129,42 +113,16 @@ class SourceReader:
             "forbidden": list(stage.forbidden),
             "is_notebook": self._submission.cells is not None,
         }
-        found = self._look("calls", stage.slug, about)
+        found = self.look("calls", stage.slug, about)
         return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
-
-    def same(self, course: Course, stages: Sequence[Stage]) -> dict[str, Same]:
-        """The code of each stage that no other code can affect, by slug."""
-        submission = self._submission
-        files = {name: data for name, data in submission.files.items() if name.endswith(".py")}
-        if not all(map(_is_read_alike, files.values())):
-            return {}
-        kind = "files" if submission.is_folder else "script" if submission.script else "cells"
-        about = {
-            "sources": list(all_sources(replace(submission, files=files))),
-            "kind": kind,
-            "modules": list(course.preload),
-            "stages": {
-                stage.slug: {
-                    "names": [entry.name for entry in stage.entry_points],
-                    "file": self._submission.script or stage.file_name,
-                    "forbidden": list(stage.forbidden),
-                }
-                for stage in stages
-                if not stage.fixture
-            },
-        }
-        found = self._look("same", "", about) or {}
-        return {
-            slug: Same(digest, frozenset(names), lazy_from)
-            for slug, (digest, names, lazy_from) in found.items()
-        }
 
     def names(self, cells: Sequence[str]) -> list[Names] | None:
         """The names in each cell, None if they cannot be determined."""
-        found = self._look("names", "", {"cells": list(cells)})
+        found = self.look("names", "", {"cells": list(cells)})
         return None if found is None else [Names(*map(frozenset, names)) for names in found]
 
-    def _look(self, what: str, key: str, about: dict[str, Any]) -> Any:
+    def look(self, what: str, key: str, about: dict[str, Any]) -> Any:
+        """What `look` finds in the sources; with the same `key`, only the first time."""
         if (what, key) not in self._known:
             self._is_hopeless |= self._budget.is_spent
             seconds = min(_SECONDS, self._budget.left)
@@ -173,15 +131,3 @@ class SourceReader:
             self._is_hopeless |= found is None
             self._known[what, key] = found
         return self._known[what, key]
-
-
-def _is_read_alike(data: bytes) -> bool:
-    """Whether Python reads a file in UTF-8, as grader.run.sources does.
-
-    In another encoding a comment may hold code.
-    """
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return not _ANOTHER_ENCODING.search(b"\n".join(data.splitlines()[:2]))

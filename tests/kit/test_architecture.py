@@ -27,8 +27,8 @@ WORKER = GRADER / "run" / "worker"
 FILES = sorted(GRADER.rglob("*.py"))
 EDITS = GRADER / "diagnosis" / "repair" / "edits"
 SENT = {WORKER: workers._SOURCES, EDITS: edits.MODULES}
-PACKAGES = tuple(f"{'.'.join(folder.relative_to(ROOT).parts)}." for folder in SENT)
 IN_WORKER = sorted(file for folder in SENT for file in folder.glob("*.py"))
+IN_WORKER.append(GRADER / "classes" / "sharing" / "sameness.py")
 
 
 def found_in(files: list[Path], find: Callable[[Path], Iterable[object]]) -> dict[str, list[Any]]:
@@ -76,7 +76,8 @@ def test_every_import_is_spelled_out() -> None:
 def test_the_worker_knows_nothing_of_the_grader_but_itself() -> None:
     def foreign(file: Path) -> list[str]:
         found = [name for name in imports_of(file) if name.split(".")[0] == "grader"]
-        return [name for name in found if not name.startswith(PACKAGES)]
+        own = f"{'.'.join(file.parent.relative_to(ROOT).parts)}."
+        return [name for name in found if not name.startswith((own, "grader.run.worker."))]
 
     assert found_in(IN_WORKER, foreign) == {}
 
@@ -132,10 +133,11 @@ def test_the_worker_is_sent_every_module_of_a_folder_in_the_order_of_their_impor
 ) -> None:
     there = {file.stem for file in folder.glob("*.py")} - {"__init__", "bootstrap"}
     assert set(sent) == there and len(sent) == len(there)
-    package = ".".join(folder.relative_to(ROOT).parts)
+    package = f"{'.'.join(folder.relative_to(ROOT).parts)}."
     for number, name in enumerate(sent):
-        ours = {name for name in imports_of(folder / f"{name}.py") if name.startswith("grader.")}
-        needed = {each.removeprefix(f"{package}.").partition(".")[0] for each in ours}
+        theirs = imports_of(folder / f"{name}.py")
+        ours = {each.removeprefix(package) for each in theirs if each.startswith(package)}
+        needed = {each.partition(".")[0] for each in ours}
         assert needed <= set(sent[:number]), name
 
 

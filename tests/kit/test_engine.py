@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from grader.classes.sharing.earned import Earned
+from grader.classes.sharing.same_code import same_code
 from grader.engine import Engine, Request, _quick_imports, grade, interpreter_on, with_engine
-from grader.run.earned import Earned
 from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks
@@ -187,7 +188,7 @@ def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Re
         with Earned(shared=False) as earned:
             for submission in submissions:
                 request = Request(submission, stages, seed=11)
-                reports.append(engine.grade(request, earned=earned))
+                reports.append(engine.grade(request, shared=earned))
                 checks = [check for stage in reports[-1].stages for check in stage.checks]
                 known += not any(check.seconds for check in checks)
                 by_itself = without_seconds(engine.grade(request))
@@ -218,10 +219,11 @@ def test_what_others_hand_in_takes_no_points_from_what_is_written() -> None:
 
     def body(engine: Engine) -> Report:
         not_begun = engine.grade(Request(stub, (stage,), seed=11)).stages[0]
-        same = SourceReader(Reader(None), right).same(TINY, [stage])[stage.slug]
+        request = Request(right, (stage,), seed=11)
+        same = same_code(TINY, request, SourceReader(Reader(None), right))[stage.slug]
         with Earned(shared=False) as earned:
             earned.take(f"{stage.slug} {same.digest} 11 cpu", not_begun, alone=True)
-            return engine.grade(Request(right, (stage,), seed=11), earned=earned)
+            return engine.grade(request, shared=earned)
 
     assert with_engine(TINY, [stage], "cpu", body).stages[0].status is Status.PASSED
 

@@ -20,9 +20,9 @@ from grader.classes.folder.grading import Job, Result, graded
 from grader.classes.folder.types import ClusterWork
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import all_graded, with_locked_engine
+from grader.classes.sharing.earned import Earned
 from grader.engine import Engine
 from grader.read.course_file import FILE_NAME, read_course
-from grader.run.earned import Earned
 from grader.types.errors import KitError
 from grader.types.report import Report
 

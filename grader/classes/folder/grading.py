@@ -12,10 +12,10 @@ from grader.classes.folder.renamed import keeping_removed
 from grader.classes.folder.students import Found, read_student
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.grading import all_graded
+from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request
 from grader.judge.verdict import judge_refused
 from grader.read.renamed import with_present_names
-from grader.run.earned import Earned
 from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import KitError
@@ -208,7 +208,7 @@ def graded(
     `earned` holds the class's results so far, which need no rerun; None reruns everything.
     """
     submission = replace(job.submission, name=job.record.student)
-    report = engine.grade(Request(submission, tuple(stages), job.seed), earned=earned)
+    report = engine.grade(Request(submission, tuple(stages), job.seed), shared=earned)
     return report, report.seconds
 
 

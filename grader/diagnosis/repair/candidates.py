@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib import resources
 
-from grader.diagnosis.repair import edits
+from grader.diagnosis.repair.edits import MODULES
 from grader.diagnosis.repair.edits.edit import Edit
 from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
@@ -16,7 +14,7 @@ from grader.run.budget import Budget
 from grader.run.cells import needed
 from grader.run.facts import Case, CaseFact, Ending, StageFacts
 from grader.run.failures import Cancelled
-from grader.run.reader import Reader, SourceReader
+from grader.run.reader import Reader, SourceReader, sent_along
 from grader.run.session import Checks
 from grader.run.sources import all_sources
 from grader.run.under_check import StageUnderCheck
@@ -127,8 +125,8 @@ class Candidates:
                 for name, line in _FRAME.findall(fact.message):
                     frames.setdefault(name, []).append(int(line))
         about = {
-            "what": "edits",
-            "modules": _modules(),
+            "what": "sent",
+            "modules": sent_along("grader.diagnosis.repair.edits", MODULES),
             "sources": list(self._sources.items()),
             "targets": sorted({fact.target for fact in self._first if fact.target} or names),
             "others": [e.name for each in own for e in each.entry_points if e.name not in names],
@@ -207,16 +205,6 @@ class Candidates:
 
     def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
         return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)
-
-
-def _modules() -> dict[str, str]:
-    """The text of each module that finds edits, by its name, the packages around them first."""
-    around = itertools.accumulate(edits.__name__.split("."), "{}.{}".format)
-    folder = resources.files(edits)
-    return dict.fromkeys(around, "") | {
-        f"{edits.__name__}.{name}": (folder / f"{name}.py").read_text(encoding="utf-8")
-        for name in edits.MODULES
-    }
 
 
 def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:

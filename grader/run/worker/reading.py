@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 from grader.run.worker.loader import without_magics
 from grader.run.worker.names import LARGEST, UNREADABLE, names_of
-from grader.run.worker.sameness import same_of
 
 _LINES_SHOWN = 8
 _LONGEST_LINE = 200
@@ -30,10 +29,8 @@ def look(about: dict[str, Any]) -> Any:
         return [names_of(source) for source in about["cells"]]
     if about["what"] == "place":
         return place_of(about["sources"], about["target"])
-    if about["what"] == "same":
-        return same_of(about)
-    if about["what"] == "edits":
-        return edits_of(about)
+    if about["what"] == "sent":
+        return _sent(about["modules"]).look(about)
     return forbidden_calls(
         about["sources"],
         own=set(about["own"]),
@@ -43,19 +40,14 @@ def look(about: dict[str, Any]) -> Any:
     )
 
 
-def edits_of(about: dict[str, Any]) -> Any:
-    """The edits of sources, by the kit's own `modules`: sent along, because seldom needed."""
-    for name, text in about["modules"].items():
+def _sent(modules: Mapping[str, str]) -> Any:
+    """The last of the kit's own modules that came along, as they are seldom needed."""
+    for name, text in modules.items():
         if name not in sys.modules:
             module = sys.modules[name] = ModuleType(name)
             module.__path__ = []  # some are packages
             exec(compile(text, f"<{name}>", "exec"), module.__dict__)
-    sources = about["sources"]
-    if about["is_notebook"]:
-        sources = [(name, without_magics(text)) for name, text in sources]
-    more = (about[key] for key in ("targets", "others", "lines", "signatures", "way"))
-    finder: Any = sys.modules[list(about["modules"])[-1]]
-    return {"edits": finder.as_data(finder.edits(sources, *more)), "sources": sources}
+    return sys.modules[name]
 
 
 # --- the place of a definition -------------------------------------------------------------------

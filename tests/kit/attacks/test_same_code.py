@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, with_engine
-from grader.run.earned import Earned
 from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.checkout import TINY
@@ -267,7 +267,7 @@ def spoken() -> Sequence[Report]:
         with Earned(shared=False) as earned:
             evil = notebook(RIGHT, TOO_MANY_DIGITS + SETS_MISSING_LAYERS)
             return [
-                engine.grade(Request(each, STAGES, seed=11), earned=earned)
+                engine.grade(Request(each, STAGES, seed=11), shared=earned)
                 for each in (evil, *[notebook(RIGHT)] * 3)
             ]
 
@@ -287,7 +287,7 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
         for first, second in permutations(both):
             with Earned(shared=False) as earned:
                 for request, alone in (first, first, second, second, first):
-                    yield alone, told(engine.grade(request, earned=earned))
+                    yield alone, told(engine.grade(request, shared=earned))
 
     return with_engine(TINY, STAGES, "cpu", body)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from grader.classes.sharing.same_code import same_code
 from grader.engine import Engine, Request, with_engine
 from grader.run.reader import Reader, SourceReader
 from grader.types.submission import Submission
@@ -151,7 +152,8 @@ def twins(seed: int, count: int) -> Iterator[Submission]:
 
     def digest(*cells: str) -> object:
         submission = Submission("x", {}, cells=cells)
-        same = SourceReader(reader, submission).same(TINY, STAGES).get(STAGES[0].slug)
+        source = SourceReader(reader, submission)
+        same = same_code(TINY, Request(submission, STAGES, 1), source).get(STAGES[0].slug)
         return same and same.digest
 
     known = digest(RIGHT)

@@ -1,7 +1,7 @@
 """Source -> its small edits: each undoes one mistake, and nothing runs.
 
 A worker reads the source, because a stranger wrote it: the text of this folder's modules is sent
-there. So they import nothing but the standard library and each other.
+there. So they import nothing but the standard library, each other, and what every worker has.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from grader.diagnosis.repair.edits.syntax import (
     is_setting,
     is_words,
 )
+from grader.run.worker.loader import without_magics
 
 MOST = 2000  # edits of one submission
 LONGEST = 50_000  # characters of a source that is read
@@ -67,12 +68,17 @@ def edits(
     return sorted(best.values(), key=lambda edit: edit.cost)[:MOST]
 
 
-def as_data(found: Iterable[Edit]) -> list[list[Any]]:
-    """Edits as JSON data, of which `Edit(*...)` makes edits again."""
-    return [
-        [e.source, [list(p) for p in e.parts], e.kind, e.rule, e.start, e.end, e.cost]
-        for e in found
-    ]
+def look(about: dict[str, Any]) -> dict[str, Any]:
+    """What a worker answers, as JSON data: the sources, and `edits` of which `Edit(*...)` is one.
+
+    A notebook's `sources` come without their magics.
+    """
+    sources = about["sources"]
+    if about["is_notebook"]:
+        sources = [(name, without_magics(text)) for name, text in sources]
+    more = (about[key] for key in ("targets", "others", "lines", "signatures", "way"))
+    found = edits(sources, *more)
+    return {"sources": sources, "edits": [list(vars(edit).values()) for edit in found]}
 
 
 # --- what is read -----------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.repair.edits.finding import as_data, edits
+from grader.diagnosis.repair.edits.finding import edits, look
 
 
 def edits_of(source: str, target: str = "f", **more: object) -> list[Edit]:
@@ -219,12 +220,13 @@ def test_there_may_be_nothing_to_edit(source: str) -> None:
 
 def test_edits_travel_as_data() -> None:
     source = "def f(x):\n    return x.sum(0)\n"
-    found = edits_of(source)
+    about = {"sources": [("a.py", source)], "targets": ["f"], "is_notebook": False, "way": ""}
+    told = json.dumps(look({**about, "others": [], "lines": {}, "signatures": {}}))
     again = [
         Edit(name, tuple((a, b, new) for a, b, new in parts), *more)
-        for name, parts, *more in as_data(found)
+        for name, parts, *more in json.loads(told)["edits"]
     ]
-    assert again == found
+    assert again == edits_of(source)
 
 
 def test_a_check_of_the_arguments_is_not_called_needless() -> None:

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from grader.classes.sharing.same_code import same_code
+from grader.engine import Request
+from grader.judge.places import is_written
+from grader.judge.verdict import judge_stage
+from grader.types.course import Course, Stage
 from grader.types.report import StageResult, Status
+
+if TYPE_CHECKING:
+    from grader.run.submission_runs import SubmissionRuns
 
 _CAP = 20_000  # keys to remember
 _SEEN = "seen"
@@ -36,6 +46,10 @@ class Earned:
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
             self._file.close()
+
+    def of(self, course: Course, request: Request, device: str, runs: SubmissionRuns) -> KnownCode:
+        """What these verdicts say of one submission."""
+        return KnownCode(self, course, request, device, runs)
 
     def result(self, key: str, slug: str) -> StageResult | None:
         """The known verdict on a stage with this key, None if there is none."""
@@ -87,3 +101,41 @@ class Earned:
         """The next whole lines."""
         news = os.pread(file, 1 << 16, self._read)
         return news[: news.rfind(b"\n") + 1]
+
+
+class KnownCode:
+    """What the verdicts of a class say of one submission."""
+
+    def __init__(
+        self,
+        earned: Earned,
+        course: Course,
+        request: Request,
+        device: str,
+        runs: SubmissionRuns,
+    ) -> None:
+        self._earned = earned
+        self._request = request
+        self._device = device
+        self._runs = runs
+        # A student's copy has no checks that could prove anything.
+        self._same = {} if course.is_partial else same_code(course, request, runs.source)
+
+    def verdict(self, stage: Stage, judged: Callable[[], StageResult]) -> tuple[StageResult, bool]:
+        """The verdict on a stage, and whether it is known; if not, `judged` runs the stage."""
+        earned, request = self._earned, self._request
+        same = self._same.get(stage.slug)
+        if same is None:
+            return judged(), False
+        key = f"{stage.slug} {same.digest} {request.seed} {self._device}"
+        known = earned.result(key, stage.slug)
+        if known is None and earned.asks_for_proof(key):
+            facts = self._runs.facts_of_part(stage, same.alone(request.submission))
+            known = earned.take(key, judge_stage(stage, facts), alone=True)
+        # No other submission takes points from what is written.
+        passed = known is not None and known.status is Status.PASSED
+        if known is not None and (passed or not is_written(request.submission, stage)):
+            return known, True
+        result = judged()
+        earned.take(key, result, alone=False)
+        return result, False

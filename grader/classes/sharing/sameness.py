@@ -104,7 +104,7 @@ _STILL = (
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | None]]:
+def look(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | None]]:
     """The digest of a stage's code and the sources that hold it, for the stages that have one.
 
     The third is the first cell that imports annotations from __future__, if there is one: it also
@@ -112,8 +112,8 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | N
 
     `sources` are names and texts of the files or cells; `kind` is "cells", "files" of a folder or a
     "script". `stages` holds for each slug the names that it asks for, the file that they are in
-    (unless it is a notebook), and the forbidden names. `modules` are those that the course's
-    solutions import.
+    (unless it is a notebook), and the forbidden names. `libraries` are the modules that the
+    course's solutions import.
     """
     kind, sources = about["kind"], about["sources"]
     is_notebook = kind == "cells"
@@ -125,7 +125,7 @@ def same_of(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | N
         if part is None:
             return {}
         parts[name] = part
-    modules = _PLAIN_MODULES | set(about["modules"])
+    modules = _PLAIN_MODULES | set(about["libraries"])
     whole = (_Notebook if is_notebook else _Files)(parts, modules)
     if not whole.is_plain:
         return {}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy  # noqa: F401 - a name of a library that is loaded is looked up
 import pytest
 
-from grader.run.worker.sameness import same_of
+from grader.classes.sharing.sameness import look
 
 WINGS = "def wings(x, count):\n    half = x / count\n    return half + half\n"
 TAIL = "def tail(x):\n    return -x\n"
@@ -20,13 +20,13 @@ def same(
     about: dict[str, Any] = {
         "sources": sources,
         "kind": "cells" if is_notebook else "files",
-        "modules": ["paper"],
+        "libraries": ["paper"],
         "stages": {
             name: {"names": [name], "file": f"{name}.py", "forbidden": forbidden}
             for name in ("wings", "tail")
         },
     }
-    return same_of(about)
+    return look(about)
 
 
 def cells(*texts: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.run.earned import Earned
+from grader.classes.sharing.earned import Earned
 from grader.types.report import CheckResult, Outcome, StageResult, Status
 
 
