@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from grader.channels import github_command, gradescope_command, points_command, student_command
+from grader.channels.proven import is_proven
 from grader.classes.nbgrader import release_command as nbgrader_command
 from grader.command.output import add_common_options, complain
-from grader.read.proven import is_proven
 from grader.read.workspace import locate_whole_course
 from grader.types.course import Course
 

@@ -27,7 +27,7 @@ from grader.checking.wording import (
     shorten,
     sizes,
 )
-from grader.types.proof import Comparison
+from grader.types.comparison import Comparison
 from grader.types.report import Way
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from grader.run.worker.wire import Frame
-from grader.types.proof import Comparison
+from grader.types.comparison import Comparison
 
 # The message when a check fails on an answer before it has judged it.
 NO_SENSE = "The check cannot make sense of this answer"

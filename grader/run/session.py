@@ -32,9 +32,9 @@ from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
+from grader.types.comparison import Comparison
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, close_to, located
-from grader.types.proof import Comparison
 
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
     from grader.checking import Submission

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.verify.author_files import strays
+from grader.authoring.verify.types import StageProof
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.run.lanes import can_fork
 from grader.types.course import Course
-from grader.types.proof import StageProof
 from tests.kit.checkout import TINY, run_python
 from tests.kit.tiny import Capture, Say, Typed, change
 

@@ -9,9 +9,9 @@ from dataclasses import asdict
 
 from grader.authoring.mutants import command as mutants
 from grader.authoring.verify import explain_command
+from grader.channels.proven import remember_proven
 from grader.command.grade import chosen_stages, lanes
 from grader.command.output import console, stage_bar
-from grader.read.proven import remember_proven
 from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from grader.authoring.verify.author_files import file_problems, missing_files
 from grader.authoring.verify.todos import is_unwritten, stage_todos
+from grader.authoring.verify.types import CheckProof, MisconceptionProof, StageProof
 from grader.learning.explore.example import read_explore
 from grader.learning.finale.programs import read_programs
 from grader.learning.pictures.examples import read_trace
 from grader.types.course import Stage
 from grader.types.errors import CourseError
-from grader.types.proof import CheckProof, MisconceptionProof, StageProof
 from grader.types.text import listed
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from grader.authoring.verify.right_answers import RightAnswers
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
 from grader.authoring.verify.solution_runs import SolutionRuns
 from grader.authoring.verify.todos import is_unwritten
+from grader.authoring.verify.types import CheckProof
 from grader.authoring.verify.wrong_answers import WrongAnswers
 from grader.learning.hints.ladder import read_hints
 from grader.misconceptions import Known, Way
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_known
 from grader.types.errors import CourseError
-from grader.types.proof import CheckProof
 from grader.types.text import listed
 
 FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3

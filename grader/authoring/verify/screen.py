@@ -9,8 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from grader.authoring.verify.types import (
+    CourseProof,
+    MisconceptionProof,
+    StageProof,
+    ToleranceProof,
+)
 from grader.show.screen import MARGIN, Page, count, screen
-from grader.types.proof import CourseProof, MisconceptionProof, StageProof, ToleranceProof
 
 _SLOWEST = 5
 _HEAD = "bold"

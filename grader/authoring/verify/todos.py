@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.authoring.verify.author_files import files_of
+from grader.authoring.verify.types import Todo
 from grader.read.course_file import FILE_NAME
 from grader.types.course import Stage
-from grader.types.proof import Todo
 
 _TODO = re.compile(r"\bTODO\b|\b(?i:todo)\s*:")
 _TABLE = re.compile(r"\s*\[\[\s*(\w+)\s*\]\]")

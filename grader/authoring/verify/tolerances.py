@@ -10,8 +10,9 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.authoring.verify.types import ToleranceProof
 from grader.run.facts import Ending, StageFacts
-from grader.types.proof import Comparison, ToleranceProof
+from grader.types.comparison import Comparison
 
 MOST_USED = 0.5  # the most of a tolerance that a right answer may use
 LEAST_BEYOND = 2.0  # tolerances: the least error of a wrong answer that nothing else reveals

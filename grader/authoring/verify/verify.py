@@ -22,13 +22,13 @@ from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Progress, StageProving
 from grader.authoring.verify.runs import CheckRuns, Seeds, import_libraries
+from grader.authoring.verify.types import CourseProof
 from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
-from grader.types.proof import CourseProof
 
 if TYPE_CHECKING:
     from grader.run.session import Checks

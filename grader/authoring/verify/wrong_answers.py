@@ -16,10 +16,10 @@ from grader.authoring.verify.solution_runs import (
     faulty_place,
     first_line,
 )
+from grader.authoring.verify.types import MisconceptionProof
 from grader.misconceptions import Misconception
 from grader.read.misconceptions import other_call
 from grader.run.facts import CaseFact, Ending, StageFacts
-from grader.types.proof import MisconceptionProof
 from grader.types.text import listed
 
 if TYPE_CHECKING:

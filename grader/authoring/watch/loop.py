@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.authoring.verify.author_files import files_of
+from grader.authoring.verify.types import CourseProof
 from grader.authoring.verify.verify import Prover
 from grader.read.course_file import FILE_NAME, read_course
 from grader.read.stubs import StubState, write_stubs
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
-from grader.types.proof import CourseProof
 
 Progress = Callable[[str, int, int], None]
 _Stamps = Mapping[Path, tuple[int, int]]

@@ -13,8 +13,9 @@ from grader.authoring.verify.tolerances import (
     tolerance_problems,
     tolerance_proofs,
 )
+from grader.authoring.verify.types import ToleranceProof
 from grader.run.facts import Case, CaseFact, Ending, StageFacts
-from grader.types.proof import Comparison, ToleranceProof
+from grader.types.comparison import Comparison
 
 
 def facts(*compared: Comparison, check: str = "s.c", ending: Ending = Ending.PASSED) -> StageFacts:

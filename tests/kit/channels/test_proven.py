@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.read.proven import is_proven, remember_proven
+from grader.channels.proven import is_proven, remember_proven
 from tests.kit.tiny import copy_tiny
 
 CHANGES = (
