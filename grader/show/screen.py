@@ -150,7 +150,8 @@ class Page:
             yield Text(" " * MARGIN).append_text(line)
         else:
             yield from self.sentence(line)
-            yield Text(" " * (MARGIN + 2)).append(self.word(command), COMMAND)
+            whole = Text(" " * (MARGIN + 2), no_wrap=True)  # if it is printed with soft_wrap
+            yield whole.append(self.word(command), COMMAND)
 
     def offers(self, offers: Sequence[tuple[str, str]]) -> Iterator[Text]:
         """Several of them; what to type begins in one column."""

@@ -231,7 +231,7 @@ def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart:
 def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(
     tiny: Path, say: Say, checks_apart: None
 ) -> None:
-    folder = tiny / "my work"
+    folder = tiny / "my work, second try, with what the tutor said about the first"
     folder.mkdir()
     text = "def roughness(values):\n    return -1.0\n"
     (folder / "roughness.py").write_text(text, encoding="utf-8")
