@@ -11,6 +11,7 @@ from grader.run.worker.loader import without_magics
 from grader.types.text import is_quick_to_parse, safe
 
 _LONGEST = 8000  # characters
+_LARGEST = 50_000  # characters of all sources: a cell may be parsed a hundred times
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -34,8 +35,10 @@ def wrong_code(sources: Iterable[str], entry: str, name: str, student: str) -> s
 
 
 def _statements(sources: Iterable[str]) -> Iterator[ast.stmt]:
-    """The statements of all sources that are Python."""
-    for source in filter(is_quick_to_parse, sources):
+    """The statements of all sources that are Python; none if the sources are too long."""
+    sources = list(sources)
+    is_long = sum(map(len, sources)) > _LARGEST
+    for source in filter(is_quick_to_parse, () if is_long else sources):
         with suppress(*_UNREADABLE):
             yield from ast.parse(without_magics(source)).body
 
@@ -50,13 +53,14 @@ def _needed(statements: Sequence[ast.stmt], entry: str) -> list[ast.stmt]:
     if not isinstance(defined.get(entry), _NAMED):
         return []
     wanted = [entry]
+    nodes: set[ast.stmt] = set()  # one may define thousands of names
     for name in wanted:  # the loop itself appends to it
-        for inner in ast.walk(defined[name]):
-            used = inner.id if isinstance(inner, ast.Name) else ""
-            if used in defined and used not in wanted:
-                wanted.append(used)
-    nodes = {id(defined[name]): defined[name] for name in wanted}
-    return [node for node in statements if id(node) in nodes]
+        node = defined[name]
+        if node not in nodes:
+            nodes.add(node)
+            names = (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+            wanted += [used for used in names if used in defined]
+    return [node for node in statements if node in nodes]
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

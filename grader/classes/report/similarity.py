@@ -513,14 +513,18 @@ def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str
                 defined[name] = (node, source)
     wanted = [name for entry in stage.entry_points for name in defined if entry.asks_for(name)]
     known = {*wanted, *entries}
+    lines = {source: source.split("\n") for source in {source for _, source in defined.values()}}
+    texts: dict[ast.stmt, str] = {}  # a statement may define thousands of names
     for name in wanted:  # the loop itself appends to it
-        for inner in ast.walk(defined[name][0]):
+        node, source = defined[name]
+        if node in texts:
+            continue
+        texts[node] = _text_of(node, lines[source])
+        for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id in defined and inner.id not in known:
                 known.add(inner.id)
                 wanted.append(inner.id)
-    lines = {source: source.split("\n") for _, source in defined.values()}
-    texts = (_text_of(node, lines[source]) for node, source in map(defined.__getitem__, wanted))
-    return "\n".join(texts) + "\n"
+    return "\n".join(texts.values()) + "\n"
 
 
 def _defined_by(node: ast.stmt) -> Iterator[str]:

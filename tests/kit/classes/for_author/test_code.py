@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from grader.classes.for_author.code import wrong_code
@@ -72,6 +74,20 @@ def test_a_name_that_is_a_word_of_the_code_changes_nothing(student: str) -> None
     code = wrong_code([source], "fold", "f", student)
     assert code.startswith("import math, torch as t\n\ndef f(x):\n    return ")
     assert code.endswith(".floor(x[1])")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("a = [(1, 2), 3]\n" * 9000 + "%x\n" * 100, id="a hundred magics"),
+        pytest.param("=".join(f"(\na{n})" for n in range(2000)) + " = 0\n", id="many names"),
+    ],
+)
+def test_what_is_made_to_take_minutes_takes_none(source: str) -> None:
+    uses = "".join(f"    a{n}\n" for n in range(2000))
+    start = time.process_time()
+    wrong_code([f"{source}def fold(x):\n{uses}"], "fold", "f", "eve")
+    assert time.process_time() - start < 2
 
 
 def test_what_cannot_be_quoted_is_nothing() -> None:
