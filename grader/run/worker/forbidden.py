@@ -23,7 +23,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 _OPS = "torch.ops.aten."
-_DEVICES = ("CPU", "CUDA", "MPS")
+_DEVICES = ("CPU", "CUDA", "MPS", "NestedTensorCPU", "NestedTensorCUDA")
+_AUTOGRAD = ("AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradNestedTensor")
 
 
 def kit_globals() -> frozenset[int]:
@@ -158,9 +159,8 @@ class CallWatch:
                 op = getattr(operation, overload)
                 if has_kernel(op.name(), _COMPOSITE):
                     call = _Noticing(self, name, _composite(op, torch))
-                    for device in _DEVICES:
-                        library.impl(op, _plain(call), device)
-                        library.impl(op, _plain(call), f"Autograd{device}")
+                    for key in (*_DEVICES, *_AUTOGRAD):
+                        library.impl(op, _plain(call), key)
                 elif hasattr(torch.library, "get_kernel"):  # from torch 2.9 on
                     for device in _DEVICES:
                         if has_kernel(op.name(), device):

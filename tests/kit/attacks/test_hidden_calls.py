@@ -60,6 +60,7 @@ CALLS = b"def call(): return torch.nn.functional.multi_head_attention_forward(*[
 KERNEL = (
     "_native_multi_head_attention(*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4]))"
 )
+NESTED = "one = torch.nested.nested_tensor([torch.ones({})] * 2)"
 HIDDEN = {
     "getattr": Hidden("getattr(torch.nn, 'Multihead' + 'Attention')(4, 2)"),
     "getattr of a part of torch": Hidden(
@@ -210,6 +211,12 @@ HIDDEN = {
     "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
     "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
     "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
+    "a kernel, of nested tensors": Hidden(f"torch.{KERNEL}", NATIVE, NESTED.format("3, 4")),
+    "torch.ops, of nested tensors": Hidden(
+        "torch.ops.aten.scaled_dot_product_attention.default(one, one, one)",
+        SDPA,
+        NESTED.format("2, 3, 4"),
+    ),
     # Nothing is called while a check is answered, but it stands there.
     "only where no check looks": Hidden("x.shape[0] > 99 and torch.nn.MultiheadAttention(4, 2)"),
     "by the time of day": Hidden(
