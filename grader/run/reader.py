@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -24,7 +25,8 @@ _TRIES = 2  # workers that may end over one request
 _SECONDS = 3.0  # for one look
 
 
-def sent_along(package: str, names: Sequence[str]) -> dict[str, str]:
+@cache
+def sent_along(package: str, names: tuple[str, ...]) -> dict[str, str]:
     """The text of modules of a package, by their full names, for a worker that needs them seldom.
 
     Each comes after those that it imports, first the packages around them, which are empty.
