@@ -187,8 +187,8 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b",
         lambda: (
-            "the mask is a plain True or False here, as `is` gives: to compare each number, write "
-            "mask == 0"
+            "the mask is a plain True or False here: `is` gives one, and so does == with None; "
+            "mask == 0 compares each number of a tensor"
         ),
     ),
     (

@@ -485,8 +485,8 @@ def expect_passed(what: str, trial: Trial) -> None:
     if not trial.made:
         raise CheckFailed(
             "Your tests never call make_attention(...)\n"
-            "  expected  test functions that take the fixture make_attention; your file must not\n"
-            "            define a fixture of that name, which would hide the given one"
+            "  expected  tests that take the fixture make_attention, and no fixture\n"
+            "            of that name in your file, which would hide the given one"
         )
 
 

@@ -14,6 +14,7 @@ from grader.learning.pictures.types import Trace
 from grader.read.progress import recall_present
 from grader.read.submission import read_submission
 from grader.read.workspace import locate_workspace
+from grader.show.screen import count
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.progress import Progress
@@ -113,5 +114,5 @@ def _offers(course: Course, progress: Progress) -> list[tuple[str, str]]:
     if any(stage.explore_file.is_file() for stage in course.stages):
         offers.append(("Play with your code on a page:", "grade explore"))
     if left:
-        offers.append((f"For bonus points, {len(left)} more:", "grade list"))
+        offers.append((f"For bonus points, {count(len(left), 'more stage')}:", "grade list"))
     return offers

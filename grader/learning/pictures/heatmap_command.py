@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     for trace in tried:
         if trace.heatmap is None and trace.stop is not None and not trace.stop.not_written:
-            print(f"  {trace.slug} stops early: `grade trace {trace.slug}` shows why.")
+            print(f"  {trace.slug} stops early: see `grade trace {trace.slug}`.")
     if last.heatmap is None:
         print("  There is nothing to draw yet. `grade` shows what to write next.")
         return 1

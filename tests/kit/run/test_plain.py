@@ -57,8 +57,8 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1, and no axis 4"),
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "a mask that is one truth": (
-        lambda: X.masked_fill(NONE is False, 0),
-        "a plain True or False .* write mask == 0",
+        lambda: X.masked_fill(NONE == 0, 0),
+        "a plain True or False .* so does == with None",
     ),
     "an input in place": (lambda: X.clone().requires_grad_().fill_(0), "make a new one"),
     "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),

@@ -553,5 +553,5 @@ def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:
     failing = stage(0, F, check("shapes", Outcome.FAILED), free, lost)
     assert scoreboard.skipped_lines(report(failing, stage(1, N, lost))) == [
         "2 checks skipped, at no cost: it is dark",
-        "1 check skipped, no points as others fail: it is dark",
+        "1 check skipped, no points until others pass: it is dark",
     ]

@@ -84,5 +84,5 @@ def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say:
     edit(tiny / "course.toml", "bonus = true\n", "")
     code, shown, _ = say("heatmap")
     assert code == 0
-    assert "roughness stops early: `grade trace roughness` shows why." in shown
+    assert "roughness stops early: see `grade trace roughness`." in shown
     assert "How often a day counts" in shown
