@@ -26,11 +26,12 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
     """`value`, if it has the entry point's type. Raises WrongReturn otherwise."""
     if entry.returns == ("any",):
         return _whole(value, call)
+    missing = ": is a `return` missing?" if value is None else ""
     if entry.is_tuple:
         wanted = f"a tuple of {len(entry.returns)}"
         if not isinstance(value, tuple) or len(value) != len(entry.returns):
             raise WrongReturn(
-                f"{call} returned {described(value)}\n"
+                f"{call} returned {described(value)}{missing}\n"
                 f"  expected  {wanted}: ({', '.join(entry.returns)})"
             )
         parts = zip(value, entry.returns, strict=True)
@@ -42,10 +43,10 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
                 )
         return _whole(value, call)
     if not _is_kind(value, entry.returns[0]):
-        message = f"{call} returned {described(value)}"
-        if value is None:
-            message += ": is a `return` missing?"
-        raise WrongReturn(f"{message}\n  expected  {_KIND_WORDS[entry.returns[0]]}")
+        raise WrongReturn(
+            f"{call} returned {described(value)}{missing}\n"
+            f"  expected  {_KIND_WORDS[entry.returns[0]]}"
+        )
     return value
 
 

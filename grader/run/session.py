@@ -24,7 +24,7 @@ import pytest
 
 from grader.run.ahead import Script
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
-from grader.run.failures import AnswerError, Crash, Diverged, Timeout
+from grader.run.failures import AnswerError, Crash, Diverged, LoadError, Timeout
 from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteSubmission
 from grader.run.stopping import Stopped, stopped_after
@@ -544,6 +544,8 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
         return Ending.TIMED_OUT, _and_call(str(error), stage)
     if isinstance(error, Crash):
         return Ending.CRASHED, _and_call(str(error), stage)
+    if isinstance(error, LoadError):  # no call caused it
+        return Ending.RAISED, str(error)
     if isinstance(error, AnswerError):
         return Ending.RAISED, _and_call(str(error), stage)
     if isinstance(error, WireError):  # in a backward pass, which calls no entry point

@@ -119,7 +119,7 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "a tensor for a tuple": (PAIR, torch.ones(2), "a torch.Tensor of shape [2]"),
     "a list for a tuple": (PAIR, [torch.ones(2), 1], "a list of 2"),
     "too long a tuple": (PAIR, (1, 2, 3), "a tuple of 3"),
-    "None for a tuple": (PAIR, None, "None"),
+    "None for a tuple": (PAIR, None, "None: is a `return` missing?"),
     "nothing that can travel": (ANY, Opaque("object"), f"an object, {STAYS}"),
     "something in a tuple that cannot travel": (
         ONE_AND_ANY,

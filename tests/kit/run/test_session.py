@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
 from grader.run.conversation import Conversation
 from grader.run.facts import CaseFact, Ending, StageFacts
-from grader.run.failures import WrongReturn
-from grader.run.session import Checks, _way, with_checks
+from grader.run.failures import LoadError, WrongReturn
+from grader.run.session import Checks, _ending, _way, with_checks
 from grader.run.solutions import solution_files
 from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
@@ -393,3 +394,11 @@ def test_a_check_file_that_ends_python_is_named(tmp_path: Path) -> None:
     course.stages[0].check_file.write_text("raise SystemExit", encoding="utf-8")
     with pytest.raises(CourseError, match=r"moving_average\.py: ends Python while it is imported$"):
         with_checks(course, course.stages, lambda checks: None)
+
+
+def test_a_missing_name_is_said_without_the_call_of_another_function() -> None:
+    stage: Any = SimpleNamespace(case=SimpleNamespace(not_written=False, last_call="fold(3)"))
+    assert _ending(LoadError("wings.py does not define turn"), stage) == (
+        Ending.RAISED,
+        "wings.py does not define turn",
+    )
