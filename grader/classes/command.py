@@ -598,7 +598,8 @@ def _show_answer(
     write_file(file, "".join(answer_page(course.title, answer, late)))
     print(f"  For the student: {short_path(file)}")
     if answer.failures and not args.what:
-        print(f"  To see the inputs too, name a stage, such as {answer.failures[0].slug}")
+        slug = answer.failures[0].slug
+        print(f"  To see the inputs too, add a stage to the command, such as {slug}")
 
 
 def _requests(args: argparse.Namespace, course: Course) -> int:

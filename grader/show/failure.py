@@ -77,7 +77,7 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
 def every_failure(page: Page, stage: StageResult) -> list[Text]:
     """All failing checks of a stage with their whole messages, and what its code printed."""
     lines: list[Text] = []
-    shown: set[str] = set()  # diagnoses already shown: nobody needs to read one sentence four times
+    shown: set[str] = set()  # diagnoses and places: nobody needs to read one sentence four times
     for cause in stage.causes:
         for group in _same_message(cause):
             lines += [*_whole(page, group, shown), Text()]
@@ -283,9 +283,12 @@ def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterato
         yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
         if found.place:
             yield from page.verbatim(found.place, _BODY, limit=LINES_WITH_ALL)[0]
-    if check.message.strip():
+    says, look, place = check.message.partition(f"\n{_LOOK_AT}")
+    if says.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""
-        lines, left = page.verbatim(check.message, _BODY, style, limit=LINES_WITH_ALL)
+        message = says if place in shown else says + look + place
+        shown.add(place)
+        lines, left = page.verbatim(message, _BODY, style, limit=LINES_WITH_ALL)
         yield from lines
         yield from _left_out(page, left)
 

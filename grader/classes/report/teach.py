@@ -92,7 +92,7 @@ def _checks(tally: Tally) -> Iterator[str]:
     for one in tally.checks.values():
         weak, strong = tally.thirds(one)
         if weak is not None and strong is not None and weak > strong:
-            apart.append((strong - weak, one.words, weak, strong))
+            apart.append((strong - weak, f"{one.words} ({one.stage.title})", weak, strong))
     if apart:
         yield (
             '<div class="stage"><h3>What separates strong from weak</h3><p>How many of the weakest '

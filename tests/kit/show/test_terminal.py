@@ -555,3 +555,10 @@ def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:
         "2 checks skipped, at no cost: it is dark",
         "1 check skipped, no points until others pass: it is dark",
     ]
+
+
+def test_a_place_that_several_failures_share_is_shown_once() -> None:
+    place = "\n  look at   fold.py, line 3, in fold\n           3  return paper"
+    found = [check(name, Outcome.FAILED, message=f"{name} tears{place}") for name in ("A", "B")]
+    said = draw(terminal.explanation(report(stage(0, F, *found)), every=True))
+    assert said.count("tears") == 2 and said.count("return paper") == 1

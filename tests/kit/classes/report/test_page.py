@@ -181,7 +181,7 @@ def test_code_that_no_check_can_call_is_one_cause_that_says_so(message: str) -> 
 
 def test_what_separates_strong_from_weak_takes_a_class() -> None:
     many = [entry(f"s{n}", TORN if n < 3 else FOLDED) for n in range(9)]
-    assert "It can hold: 100% and 0%" in part(read(*many), "teach")
+    assert "It can hold (Fold a sheet): 100% and 0%" in part(read(*many), "teach")
     assert "separates" not in part(read(*many[:8]), "teach")
 
 
