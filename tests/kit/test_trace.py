@@ -369,13 +369,13 @@ def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
         ("yield 3", "trace yields 3: yield a text, Step, Heatmap or Curves"),
         ("yield Step('x', np.zeros(2), 'T=two')", "'T=two' among the axes is not like 'H=2'"),
         ("yield submission.second(1)", "neither the stage nor one that it requires has 'second'"),
-        ("yield 1 / 0", "ZeroDivisionError"),
+        ("yield 1 / 0", "first.py:5: ZeroDivisionError"),
     ],
 )
 def test_the_author_is_told(author: Callable[[str], Trace], body: str, said: str) -> None:
     with pytest.raises(CourseError) as error:
         author(body)
-    assert str(error.value).startswith("hints/traces/first.py: ")
+    assert str(error.value).startswith("hints/traces/first.py:")
     assert said in str(error.value)
 
 

@@ -23,6 +23,16 @@ from tests.kit.tiny import Capture, Say, Typed, change
 
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
+TRACE = "hints/traces/roughness.py"
+TRACING = """\
+import numpy as np
+from grader.tracing import Step
+
+
+def trace(submission):
+    jumps = submission.roughness(np.array([1.0, 2.0, 4.0]))
+    {}
+"""
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
 ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
@@ -34,7 +44,7 @@ def test_{0}(submission):
 """
 RENAMED = 'replaces="roughness"', 'replaces="rough"'
 VISIBLE = 'slug = "roughness"\nvisible = ["valeus"]'
-FORBIDDEN = 'slug = "roughness"\nforbidden = ["numpy.absolutee"]'
+FORBIDDEN = 'slug = "roughness"\nforbidden = ["numpy.absolutee", "numpy.sum"]'
 CHANCE = """
 
 calls = []
@@ -444,6 +454,18 @@ FAULTS = {
     "a malformed trace": (
         lambda c: append(c, "hints/traces/roughness.py", "raise ValueError('no')"),
         ["hints/traces/roughness.py:1: ValueError: no"],
+    ),
+    "a trace that cannot run": (
+        lambda c: append(c, TRACE, "def trace(submission):\n    yield Stpe()\n"),
+        ["hints/traces/roughness.py:2: NameError: name 'Stpe' is not defined"],
+    ),
+    "a trace with other axes than its tensor": (
+        lambda c: append(c, TRACE, TRACING.format("yield Step('jumps', jumps, 'T')")),
+        [f"{TRACE}: step 'jumps': The axes should be T, but the shape is []."],
+    ),
+    "a trace that cannot end": (
+        lambda c: append(c, TRACE, TRACING.format("yield jumps.nothing")),
+        [f"{TRACE}: The example cannot continue with this result: AttributeError: "],
     ),
     "a malformed exploration": (
         lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),

@@ -79,6 +79,8 @@ class RightAnswers:
         self._untouched()
         if self._runs.stage.forbidden:
             draft.problems += self._forbidden_problems()
+        if self._runs.stage.trace_file.is_file() and not self._solution.failing:
+            draft.problems += self._trace_problems()
 
     def _untouched(self) -> None:
         """Run the stub as a learner gets it, if there is one."""
@@ -103,17 +105,39 @@ class RightAnswers:
                 f"the original stub is '{result.status.value}' instead of 'not started'"
             )
 
+    def _trace_problems(self) -> list[str]:
+        """What goes wrong when the stage's trace runs with the solution."""
+        from grader.learning.pictures.types import TracedStep
+        from grader.run.stopping import Stopped, stopped_after
+
+        stage = self._runs.stage
+        place = stage.place(stage.trace_file)
+        try:
+            with stopped_after(self._runs.course.limits.stage_seconds):
+                trace = self._runs.trace(Submission("solutions", dict(self._files)))
+        except CourseError as error:
+            return [str(error)]
+        except Stopped as error:
+            return [fault_of(error, {str(stage.trace_file): place})]
+        steps = [part for part in trace.parts if isinstance(part, TracedStep)]
+        says = [f"step '{step.name}': {step.misfit}" for step in steps if step.misfit]
+        says += [trace.stop.message] if trace.stop else []
+        return [f"{place}: {one}" for one in says]
+
     def _forbidden_problems(self) -> list[str]:
         """Forbidden names whose calls the worker does not see; it has to see all of them."""
         from grader.authoring.verify.calling import calls_all
 
+        place = f"course.toml: stage '{self._runs.stage.slug}': forbidden"
+        absent = [fault for name in self._runs.stage.forbidden if (fault := _absent(name))]
+        if absent:  # the calls of all others end there
+            return [f"{place}: {fault}" for fault in absent]
         seen = {
             call.name
             for call in self._runs.remote(calls_all(self._runs.stage), self._seeds.first).forbidden
         }
-        place = f"course.toml: stage '{self._runs.stage.slug}': forbidden"
         return [
-            f"{place}: {_absent(name) or f'calls of {name} cannot be noticed: forbid another name'}"
+            f"{place}: calls of {name} cannot be noticed: forbid another name"
             for name in self._runs.stage.forbidden
             if name not in seen
         ]

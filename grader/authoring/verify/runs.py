@@ -20,6 +20,7 @@ from grader.types.report import StageResult
 from grader.types.submission import Submission
 
 if TYPE_CHECKING:
+    from grader.learning.pictures.types import Trace
     from grader.run.session import Checks
 
 Find = Callable[[str], Any]
@@ -95,6 +96,12 @@ class CheckRuns:
             return judge_stage(self.stage, self.remote(submission, seed))
 
         return self.memory.of((submission.name, "in a worker", seed), judged)
+
+    def trace(self, submission: Submission) -> Trace:
+        """The stage's trace of a submission. Raises CourseError."""
+        from grader.learning.pictures.tracer import trace
+
+        return trace(self.course, self.stage, submission, self._interpreter)
 
     def remote(self, submission: Submission, seed: int) -> StageFacts:
         """The facts of a run in a worker."""

@@ -21,6 +21,7 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
+from grader.read.faults import fault_of
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.failures import AnswerError
 from grader.run.remote import RemoteSubmission
@@ -92,7 +93,7 @@ class ExampleRun:
         kept: dict[str, Loaded] | None = None,
     ) -> None:
         self._stage = stage
-        self._place = stage.place(file)
+        self._file, self._place = file, stage.place(file)
         self._functions = _Functions(course, stage, submission, interpreter, self._place, kept)
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
@@ -111,9 +112,9 @@ class ExampleRun:
         except Exception as error:
             # A strange answer can break the example anywhere. Before the first answer, the
             # mistake is the author's.
-            what = f"{type(error).__name__}: {error}"
             if not self._functions.has_answered:
-                raise CourseError(f"{self._place}: {what}") from error
+                raise CourseError(fault_of(error, {str(self._file): self._place})) from error
+            what = f"{type(error).__name__}: {error}"
             stop = self._functions.stop(f"The example cannot continue with this result: {what}")
         finally:
             printed = self._functions.close()
