@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.classes import command as classroom
-from grader.classes.command import _write_results
 from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.results import write_results
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
 from grader.command.grade import lanes
@@ -43,7 +43,7 @@ def results(folder: Path, given: Mapping[str, tuple[Report, bytes]], **options: 
             record = SubmissionRecord(name, content_of(submission))
             entry = LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0)
             ledger.add(entry, submission)
-        return _write_results(args, ledger, TINY, TINY.assignments[0])
+        return write_results(args, ledger, TINY, TINY.assignments[0])
 
 
 def written(folder: Path, **options: bool) -> str:

@@ -1,0 +1,62 @@
+"""What the results of a class keep of the commands that made them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from grader.classes.folder.ledger import Ledger
+from grader.read.course_file import assignment_named, find_assignment
+from grader.types.course import Assignment, Course
+from grader.types.errors import KitError
+
+# The names of its facts in the ledger.
+SEED, SECONDS = "seed", "seconds per submission"
+COURSE, ASSIGNMENT = "course", "assignment"
+SKIPPED = "skipped"
+
+
+def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, out: Path) -> None:
+    """Note the assignment of these results. Raises KitError if they are of another one."""
+    expect_course(course, ledger, out)
+    before = ledger.fact(ASSIGNMENT) or ""
+    if before != assignment.name and assignment_named(course, before):
+        raise KitError(
+            f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
+        )
+    ledger.note(COURSE, course.name)
+    ledger.note(ASSIGNMENT, assignment.name)
+
+
+def expect_course(course: Course, ledger: Ledger, out: Path) -> None:
+    """Raise KitError if the results are of another course."""
+    before = ledger.fact(COURSE)
+    if before not in (None, course.name):
+        raise KitError(
+            f"{out}: has the results of the course '{before}': choose another --out for "
+            f"'{course.name}', or another --course"
+        )
+
+
+def assignment_of(args: argparse.Namespace, course: Course, ledger: Ledger) -> Assignment:
+    """The assignment that was asked for, or else that of the results. Raises KitError."""
+    expect_course(course, ledger, args.out)
+    kept = ledger.fact(ASSIGNMENT) or ""
+    known = kept if assignment_named(course, kept) else None
+    return find_assignment(course, args.assignment or known)
+
+
+def limited(args: argparse.Namespace, course: Course, ledger: Ledger | None = None) -> Course:
+    """The course with --seconds-per-submission, or with that of the results if they keep one."""
+    kept = None if ledger is None else ledger.fact(SECONDS)
+    seconds = args.seconds_per_submission or (kept and float(kept))
+    if not seconds:
+        return course
+    return replace(course, limits=replace(course.limits, submission_seconds=seconds))
+
+
+def keep_limit(args: argparse.Namespace, ledger: Ledger) -> None:
+    """Note --seconds-per-submission with the results, for every later run."""
+    if args.seconds_per_submission:
+        ledger.note(SECONDS, str(args.seconds_per_submission))

@@ -1,0 +1,110 @@
+"""Shows why a student has these points, and decides requests to look again."""
+
+from __future__ import annotations
+
+import argparse
+
+from grader.classes.folder.counted import late_of
+from grader.classes.folder.grading import UNSURE
+from grader.classes.folder.kept import assignment_of, expect_course, limited
+from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.results import file_name
+from grader.classes.folder.tables import csv_text
+from grader.classes.folder.versions import read_version
+from grader.classes.grading import with_locked_engine
+from grader.classes.late import Late
+from grader.classes.why.answer import Answer, replayed, stored, with_present_failures
+from grader.classes.why.page import answer_page
+from grader.classes.why.requests import (
+    Verdict,
+    close_name,
+    decided,
+    decision_rows,
+    graded_stages,
+    read_requests,
+)
+from grader.classes.why.screen import decisions_screen, failure_screen, history, replay_outcome
+from grader.command.grade import lanes
+from grader.command.output import console, progress_bar, short_path, write_file
+from grader.engine import Engine
+from grader.show.scoreboard import footnotes, scoreboard
+from grader.show.terminal import explanation
+from grader.types.course import Course
+from grader.types.errors import KitError
+
+
+def why(args: argparse.Namespace, course: Course) -> int:
+    """Show a student's verdicts, run the last one again, and write the page for the student."""
+    with open_ledger(args.out, create=False, course=course) as ledger:
+        expect_course(course, ledger, args.out)
+        entries = list(ledger.history(args.why))
+        if not entries:
+            known = ledger.students()
+            raise KitError(f"--why {args.why}: no such student here; {close_name(args.why, known)}")
+        last = entries[-1]
+        course = limited(args, course, ledger)
+        submission = ledger.submission(last.record.content, last.student)
+        late = late_of(assignment_of(args, course, ledger), last)
+    stages = graded_stages(course, last, args.what)
+    console(args).print(history(entries, [stage.slug for stage in stages], late), end="")
+    if last.report is None or last.report.refusal:
+        return 0
+    if submission is None:
+        raise KitError(UNSURE.format(student=args.why))
+    answer = stored(course, entries, stages)
+    is_same_version = last.version == read_version(course)
+    if is_same_version or args.what:
+        code, check = submission, (args.what or "").partition(".")[2]
+
+        def body(engine: Engine) -> Answer:
+            if is_same_version:
+                return replayed(engine, entries, code, stages, check)
+            return with_present_failures(engine, answer, code, stages, check)
+
+        answer = with_locked_engine(course, stages, last.device, body, unlocked=args.unlocked)
+    _show_answer(args, course, answer, late)
+    return 0
+
+
+def _show_answer(
+    args: argparse.Namespace, course: Course, answer: Answer, late: Late | None
+) -> None:
+    """Print why the stages have their points, and write the page."""
+    report, student = answer.report, answer.entries[-1].student
+    shown = scoreboard(report), explanation(report, every=True), footnotes(report)
+    console(args).print(*shown, sep="", end="")
+    for failure in answer.failures if args.what else ():
+        console(args).print(failure_screen(failure), end="")
+        if failure.lines:
+            print(f"\n{failure.lines}")  # with no line broken, so that it can be copied
+    console(args).print(replay_outcome(answer), end="")
+    folder = args.out / "why" / (report.stages[0].slug if args.what else "")
+    file = folder / f"{file_name(student)}.html"
+    write_file(file, "".join(answer_page(course.title, answer, late)))
+    print(f"  For the student: {short_path(file)}")
+    if answer.failures and not args.what:
+        slug = answer.failures[0].slug
+        print(f"  To see the inputs too, add a stage to the command, such as {slug}")
+
+
+def decide(args: argparse.Namespace, course: Course) -> int:
+    """Regrade what students ask for, and write a verdict with its reason on each request."""
+    requests = read_requests(args.requests)
+    with open_ledger(args.out, create=False, course=course) as ledger:
+        assignment = assignment_of(args, course, ledger)
+        course = limited(args, course, ledger)
+        version, at_once = read_version(course), lanes(args.jobs)
+        with progress_bar(args, assignment.name, len(requests)) as advance:
+            decisions = with_locked_engine(
+                course,
+                assignment.stages,
+                args.device,
+                lambda engine: decided(
+                    engine, ledger, version, assignment.stages, requests, at_once, advance
+                ),
+                unlocked=args.unlocked,
+            )
+    file = args.out / "decisions.csv"
+    write_file(file, csv_text(list(decision_rows(decisions)), quotes_all=True))
+    console(args).print(decisions_screen(decisions, short_path(file)), end="")
+    return 0 if all(each.verdict is Verdict.STANDS for each in decisions) else 1
