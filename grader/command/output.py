@@ -139,7 +139,7 @@ def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], No
 def short_path(path: Path) -> str:
     """`path` as the learner would type it here."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))  # resolve refuses a loop
     except ValueError:
         return str(path)
 

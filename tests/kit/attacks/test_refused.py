@@ -95,6 +95,7 @@ REFUSED = {
     "a link to a script": Refused("linked.py", linked, "is a link"),
     "a link to a notebook": Refused("link.ipynb", linked, "is a link"),
     "a link to a folder": Refused("exercises", linked_folder, "is a link"),
+    "a link to itself": Refused("loop.py", lambda p: p.symlink_to(p.name), "is a link"),
     "a link to nothing": Refused("lost.ipynb", lambda p: p.symlink_to("absent"), "is a link"),
     "a pipe": Refused("pipe.ipynb", os.mkfifo, "regular file"),
     "a socket": Refused("socket.ipynb", a_socket, "regular file"),
