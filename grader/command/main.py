@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -64,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if os.environ.get("COLUMNS") == "0":  # of a terminal without a size; rich would print nothing
         del os.environ["COLUMNS"]
+    # A source that is only read, and not run. Where it is run, its warnings have its file's name.
+    warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
     try:
         _expect_folder()
         args, unknown = parser_of(words).parse_known_args(words)
