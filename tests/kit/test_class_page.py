@@ -255,6 +255,19 @@ def test_the_bars_of_a_table_are_in_line(browser: Any, address: str) -> None:
     assert lefts and all(len(set(found)) == 1 for found in lefts)
 
 
+def test_no_number_runs_out_of_its_cell(browser: Any, address: str) -> None:
+    look(browser, "light", 500)
+    opened(browser, address)
+    script = """
+        return [...document.querySelectorAll('td:has(.bar)')].filter(cell => {
+            const text = document.createRange();
+            text.selectNodeContents(cell);
+            const right = cell.getBoundingClientRect().right;
+            return [...text.getClientRects()].some(part => part.right > right);
+        }).map(cell => cell.textContent)"""
+    assert browser.execute_script(script) == []
+
+
 def test_a_screen_reader_finds_its_way(browser: Any, address: str) -> None:
     opened(browser, address)
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
