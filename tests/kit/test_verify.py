@@ -33,6 +33,14 @@ def trace(submission):
     jumps = submission.roughness(np.array([1.0, 2.0, 4.0]))
     {}
 """
+PAGE = """\
+from grader.tracing import Control
+CONTROLS = [Control("days", "Days", (7, 14))]
+
+
+def explore(submission, days):
+    yield nothing
+"""
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
 ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
@@ -466,6 +474,16 @@ FAULTS = {
     "a trace that cannot end": (
         lambda c: append(c, TRACE, TRACING.format("yield jumps.nothing")),
         [f"{TRACE}: The example cannot continue with this result: AttributeError: "],
+    ),
+    "an exploration that cannot run": (
+        lambda c: append(c, "hints/explore/roughness.py", PAGE),
+        ["hints/explore/roughness.py:6: NameError: name 'nothing' is not defined"],
+    ),
+    "a certificate that cannot run": (
+        lambda c: append(
+            c, "hints/certificates/roughness.py", "def trace(submission):\n    yield nothing\n"
+        ),
+        ["hints/certificates/roughness.py:2: NameError: name 'nothing' is not defined"],
     ),
     "a malformed exploration": (
         lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),

@@ -79,8 +79,10 @@ class RightAnswers:
         self._untouched()
         if self._runs.stage.forbidden:
             draft.problems += self._forbidden_problems()
-        if self._runs.stage.trace_file.is_file() and not self._solution.failing:
-            draft.problems += self._trace_problems()
+        stage = self._runs.stage
+        for file in (stage.trace_file, stage.certificate_file, stage.explore_file):
+            if file.is_file() and not self._solution.failing:
+                draft.problems += self._trace_problems(file)
 
     def _untouched(self) -> None:
         """Run the stub as a learner gets it, if there is one."""
@@ -105,20 +107,19 @@ class RightAnswers:
                 f"the original stub is '{result.status.value}' instead of 'not started'"
             )
 
-    def _trace_problems(self) -> list[str]:
-        """What goes wrong when the stage's trace runs with the solution."""
+    def _trace_problems(self, file: Path) -> list[str]:
+        """What goes wrong when the trace in an author's file runs with the solution."""
         from grader.learning.pictures.types import TracedStep
         from grader.run.stopping import Stopped, stopped_after
 
-        stage = self._runs.stage
-        place = stage.place(stage.trace_file)
+        place = self._runs.stage.place(file)
         try:
             with stopped_after(self._runs.course.limits.stage_seconds):
-                trace = self._runs.trace(Submission("solutions", dict(self._files)))
+                trace = self._runs.trace(file, Submission("solutions", dict(self._files)))
         except CourseError as error:
             return [str(error)]
         except Stopped as error:
-            return [fault_of(error, {str(stage.trace_file): place})]
+            return [fault_of(error, {str(file): place})]
         steps = [part for part in trace.parts if isinstance(part, TracedStep)]
         says = [f"step '{step.name}': {step.misfit}" for step in steps if step.misfit]
         says += [trace.stop.message] if trace.stop else []

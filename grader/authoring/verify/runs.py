@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.memory import Memory
@@ -97,11 +99,23 @@ class CheckRuns:
 
         return self.memory.of((submission.name, "in a worker", seed), judged)
 
-    def trace(self, submission: Submission) -> Trace:
-        """The stage's trace of a submission. Raises CourseError."""
-        from grader.learning.pictures.tracer import trace
+    def trace(self, file: Path, submission: Submission) -> Trace:
+        """What the example in an author's file shows of a submission. Raises CourseError.
 
-        return trace(self.course, self.stage, submission, self._interpreter)
+        The page of `grade explore` is as it starts.
+        """
+        from grader.learning.explore.example import read_explore, start_of
+        from grader.learning.pictures.examples import TraceFunction, read_trace
+        from grader.learning.pictures.tracer import ExampleRun
+
+        if file == self.stage.explore_file:
+            page = read_explore(self.stage)
+            starts = {control.name: start_of(control) for control in page.controls}
+            function: TraceFunction = partial(page.function, **starts)
+        else:
+            function = read_trace(self.stage, file)
+        run = ExampleRun(self.course, self.stage, submission, self._interpreter, file)
+        return run.trace(function)
 
     def remote(self, submission: Submission, seed: int) -> StageFacts:
         """The facts of a run in a worker."""
