@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -26,58 +27,67 @@ def _scores(q: Tensor, k: Tensor, mask: Tensor | None, *, causal: bool) -> Tenso
     return scores.masked_fill(~_lower(q, k), -math.inf) if causal else scores
 
 
-def _right(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    """The fused kernel, with the two kinds of mask joined."""
-    if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=causal)
-    allowed = mask != 0
-    if causal:
-        allowed = allowed & _lower(q, k)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout_p)
+class _Call(NamedTuple):
+    """The arguments of one call."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    mask: Tensor | None = None
+    causal: bool = False
+    dropout_p: float = 0.0
+
+    def right(self, **others: Any) -> Tensor:
+        """What the fused kernel gives, the two kinds of mask joined, with `others` in place."""
+        q, k, v, mask, causal, dropout_p = self._replace(**others)
+        if mask is None:
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=causal)
+        allowed = mask != 0
+        if causal:
+            allowed = allowed & _lower(q, k)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout_p)
+
+    def filled(self, number: float) -> Tensor:
+        """As the right one, but what the mask blocks gets this number added to its score."""
+        q, k, v, mask, causal, dropout_p = self
+        if mask is None:
+            return self.right()
+        blocked = mask == 0
+        if causal:
+            blocked = blocked | ~_lower(q, k)
+        bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
+        bias = bias.masked_fill(blocked, number)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 
-def _filled(
-    number: float,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    causal: bool,
-    dropout_p: float,
-) -> Tensor:
-    """As the right one, but what the mask blocks gets this number added to its score."""
-    if mask is None:
-        return _right(q, k, v, mask, causal, dropout_p)
-    blocked = mask == 0
-    if causal:
-        blocked = blocked | ~_lower(q, k)
-    bias = torch.zeros(blocked.shape, dtype=q.dtype, device=q.device)
-    bias = bias.masked_fill(blocked, number)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
+def _wrong(id: str, *, says: str, hint: int) -> Callable[[Callable[[_Call], Tensor]], Any]:
+    """A misconception that is a function of a call."""
+
+    def marked(answer: Callable[[_Call], Tensor]) -> Any:
+        @misconception(id, replaces="flash_attention", says=says, hint=hint)
+        def flash_attention(
+            q: Tensor,
+            k: Tensor,
+            v: Tensor,
+            mask: Tensor | None = None,
+            causal: bool = False,
+            dropout_p: float = 0.0,
+        ) -> Tensor:
+            return answer(_Call(q, k, v, mask, causal, dropout_p))
+
+        return flash_attention
+
+    return marked
 
 
-@misconception(
+@_wrong(
     "flash_plain",
-    replaces="flash_attention",
     says="You compute all scores at once: right numbers, but a T x T matrix of them. Use the "
     "fused function, or blocks.",
     hint=1,
 )
-def flash_plain(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
+def flash_plain(call: _Call) -> Tensor:
+    q, k, v, mask, causal, dropout_p = call
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     if mask is not None:
         scores = scores.masked_fill(mask == 0, float("-inf"))
@@ -88,436 +98,257 @@ def flash_plain(
     return F.dropout(weights, dropout_p) @ v
 
 
-@misconception(
+@_wrong(
     "flash_causal_matrix",
-    replaces="flash_attention",
     says="You make a T x T mask for causal=True even if the caller gives none. "
     "is_causal=True needs no matrix.",
     hint=6,
 )
-def flash_causal_matrix(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    if causal and mask is None:
-        mask = _lower(q, k)
-    return _right(q, k, v, mask, causal, dropout_p)
+def flash_causal_matrix(call: _Call) -> Tensor:
+    if call.causal and call.mask is None:
+        return call.right(mask=_lower(call.q, call.k))
+    return call.right()
 
 
-@misconception(
+@_wrong(
     "flash_numbers_added",
-    replaces="flash_attention",
     says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds such a mask "
     "to the scores: make it boolean first.",
     hint=3,
 )
-def flash_numbers_added(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
+def flash_numbers_added(call: _Call) -> Tensor:
+    q, k, v, mask, causal, dropout_p = call
     if mask is None or mask.dtype == torch.bool:
-        return _right(q, k, v, mask, causal, dropout_p)
+        return call.right()
     bias = mask.to(q.dtype)
     if causal:
         bias = bias.masked_fill(~_lower(q, k), float("-inf"))
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 
-@misconception(
+@_wrong(
     "flash_numbers_passed_on",
-    replaces="flash_attention",
     says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds floats to "
     "the scores and refuses integers: make the mask boolean first.",
     hint=3,
 )
-def flash_numbers_passed_on(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
+def flash_numbers_passed_on(call: _Call) -> Tensor:
+    q, k, v, mask, causal, dropout_p = call
     if mask is None or causal:
-        return _right(q, k, v, mask, causal, dropout_p)
+        return call.right()
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_p)
 
 
-@misconception(
+@_wrong(
     "flash_numbers_converted",
-    replaces="flash_attention",
     says="You turn a mask of numbers into floats, and F.scaled_dot_product_attention adds floats "
     "to the scores: make the mask boolean.",
     hint=3,
 )
-def flash_numbers_converted(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
+def flash_numbers_converted(call: _Call) -> Tensor:
+    q, k, v, mask, causal, dropout_p = call
     if mask is None or causal or mask.dtype == torch.bool:
-        return _right(q, k, v, mask, causal, dropout_p)
+        return call.right()
     bias = mask.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 
-@misconception(
+@_wrong(
     "flash_mask_made_numbers",
-    replaces="flash_attention",
     says="You turn the mask into numbers. F.scaled_dot_product_attention adds those to the scores, "
     "so blocked keys only fall behind by 1: make the mask boolean.",
     hint=3,
 )
-def flash_mask_made_numbers(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
+def flash_mask_made_numbers(call: _Call) -> Tensor:
+    q, k, v, mask, causal, dropout_p = call
     if mask is None:
-        return _right(q, k, v, mask, causal, dropout_p)
+        return call.right()
     bias = (mask * _lower(q, k) if causal else mask).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 
-@misconception(
+@_wrong(
     "flash_mask_inverted",
-    replaces="flash_attention",
     says="You invert the mask. nn.MultiheadAttention needs that; F.scaled_dot_product_attention "
     "reads True as allowed, as this course does.",
     hint=3,
 )
-def flash_mask_inverted(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, None if mask is None else mask == 0, causal, dropout_p)
+def flash_mask_inverted(call: _Call) -> Tensor:
+    return call.right(mask=None if call.mask is None else call.mask == 0)
 
 
-@misconception(
+@_wrong(
     "flash_mask_ignored",
-    replaces="flash_attention",
     says="Your mask has no effect. Block what it blocks, in each block of keys if you go block by "
     "block.",
     hint=3,
 )
-def flash_mask_ignored(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, None, causal, dropout_p)
+def flash_mask_ignored(call: _Call) -> Tensor:
+    return call.right(mask=None)
 
 
-@misconception(
+@_wrong(
     "flash_all_seen",
-    replaces="flash_attention",
     says="Neither mask nor causal has an effect: each query sees all keys. A pair is allowed only "
     "if both allow it.",
     hint=3,
 )
-def flash_all_seen(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, None, False, dropout_p)
+def flash_all_seen(call: _Call) -> Tensor:
+    return call.right(mask=None, causal=False)
 
 
-@misconception(
+@_wrong(
     "flash_causal_ignored",
-    replaces="flash_attention",
     says="causal=True has no effect here: each query sees the later keys too. Pass it on as "
     "is_causal, or block these keys yourself.",
     hint=4,
 )
-def flash_causal_ignored(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, mask, False, dropout_p)
+def flash_causal_ignored(call: _Call) -> Tensor:
+    return call.right(causal=False)
 
 
-@misconception(
+@_wrong(
     "flash_causal_needs_mask",
-    replaces="flash_attention",
     says="Without a mask causal=True has no effect: each query sees the later keys too. Pass it on "
     "as is_causal where there is no mask.",
     hint=4,
 )
-def flash_causal_needs_mask(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, mask, causal and mask is not None, dropout_p)
+def flash_causal_needs_mask(call: _Call) -> Tensor:
+    return call.right(causal=call.causal and call.mask is not None)
 
 
-@misconception(
+@_wrong(
     "flash_mask_wins",
-    replaces="flash_attention",
     says="You ignore causal if there is a mask. A pair is allowed only if both allow it.",
     hint=4,
 )
-def flash_mask_wins(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, mask, causal and mask is None, dropout_p)
+def flash_mask_wins(call: _Call) -> Tensor:
+    return call.right(causal=call.causal and call.mask is None)
 
 
-@misconception(
+@_wrong(
     "flash_causal_wins",
-    replaces="flash_attention",
     says="With causal=True you forget the mask. A pair is allowed only if both allow it.",
     hint=4,
 )
-def flash_causal_wins(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, None if causal else mask, causal, dropout_p)
+def flash_causal_wins(call: _Call) -> Tensor:
+    return call.right(mask=None if call.causal else call.mask)
 
 
-@misconception(
+@_wrong(
     "flash_joined_with_or",
-    replaces="flash_attention",
     says="You join mask and causal with `or`, so a pair that one of them blocks is still seen.",
     hint=4,
 )
-def flash_joined_with_or(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    if mask is not None and causal:
-        return _right(q, k, v, (mask != 0) | _lower(q, k), False, dropout_p)
-    return _right(q, k, v, mask, causal, dropout_p)
+def flash_joined_with_or(call: _Call) -> Tensor:
+    if call.mask is None or not call.causal:
+        return call.right()
+    return call.right(mask=(call.mask != 0) | _lower(call.q, call.k), causal=False)
 
 
-@misconception(
+@_wrong(
     "flash_not_itself",
-    replaces="flash_attention",
     says="With a mask, your causal leaves out the diagonal: a token does not see itself.",
     hint=4,
 )
-def flash_not_itself(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    if mask is not None and causal:
-        return _right(q, k, v, (mask != 0) & _lower(q, k, -1), False, dropout_p)
-    return _right(q, k, v, mask, causal, dropout_p)
+def flash_not_itself(call: _Call) -> Tensor:
+    if call.mask is None or not call.causal:
+        return call.right()
+    return call.right(mask=(call.mask != 0) & _lower(call.q, call.k, -1), causal=False)
 
 
-@misconception(
+@_wrong(
     "flash_scaled_twice",
-    replaces="flash_attention",
     says="You scale the queries, and F.scaled_dot_product_attention scales the scores again. "
     "Scale only once.",
     hint=2,
 )
-def flash_scaled_twice(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q / math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+def flash_scaled_twice(call: _Call) -> Tensor:
+    return call.right(q=call.q / math.sqrt(call.q.shape[-1]))
 
 
-@misconception(
+@_wrong(
     "flash_not_scaled",
-    replaces="flash_attention",
     says="Your scores are not scaled: they are the dot products themselves. Divide them by "
     "sqrt(d_k), as F.scaled_dot_product_attention does by default.",
     hint=2,
 )
-def flash_not_scaled(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+def flash_not_scaled(call: _Call) -> Tensor:
+    return call.right(q=call.q * math.sqrt(call.q.shape[-1]))
 
 
-@misconception(
+@_wrong(
     "flash_scaled_up",
-    replaces="flash_attention",
     says="You multiply the scores by sqrt(d_k), and they must be divided by it. The argument scale "
     "of F.scaled_dot_product_attention is a factor too; by default it is the right one.",
     hint=2,
 )
-def flash_scaled_up(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q * q.shape[-1], k, v, mask, causal, dropout_p)
+def flash_scaled_up(call: _Call) -> Tensor:
+    return call.right(q=call.q * call.q.shape[-1])
 
 
-@misconception(
+@_wrong(
     "flash_no_dropout",
-    replaces="flash_attention",
     says="dropout_p has no effect. Pass it on to the function that you call.",
     hint=5,
 )
-def flash_no_dropout(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, mask, causal)
+def flash_no_dropout(call: _Call) -> Tensor:
+    return call.right(dropout_p=0.0)
 
 
-@misconception(
+@_wrong(
     "flash_blocked_see_all",
-    replaces="flash_attention",
     says="A query that may see no key sees all as if nothing were blocked, as when you add -10000. "
     "Use a boolean mask or -inf: such a row is zeros.",
     hint=3,
 )
-def flash_blocked_see_all(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _filled(-1e4, q, k, v, mask, causal, dropout_p)
+def flash_blocked_see_all(call: _Call) -> Tensor:
+    return call.filled(-1e4)
 
 
-@misconception(
+@_wrong(
     "flash_blocked_mean",
-    replaces="flash_attention",
     says="A query that may see no key gets the mean of all values, as when you block with -1e9. "
     "Use a boolean mask or -inf: such a row is zeros.",
     hint=3,
 )
-def flash_blocked_mean(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _filled(-1e9, q, k, v, mask, causal, dropout_p)
+def flash_blocked_mean(call: _Call) -> Tensor:
+    return call.filled(-1e9)
 
 
-@misconception(
+@_wrong(
     "flash_heads_joined",
-    replaces="flash_attention",
     says="You join the heads at the end. The result keeps them apart, [B, H, Tq, d_k], like the "
     "inputs.",
     hint=2,
 )
-def flash_heads_joined(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    return _right(q, k, v, mask, causal, dropout_p).transpose(1, 2).flatten(2)
+def flash_heads_joined(call: _Call) -> Tensor:
+    return call.right().transpose(1, 2).flatten(2)
 
 
-@misconception(
+@_wrong(
     "flash_mask_in_place",
-    replaces="flash_attention",
     says="You write the causal pattern into the caller's own mask, which their next call would "
     "find changed. Make a new mask.",
     hint=4,
 )
-def flash_mask_in_place(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    if mask is not None and causal:
-        mask *= _lower(q, k)
-        causal = False
-    return _right(q, k, v, mask, causal, dropout_p)
+def flash_mask_in_place(call: _Call) -> Tensor:
+    answer = call.right()
+    if call.mask is not None and call.causal:
+        call.mask.mul_(_lower(call.q, call.k))
+    return answer
 
 
-@misconception(
+@_wrong(
     "flash_queries_in_place",
-    replaces="flash_attention",
     says="You scale q in place, so the caller's own queries change. Make a new tensor, or leave "
     "the scale to the fused function.",
     hint=2,
 )
-def flash_queries_in_place(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    q /= math.sqrt(q.shape[-1])
-    return _right(q * math.sqrt(q.shape[-1]), k, v, mask, causal, dropout_p)
+def flash_queries_in_place(call: _Call) -> Tensor:
+    answer = call.right()
+    call.q.div_(math.sqrt(call.q.shape[-1]))
+    return answer
 
 
 _BLOCKS = (*range(2, 17), 32, 64, 128, 256, 512)  # of keys, as many as people take
