@@ -74,8 +74,10 @@ class _Plot:
         ]
         if any(self._shared in row for row in cells):
             words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
-        legend = f"{'   '.join(words)}   across: {self._curves.x_axis}"
-        yield from self._page.sentence(self._page.clean(legend))
+        legend, across = "   ".join(words), f"across: {self._curves.x_axis}"
+        fits = MARGIN + cell_len(f"{legend}   {across}") <= self._page.width
+        for said in (f"{legend}   {across}",) if fits else (legend, across):
+            yield from self._page.sentence(self._page.clean(said))
 
     def _marks(self) -> list[str]:
         marks = _MARKS if self._is_unicode else _ASCII_MARKS

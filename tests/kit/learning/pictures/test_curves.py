@@ -51,6 +51,8 @@ def test_in_ascii_and_where_it_is_narrow() -> None:
     lines = lines_of(CURVES, width=30, encoding="ascii")
     assert max(map(len, lines)) <= 30
     assert "  o square   x flat   @ both" in lines
+    narrow = [line for line in lines_of(CURVES, width=40) if "square" in line or "across" in line]
+    assert narrow == ["  ● square   ▲ flat   ◎ both", "  across: days"]
 
 
 def test_names_of_guides_never_lie_on_each_other() -> None:
