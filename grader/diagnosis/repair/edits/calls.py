@@ -84,25 +84,26 @@ def _axis(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _axes(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x.transpose(0, 1)` as `x.transpose(1, 2)`, `x.permute(...)` as all other orders"""
+    """`x.transpose(0, 1)` as `x.transpose(1, 2)`, two axes of `x.permute(...)`"""
     name, axes = called(node), node.args if is_method(node) else node.args[1:]
     if name == "permute":
         axes = _elements(axes)
     values = [integer(each) for each in axes]
     if None in values:
         return
-    others: dict[str, str] = {}  # and their rules
+    orders: list[tuple[int | None, ...]] = []
     if name in TWO_AXES and len(values) == 2:
         pairs = [(1, 2), (2, 3), (1, 3), (0, 1), (0, 2), (-2, -1)]
-        others = {f"{a}, {b}": "axes" for a, b in pairs if {a, b} != set(values)}
+        orders = [pair for pair in pairs if {*pair} != {*values}]
     elif name == "permute" and 3 <= len(values) <= 5:
-        for order in itertools.permutations(values):
-            moved = sum(a != b for a, b in zip(order, values, strict=True))
-            if moved == 2 or (moved and len(values) < 5):
-                others[", ".join(map(str, order))] = "axes" if moved == 2 else "axes_far"
-    for new, rule in others.items():
+        for one, other in itertools.combinations(range(len(values)), 2):
+            moved = [*values]
+            moved[one], moved[other] = moved[other], moved[one]
+            orders.append(tuple(moved))
+    for order in orders:
         start, end = source.span(axes[0])[0], source.span(axes[-1])[1]
-        yield Change(start, end, new, rule, f"the axes of this {name}", source.span(node))
+        new, kind = ", ".join(map(str, order)), f"the axes of this {name}"
+        yield Change(start, end, new, "axes", kind, source.span(node))
 
 
 def _has_axis(node: ast.Call) -> bool:

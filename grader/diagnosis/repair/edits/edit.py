@@ -10,11 +10,11 @@ FOR_WAY: Mapping[str, frozenset[str]] = {
     "gradient": frozenset({"unwrap", "twin", "decorator", "in_place", "one_side"}),
     "dtype": frozenset({"cast", "unwrap", "twin", "argument"}),
     "device": frozenset({"cast", "unwrap", "argument"}),
-    "in place": frozenset({"in_place", "clone", "unwrap"}),
+    "in place": frozenset({"in_place", "unwrap"}),
     "no error": frozenset({"exception", "comparison", "negation", "statement", "parameter"}),
     "shape": frozenset(
         {
-            *("axes", "axis", "keepdim", "shaped", "turned", "axis_added", "unwrap", "arguments"),
+            *("axes", "axis", "keepdim", "shaped", "turned", "unwrap", "arguments"),
             *("size", "bound", "indices", "comma", "returned", "values"),
         }
     ),
@@ -31,10 +31,10 @@ COSTS: Mapping[str, float] = {
     "comparison": 3.5,
     **dict.fromkeys(("axes", "unwrap", "statement", "shaped"), 4.5),
     **dict.fromkeys(("one_side", "arguments", "order", "twin", "indices"), 5.5),
-    **dict.fromkeys(("operator", "attribute", "number", "clone", "window"), 6.0),
-    **dict.fromkeys(("size", "negation", "parameter", "number_name", "turned"), 7.0),
-    **dict.fromkeys(("cast", "argument", "axes_far", "operands"), 9.0),
-    **dict.fromkeys(("axis_added", "name", "returned_too"), 12.0),
+    **dict.fromkeys(("operator", "attribute", "number", "window"), 6.0),
+    **dict.fromkeys(("size", "negation", "parameter", "turned"), 7.0),
+    **dict.fromkeys(("cast", "argument", "operands"), 9.0),
+    "name": 12.0,
 }
 
 

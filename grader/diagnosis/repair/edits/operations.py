@@ -122,10 +122,6 @@ def _operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         kind = "this operand, which is not transposed"
         for axes in ("-2, -1", "1, 2") if is_product else ("-2, -1",):
             yield from source.changed(node, f"{code}.transpose({axes})", "turned", kind)
-    if filled or isinstance(parent, (ast.Compare, ast.BinOp)):
-        kind = "this tensor, which lacks an axis"
-        for axis in (-1, 1, 0, 2):
-            yield from source.changed(node, f"{code}.unsqueeze({axis})", "axis_added", kind)
     if filled:
         kind = "this mask, the other way round"
         for new in (f"~{code}", f"({code} == 0)"):

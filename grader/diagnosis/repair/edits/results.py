@@ -47,19 +47,12 @@ def _several(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             new, kind = ", ".join(results[::-1]), "the order of these results"
             yield from source.changed(value, new, "returned", kind)
             yield from source.changed(value, results[0], "returned", "what is returned")
-    elif value is not None and not isinstance(value, ast.Constant):
-        code = source.code(value)
-        for name in scope.names:
-            if name != code:
-                new = f"{code}, {name}"
-                yield from source.changed(value, new, "returned_too", "what is returned")
 
 
 def _step(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`return x` as `return x.transpose(1, 2)`, `return ~x` and the like"""
     params = [name for name in scope.params if name != "self"][:2]
     turned = "this result, whose axes are in another order"
-    lacking = "this result, which lacks an axis"
     for each in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
         if each is None or isinstance(each, (ast.Constant, ast.Dict, ast.List)):
             continue
@@ -73,7 +66,6 @@ def _step(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             (f"{tight}.transpose(1, 2)", "turned", turned),
             (f"{tight}.transpose(-2, -1)", "turned", turned),
             (f"~{tight}", "negation", "this result, the other way round"),
-            *((f"{tight}.unsqueeze({axis})", "axis_added", lacking) for axis in (0, 1, -1)),
             (f"{tight}.bool()", "cast", "the dtype of this result"),
         ]
         for new, rule, kind in steps:

@@ -145,14 +145,11 @@ def _result_kept(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             yield from source.changed(node, new, "kept", kind)
 
 
-def _assigned(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x = y,` as `x = y`, `x = y` as `x = y.clone()`"""
+def _comma(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x = y,` as `x = y`"""
     if isinstance(node.value, ast.Tuple) and len(node.value.elts) == 1:
         new, kind = source.code(node.value.elts[0]), "this comma, which makes a tuple"
         yield from source.changed(node.value, new, "comma", kind)
-    if isinstance(node.value, (ast.Name, ast.Attribute)):
-        new, kind = f"{source.code(node.value)}.clone()", "this name for the same tensor"
-        yield from source.changed(node.value, new, "clone", kind)
 
 
 def _unpacked(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
@@ -180,7 +177,7 @@ RULES = (
     (ast.AugAssign, _in_place),
     (ast.Expr, _setting),
     (ast.Expr, _result_kept),
-    (ast.Assign, _assigned),
+    (ast.Assign, _comma),
     (ast.Assign, _unpacked),
     ((ast.If, ast.While), _condition),
 )

@@ -12,8 +12,6 @@ from grader.diagnosis.repair.edits.edit import Change
 from grader.diagnosis.repair.edits.scope import Scope
 from grader.diagnosis.repair.edits.source import Source
 from grader.diagnosis.repair.edits.syntax import (
-    SHAPING,
-    called,
     integer,
     is_axis,
     is_of_self,
@@ -124,7 +122,7 @@ def _letters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x` as `y`, another name of the function; a size too as `self.d_k`"""
+    """`x` as `y`, another name of the function"""
     parent = source.parents[node]
     if isinstance(parent, ast.Call) and parent.func is node:
         return
@@ -135,10 +133,6 @@ def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         if other not in (node.id, "self") and line < node.lineno and is_alike:
             rule = "parameter" if {node.id, other} <= set(scope.params) else "name"
             yield from source.changed(node, other, rule, "this name")
-    is_size = isinstance(parent, ast.Call) and called(parent) in ("sqrt", *SHAPING)
-    if is_size or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow)):
-        for other in scope.own_numbers[:6]:
-            yield from source.changed(node, other, "number_name", "this name")
 
 
 def _attribute(node: Any, source: Source, scope: Scope) -> Iterator[Change]:

@@ -36,7 +36,6 @@ REPAIRS = [
     ("return (x @ y) / a", "/ a", "return (x @ y)"),
     ("return x @ (a * y)", "a *", "return x @ (y)"),
     ("return x < y", "x < y", "return x <= y"),
-    ("return x < y", "y", "return x < y.unsqueeze(-1)"),
     ("return x.masked_fill(y, 0)", "y", "return x.masked_fill(~y, 0)"),
     ("return x.masked_fill(y, -1e9)", "-1e9", 'return x.masked_fill(y, float("-inf"))'),
     ("return x.masked_fill_(y, 0)", "x.masked_fill_(y, 0)", "return x.masked_fill(y, 0)"),
