@@ -56,6 +56,8 @@ def summary(
             for note in odd:
                 yield from page.wrap(page.word(note), MARGIN + 2)
     yield Text()
+    yield from page.offer("Next:", f"nbgrader generate_feedback {page.word(assignment)}")
+    yield Text()
 
 
 @screen

@@ -352,7 +352,8 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     (folder / f"{NAME}.ipynb").rename(folder / "mine.ipynb")
     words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME, "--seed", "3"]
     said = grade(*words)
-    for word in ("2 submissions graded, seed 3", "bob", "mine.ipynb was graded"):
+    next_command = f"nbgrader generate_feedback {NAME}"
+    for word in ("2 submissions graded, seed 3", "bob", "mine.ipynb was graded", next_command):
         assert word in said
     assert "Nothing new to grade" in grade(*words)
 

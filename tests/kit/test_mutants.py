@@ -360,6 +360,15 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
     assert "removed: def smooth(values: np.ndarray, width: int, times: int = 1)" in output
     assert "added: def smooth(values: np.ndarray, width: int, times: int = 2)" in output
     assert "smooth: 21 mutants, 19 caught, 0 explained, 2 live" in output
+    assert "Every mutant" not in output
+
+
+def test_the_command_says_that_nothing_lives(course: Course) -> None:
+    with grade("smooth", "--plain", "--course", str(course.root)) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+    assert process.returncode == 0
+    assert "Every mutant is caught or explained." in output
 
 
 @pytest.mark.slow

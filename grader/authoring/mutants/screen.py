@@ -33,6 +33,8 @@ def mutants_screen(page: Page, report: MutantsReport) -> Iterator[Text]:
     yield from page.sentence(_rate(report))
     if not report.finished:
         yield from page.sentence("Stopped: these are the results so far.", "bold")
+    elif all(stage.is_sound for stage in report.stages):
+        yield from page.sentence("Every mutant is caught or explained.")
     if any(stage.count(Fate.LIVE) for stage in report.stages):
         advice = (
             "Make a check fail on each live mutant. If the mutant changes nothing that the "
