@@ -440,7 +440,7 @@ class _Finder:
         if not (_is_self(owner) or is_super):
             self.asks.add(node.attr)
         # Only the attributes of `self` certainly belong to the code itself.
-        self.is_plain &= isinstance(node.ctx, ast.Load) or _root(node) == "self"
+        self.is_plain &= isinstance(node.ctx, ast.Load) or _is_self(owner)
         if not node.attr.startswith("_"):
             self.is_plain &= not _is_wide(node.attr) and not _may_format(node)
         elif isinstance(owner, ast.Name) and not node.attr.startswith("__"):

@@ -140,6 +140,10 @@ REACHING = {
     "    def go(cls):\n        super().__init__(paper)\n",
     "such a method of a static kind": "import paper\nclass Tail:\n    @staticmethod\n"
     "    def put(self):\n        self.fold = None\n",
+    "a library that self keeps": "import paper\nclass Tail:\n    def __init__(self, of):\n"
+    "        self.of = of\n        self.of.fold = None\nTail(paper)\n",
+    "the same in a list": "import paper\nclass Tail:\n    def __init__(self, of):\n"
+    "        self.of = [of]\n        for self.of[0].fold in (1,): pass\nTail(paper)\n",
     "a metaclass": "class Tail(metaclass=paper):\n    pass\n",
     "a class that a dataclass is made of": "import paper\nfrom dataclasses import dataclass\n"
     "dataclass(paper.Bird)\n",
