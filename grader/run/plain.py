@@ -316,6 +316,12 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda: "a stage's file is imported by its name alone: from NAME import ...",
     ),
     (
+        r"^cannot import name '\w+' from '(\w+)' \(.*(?:python3[.\d]*|Lib|lib-dynload)[/\\]\1\b",
+        lambda name: (
+            f"Python's own {name} has no such name; if you have a {name}.py, give it another name"
+        ),
+    ),
+    (
         r"^source code (?:string )?cannot contain null bytes",
         lambda: "the file is damaged, or no text: save it again, as plain text in UTF-8",
     ),

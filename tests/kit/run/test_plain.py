@@ -162,6 +162,17 @@ def test_a_stage_is_imported_by_its_name_alone() -> None:
     assert "nor installed here" in frames_told({**elsewhere, "message": "No module named 'x'"})
 
 
+@pytest.mark.parametrize("module", ["types", "math", "json"])
+def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
+    with pytest.raises(ImportError) as raised:
+        exec(f"from {module} import Tensor")
+    assert f"if you have a {module}.py, give it another" in plain_words(str(raised.value))
+    for other in ("from torch import Tensors", "from numpy import Tensor"):
+        with pytest.raises(ImportError) as raised:
+            exec(other)
+        assert plain_words(str(raised.value)) == ""
+
+
 def test_a_question_to_nobody() -> None:
     assert "nobody can answer input()" in plain_words("EOF when reading a line")
 
