@@ -16,7 +16,7 @@ def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, s
             lines = cell.split("\n")
             if lines[0].lstrip().startswith("%%"):
                 lines[0] = ""
-            yield f"code cell {number}", "\n".join(lines)
+            yield cell_name(number), "\n".join(lines)
         return
     name = submission.script or stage.file_name
     yield name, _text(submission.files.get(name, b""))
@@ -34,7 +34,7 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 def cell_name(number: int) -> str:
     """The name that `all_sources` gives a cell; the first cell has number 1."""
-    return f"cell {number}"
+    return f"code cell {number}"
 
 
 def _text(data: bytes) -> str:

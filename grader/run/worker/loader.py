@@ -109,7 +109,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
             future = 0  # in Jupyter a cell's imports from __future__ also affect the next cells
             for number, cell in enumerate(cells, start=1):
-                name, text = f"cell {number}", without_magics(cell)
+                name, text = f"code cell {number}", without_magics(cell)
                 try:
                     code = self._compile(name, text, future | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
                     future |= code.co_flags & __future__.annotations.compiler_flag

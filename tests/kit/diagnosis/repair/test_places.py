@@ -89,7 +89,7 @@ def test_it_points_at_the_call_that_is_too_much(
     reports: dict[str, Report], name: str, line: int
 ) -> None:
     found = place(reports[name])
-    source = "cell 2" if name == "notebook" else "split_heads.py"
+    source = "code cell 2" if name == "notebook" else "split_heads.py"
     first, code, caret = found.place.splitlines()
     assert first.startswith(f"{source}, line {line}: ")
     assert "detach" in first
@@ -100,7 +100,7 @@ def test_it_points_at_the_call_that_is_too_much(
 
 def test_a_setting_in_another_cell_is_pointed_at(reports: dict[str, Report]) -> None:
     first = place(reports["setting"]).place.splitlines()[0]
-    assert first == "cell 2, line 1: this call of set_default_device, which is not needed"
+    assert first == "code cell 2, line 1: this call of set_default_device, which is not needed"
 
 
 def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Report]) -> None:

@@ -264,7 +264,7 @@ def test_what_a_cell_did_before_it_failed_stays(load: Load) -> None:
     module, errors = cells(load, "x = 1\n1 / 0\nx = 2")
     assert module.x == 1
     assert errors[0]["frames"] == [
-        {"file": "cell 1", "line": 2, "function": "<module>", "text": "1 / 0"}
+        {"file": "code cell 1", "line": 2, "function": "<module>", "text": "1 / 0"}
     ]
 
 
