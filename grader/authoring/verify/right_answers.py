@@ -80,9 +80,10 @@ class RightAnswers:
         if self._runs.stage.forbidden:
             draft.problems += self._forbidden_problems()
         stage = self._runs.stage
-        for file in (stage.trace_file, stage.certificate_file, stage.explore_file):
-            if file.is_file() and not self._solution.failing:
-                draft.problems += self._trace_problems(file)
+        files = (stage.trace_file, stage.certificate_file, stage.explore_file)
+        # Whatever else is wrong may be the reason why a trace fails.
+        for file in () if draft.problems or self._solution.failing else filter(Path.is_file, files):
+            draft.problems += self._trace_problems(file)
 
     def _untouched(self) -> None:
         """Run the stub as a learner gets it, if there is one."""
