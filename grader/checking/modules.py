@@ -102,12 +102,13 @@ def expect_parameters(
     `where` names the origin of `found`, and `when` ends the first line of the message.
     """
     missing = [name for name in shapes if name not in found]
-    unexpected = [] if others else [name for name in found if name not in shapes]
-    if missing or unexpected:
+    extra = [name for name in found if name not in shapes]
+    if missing or (extra and not others):
+        label = "found     " if others else "unexpected"
         raise CheckFailed(
             f"The names in {where} are wrong{when}"
             + (f"\n  missing     {_listed(missing)}" if missing else "")
-            + (f"\n  unexpected  {_listed(unexpected)}" if unexpected else ""),
+            + (f"\n  {label}  {_listed(extra)}" if extra else ""),
             Way.SHAPE,
         )
     for name, shape in shapes.items():

@@ -181,8 +181,8 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (r"'float' object cannot be interpreted as an integer", _float_size),
     (r"Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)", _axis),
     (
-        r"masked_fill_? only supports boolean masks, but got (?:mask with )?dtype ([\w ]+)",
-        lambda kind: f"masked_fill takes a mask of True and False, but this one holds {kind}s",
+        r"(masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)",
+        lambda call, kind: f"{call} takes a mask of True and False, but this one holds {kind}s",
     ),
     (
         r"^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b",
@@ -205,6 +205,12 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"Boolean value of Tensor with more than one value is ambiguous",
         lambda: "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many",
+    ),
+    (
+        r"subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)",
+        lambda letters, axes, place: (
+            f"the equation names {letters} axes for tensor {int(place) + 1}, which has {axes}"
+        ),
     ),
     (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",

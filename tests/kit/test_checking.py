@@ -23,6 +23,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_parameters,
     expect_raises,
     expect_shape,
     expect_unchanged,
@@ -56,6 +57,11 @@ def said(actual: Any, expected: Any, axes: str, **room: Any) -> str:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "bool"])
 def test_what_is_right_is_met_with_silence(make: Make, dtype: str) -> None:
     expect_close(make([[1, 0], [0, 1]], dtype), make([[1, 0], [0, 1]], dtype), axes="B T")
+
+
+def test_other_names_are_shown_beside_the_missing_ones() -> None:
+    with pytest.raises(CheckFailed, match=r"missing +w_q\n  found +c_attn"):
+        expect_parameters({"c_attn": torch.ones(2)}, {"w_q": (2,)}, others=True)
 
 
 def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make: Make) -> None:

@@ -56,6 +56,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "an argument of max": (lambda: torch.exp(NONE or X.max(-1)), ".values is the first"),
     "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1, and no axis 4"),
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
+    "a condition of numbers": (lambda: torch.where(torch.ones(5), 0.0, X), "where .* holds Floats"),
     "a mask that is one truth": (
         lambda: X.masked_fill(NONE == 0, 0),
         "a plain True or False .* so does == with None",
@@ -117,6 +118,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "too few axes": (lambda: X.expand(4, 5), "has 4 axes, and expand cannot make 2"),
     "bmm": (lambda: torch.bmm(X, X), "three axes only"),
     "a large number": (lambda: X.half().masked_fill(X == 1, -1e9), "fit into float16.* 65504"),
+    "einsum": (lambda: torch.einsum("tij,tjk->tik", X[0], X), "3 axes for tensor 2, which has 4"),
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
 }
 
