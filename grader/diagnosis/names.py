@@ -39,6 +39,13 @@ _SAID = {
 }
 
 
+def unreserved(text: str) -> str:
+    """What a diagnosis says without what it leaves open."""
+    for said in filter(None, _SAID.values()):
+        text = text.removesuffix(said)
+    return text
+
+
 @dataclass(frozen=True)
 class Tally:
     """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,26 @@ def along_an_axis(pair: Pair) -> Iterator[Relation]:
                 f"{pair.what} holds the right slices along {name}, in another order.",
                 lambda other, axis=axis: _is_shuffled(other, axis),  # type: ignore[misc]
             )
+
+
+def along_two_axes(pair: Pair) -> Iterator[Relation]:
+    """The right slices of the first two axes, in other places, as when they were one axis."""
+    if pair.want.ndim > 2 and is_telling(pair.want, pair.is_bool):
+        yield Relation(
+            "shuffled:01",
+            f"{pair.what} holds the right slices along {pair.axis(0)} and {pair.axis(1)}, each as "
+            "a whole, but in other places.",
+            lambda other: (
+                other.got.shape == other.want.shape
+                and other.want.ndim > 2
+                and _is_shuffled(_with_two_axes_as_one(other), 0)
+            ),
+        )
+
+
+def _with_two_axes_as_one(pair: Pair) -> Pair:
+    got, want = (array.reshape(-1, *array.shape[2:]) for array in (pair.got, pair.want))
+    return replace(pair, got=got, want=want)
 
 
 def _is_shuffled(pair: Pair, axis: int) -> bool:

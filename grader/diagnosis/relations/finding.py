@@ -14,6 +14,7 @@ import numpy as np
 
 from grader.diagnosis.relations.axes import (
     along_an_axis,
+    along_two_axes,
     argument,
     axes,
     constant,
@@ -75,5 +76,5 @@ _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
     partial(rounded, fewest=4),
     truth_repeated,
     *(wherever, slices, along_an_axis, one_hot, row_power, sums, row_factor, repeated),
-    *(row_offset, shared_out, stretches, symmetric, rounded, places),
+    *(row_offset, shared_out, stretches, symmetric, rounded, along_two_axes, places),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from grader.diagnosis.names import unreserved
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits.edit import Edit
 from grader.diagnosis.repair.search import search
@@ -100,6 +101,8 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
             return check
         found = check.diagnosis if check in cause.checks or check.is_named else None
         found = replace(found or alone, place=where, repair=place.repaired)
+        if len(helped) == len(failing):  # the edit shows that one mistake explains them all
+            found = replace(found, text=unreserved(found.text))
         return replace(check, diagnosis=found)
 
     return replace(stage, checks=tuple(map(told, stage.checks)))

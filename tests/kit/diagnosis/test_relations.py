@@ -92,6 +92,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     ),
     "reversed": (X[:, :, ::-1], X, "reversed:2"),
     "shuffled": (X[:, [1, 2, 0]], X, "shuffled:1"),
+    "two axes in the other order": (X.swapaxes(0, 1).reshape(X.shape), X, "shuffled:01"),
     "one-hot": (np.eye(4)[W.argmax(-1)], W, "one-hot"),
     "a factor before a softmax": (W**3 / (W**3).sum(-1, keepdims=True), W, "power"),
     "sums along another axis": (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 
+from grader.diagnosis import names
 from grader.diagnosis.repair.places import Place, with_diagnosis
 from grader.engine import Engine, Request
 from grader.run.failures import Cancelled
@@ -118,6 +120,17 @@ def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Rep
     first = with_diagnosis(stage, stage.causes[0], place).causes[0].show
     assert first.diagnosis is not None
     assert first.diagnosis.place.endswith("without which at least 1 failing check passes")
+
+
+def test_a_place_that_explains_every_check_leaves_nothing_open(reports: dict[str, Report]) -> None:
+    stage = reports["two mistakes"].stages[0]
+    text = "You detach x." + names._SAID[names.Level.CHECK]
+    named = tuple(replace(check, diagnosis=Diagnosis("detach", text)) for check in stage.checks)
+    stage = replace(stage, checks=named)
+    failing = frozenset(check.id for check in stage.causes[0].checks)
+    place = Place("x.py, line 1: this call", "", also=failing)
+    told = with_diagnosis(stage, stage.causes[0], place).causes[0].show.diagnosis
+    assert told is not None and told.text == "You detach x."
 
 
 def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(
