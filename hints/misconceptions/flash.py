@@ -355,17 +355,20 @@ _BLOCKS = (*range(2, 17), 32, 64, 128, 256, 512)  # of keys, as many as people t
 
 
 def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
-    """What blocks of keys give if the values' sum is not brought to the new largest score."""
+    """What blocks of keys give if a sum, or both, is not brought to the new largest score."""
     for block in (size for size in _BLOCKS if size < v.shape[2]):
         largest = torch.full_like(scores[..., :1], -math.inf)
-        total, mixed = torch.zeros_like(largest), torch.zeros_like(scores[..., :1] * v[:, :, :1])
+        total = total_kept = torch.zeros_like(largest)
+        mixed = mixed_kept = torch.zeros_like(scores[..., :1] * v[:, :, :1])
         for part, values in zip(scores.split(block, -1), v.double().split(block, 2), strict=True):
             best = torch.maximum(largest, part.amax(-1, keepdim=True))
             safe = best.masked_fill(best.isneginf(), 0.0)
-            powers = torch.exp(part - safe)
-            total = total * torch.exp(largest - safe) + powers.sum(-1, keepdim=True)
-            mixed, largest = mixed + powers @ values, best
-        yield mixed / total.masked_fill(total == 0, 1.0)
+            powers, shrink = torch.exp(part - safe), torch.exp(largest - safe)
+            more, sums = powers @ values, powers.sum(-1, keepdim=True)
+            total, total_kept = total * shrink + sums, total_kept + sums
+            mixed, mixed_kept, largest = mixed * shrink + more, mixed_kept + more, best
+        for above, below in ((mixed_kept, total), (mixed, total_kept), (mixed_kept, total_kept)):
+            yield above / below.masked_fill(below == 0, 1.0)
 
 
 @symptom(

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from grader.misconceptions import misconception
+from grader.misconceptions import misconception, symptom
 
 
 def _wide(*tensors: Tensor) -> list[Tensor]:
@@ -420,3 +420,32 @@ def half_float32_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None =
     q, k, v = _wide(q, k, v)
     q /= math.sqrt(q.shape[-1])
     return (_softmax(_blocked(q @ k.mT, mask)) @ v).to(dtype)
+
+
+@symptom(
+    "half_scores",
+    of="stable_attention",
+    says="Your result is that of scores in half precision, where products beyond 65504 become inf "
+    "and scores of some tens lose their digits. No later conversion brings these back: keep scores "
+    "in float32 from the product of q and k to the softmax.",
+    hint=3,
+)
+def half_scores(
+    got: Tensor, expected: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> bool:
+    if q.dtype not in (torch.float16, torch.bfloat16) or got.shape != expected.shape:
+        return False
+    root = math.sqrt(q.shape[-1])
+    ways = (q @ k.mT / root, q @ k.mT * (1 / root), q / root @ k.mT, q * (1 / root) @ k.mT)
+    right = _scores(q.double(), k.double())
+    return not _is_result_of(right, got, v, mask) and any(
+        _is_result_of(scores.double(), got, v, mask) for scores in ways
+    )
+
+
+def _is_result_of(scores: Tensor, got: Tensor, v: Tensor, mask: Tensor | None) -> bool:
+    """Whether a result is that of these scores, up to a rounding of the weights and the result."""
+    weights = _softmax(_blocked(scores, mask))
+    want, size = weights @ v.double(), weights @ v.double().abs()
+    near = (got.double() - want).abs() <= 1.25 * torch.finfo(v.dtype).eps * size
+    return bool((near | (got.isnan() & want.isnan())).all())

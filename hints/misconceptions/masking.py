@@ -194,7 +194,7 @@ def padding_one_more(valid_lens: Tensor, seq_len: int) -> Tensor:
 @misconception(
     "padding_one_fewer",
     replaces="padding_mask",
-    says="You block the last real token of each sequence, because your positions count from 1. "
+    says="You block the last real token of each sequence, as when positions count from 1. "
     "Count them from 0 when you compare with the length.",
     hint=3,
 )

@@ -27,8 +27,8 @@ def scores_no_scale(q: Tensor, k: Tensor) -> Tensor:
 @misconception(
     "scores_by_d_k",
     replaces="scaled_scores",
-    says="You divide by d_k, which is too much. The variance of the scores grows with d_k, but "
-    "their standard deviation with its square root.",
+    says="You divide by d_k, perhaps by its root twice: that is too much. The variance of the "
+    "scores grows with d_k, but their standard deviation with its square root.",
     hint=2,
 )
 def scores_by_d_k(q: Tensor, k: Tensor) -> Tensor:

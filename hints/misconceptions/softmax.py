@@ -236,6 +236,30 @@ def softmax_unstable_guarded(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_cut_off",
+    replaces="attention_weights",
+    says="You cut large scores off, so different large scores get equal weights. The softmax needs "
+    "no limit: with each row shifted by its largest score, no exp is above 1.",
+    hint=2,
+)
+def softmax_cut_off(scores: Tensor) -> Tensor:
+    blocked = _blocked_rows(scores)
+    return scores.clamp(max=50.0).masked_fill(blocked, 0.0).softmax(-1).masked_fill(blocked, 0.0)
+
+
+@misconception(
+    "softmax_cut_off_guarded",
+    replaces="attention_weights",
+    says="You cut large scores off so that exp does not overflow. Then different large scores get "
+    "equal weights, and a row of very low scores looks blocked. Shift each row by its largest "
+    "score instead: no exp is above 1, and nothing is lost.",
+    hint=2,
+)
+def softmax_cut_off_guarded(scores: Tensor) -> Tensor:
+    return softmax_unstable_guarded(scores.clamp(max=50.0))
+
+
+@misconception(
     "softmax_mean_shift",
     replaces="attention_weights",
     says="You subtract each row's mean. exp still overflows if a score is far above it, and inf / "

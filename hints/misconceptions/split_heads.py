@@ -135,7 +135,7 @@ def split_tokens_before_batch(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_interleaved",
     replaces="split_heads",
-    says="Your heads take every H-th feature, because you cut D into d_k rows of H. A head takes "
+    says="Your heads take every H-th feature, as when D is cut into d_k rows of H. A head takes "
     "d_k neighbouring features: which of H and d_k must then be the outer size?",
     hint=2,
 )
