@@ -466,6 +466,7 @@ def test_fuse_apart(submission: Submission, rand: Rand) -> None:
     x = rand(B=2, T=5, D=D)
     mha = core(submission, state)
     fused = submission.fuse(mha, H)
+    expect_parameters(dict(fused.named_parameters()), shapes(D))
     fused.eval()
     mha.load_state_dict(unfused(other))
     expect_both(fused(x), reference(state, H, x), " after a change of the core module")

@@ -84,9 +84,9 @@ def expect_blocked(actual: Tensor, allowed: Tensor) -> None:
     """Every blocked score has to be below every allowed one, whatever it is."""
     allowed = allowed.expand_as(actual)
     assert bool((actual[~allowed] < actual[allowed].min()).all()), (
-        "The mask blocks nothing\n"
-        "  expected  blocked scores below all that are allowed\n"
-        "  got       a blocked score that is not"
+        "A blocked score is not below all that are allowed\n"
+        "  expected  each blocked score below every allowed one\n"
+        "  got       one that is not"
     )
 
 
