@@ -328,6 +328,13 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         ),
     ),
     (
+        r"^cannot import name '(\w+)' from 'submission'",
+        lambda name: (
+            f"what you submit is one file or notebook, which does not define {name}: submit the "
+            "folder with all your files"
+        ),
+    ),
+    (
         r"^source code (?:string )?cannot contain null bytes",
         lambda: "the file is damaged, or no text: save it again, as plain text in UTF-8",
     ),

@@ -230,7 +230,7 @@ def expect_exponent(got: float, want: float, leeway: float, what: str) -> None:
 
 @pytest.mark.points(1, hint=1)
 def test_kind(submission: Submission, seed: int) -> None:
-    """The peak is a whole number of bytes"""
+    """The peak of one tensor is its size in bytes, a whole number"""
     known = 3 * MIB + seed % MIB // 64 * 64
     given = submission.given(ONE_PIECE.replace("SIZE", str(known)), NAME)
     size = submission.peak_bytes(given, 16)

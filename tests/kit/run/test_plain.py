@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -32,8 +34,25 @@ def first_three(values: Any) -> Any:
     return one, two, three
 
 
+def from_a_file_that_is_not_there() -> None:
+    sys.modules["submission"] = ModuleType("submission")  # what a single file is imported as
+    try:
+        exec("from submission import split")
+    finally:
+        del sys.modules["submission"]
+
+
 NONE: Any = None
-KINDS = (RuntimeError, TypeError, ValueError, AttributeError, IndexError, NameError, SyntaxError)
+KINDS = (
+    ImportError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    NameError,
+    SyntaxError,
+)
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
     "a layer": (lambda: torch.nn.Linear(8, 8)(X), "rows of 5 numbers.*nn.Linear"),
@@ -55,6 +74,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a method of max": (lambda: X.max(-1).exp(), ".values is the first"),  # type: ignore[attr-defined]
     "an argument of max": (lambda: torch.exp(NONE or X.max(-1)), ".values is the first"),
     "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1, and no axis 4"),
+    "a file alone": (from_a_file_that_is_not_there, "does not define split: submit the folder"),
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "a condition of numbers": (lambda: torch.where(torch.ones(5), 0.0, X), "where .* holds Floats"),
     "a mask that is one truth": (
