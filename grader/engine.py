@@ -586,10 +586,12 @@ class _Grading:
         diagnoses: dict[str, Diagnosis] = {}
         if blame.is_own:
             with suppress(Spent):
-                diagnoses = self._diagnosed(stage, runs.facts_to_explain(stage), runs.go_on)
+                to_explain = runs.facts_to_explain(stage, blame.answered)
+                diagnoses = self._diagnosed(stage, to_explain, runs.go_on)
 
         fails = status(facts) is Status.FAILED and not facts.forbidden and not stage.fixture
-        is_own = blame.is_own or (blame.is_partial and blame.perhaps is None)
+        is_own = blame.is_own and not blame.answered
+        is_own = is_own or (blame.is_partial and blame.perhaps is None)
 
         def place(target: str) -> str:
             return runs.source.place(stage, target)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from grader.judge.places import is_written
-from grader.judge.status import status
-from grader.run.facts import Case, Ending, ForbiddenCall, StageFacts
+from grader.judge.status import OUTCOMES, status
+from grader.run.facts import FINE, Case, CaseFact, Ending, ForbiddenCall, StageFacts
 from grader.types.course import Course, Stage
-from grader.types.report import Status
+from grader.types.report import EARLIER, Outcome, Status
 from grader.types.submission import Submission
+from grader.types.text import listed
 
 # The facts on a stage of the submission, with the functions of these earlier stages answered by the
 # course's own solutions. It may be asked the same thing again.
@@ -25,15 +26,18 @@ Run = Callable[[Stage, Sequence[Stage]], StageFacts]
 class Blame:
     """Whose fault it is that a stage does not pass; the empty one says nothing about it.
 
-    `cause` is the slug of the earlier stage that alone is at fault; if it `is_credited`, the stage
-    still gets its points. If it `is_own`, the mistake is in the stage itself. In a student's copy,
-    which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier stage that may be at
-    fault, and of a stage without a visible check only whether it `is_written` is known.
+    `cause` is the slug of the earlier stage that alone is at fault. If it `is_own`, the mistake is
+    in the stage itself, and shows with the course's own functions for the `answered` stages, which
+    do not pass. The checks whose ids are `credited` get their points although they fail. In a
+    student's copy, which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier
+    stage that may be at fault, and of a stage without a visible check only whether it `is_written`
+    is known.
     """
 
     cause: str | None = None
-    is_credited: bool = False
     is_own: bool = False
+    answered: tuple[Stage, ...] = ()
+    credited: frozenset[str] = frozenset()
     is_partial: bool = False
     perhaps: str | None = None
     is_written: bool | None = None
@@ -65,10 +69,44 @@ def find_blame(
         alone = with_calls(alone, alone.in_source)
         if status(alone) is Status.NOT_STARTED:  # a stub that imports a broken file
             return alone, NO_BLAME
+        credited = _credited(alone) if course.follow_through else frozenset()
         if status(alone) is Status.PASSED:
             cause = _cause(stage, unfinished, run)
-            return facts, Blame(cause=cause.slug, is_credited=course.follow_through)
+            return facts, Blame(cause=cause.slug, credited=credited)
+        if not alone.time_is_up:
+            own = _own_mistakes(facts, alone, unfinished)
+            return own, Blame(is_own=True, answered=tuple(unfinished), credited=credited)
     return facts, Blame(is_own=True)
+
+
+def _credited(alone: StageFacts) -> frozenset[str]:
+    """The ids of the checks that pass with the course's own earlier stages.
+
+    One that is skipped passes with the whole stage.
+    """
+    fine = FINE if status(alone) is Status.PASSED else (Ending.PASSED,)
+    failing = {fact.case.check for fact in alone.cases if fact.ending not in fine}
+    return frozenset(planned.id for planned in alone.planned) - failing
+
+
+def _own_mistakes(facts: StageFacts, alone: StageFacts, unfinished: Sequence[Stage]) -> StageFacts:
+    """The facts with the reasons that remain with the course's own `unfinished` stages.
+
+    What fails still fails, but as it does there. A case that passes there says why it fails here.
+    """
+    earlier = listed([stage.slug for stage in unfinished], "or")
+    waits = f"It fails only because {earlier} is not right yet"
+    there = {fact.case: fact for fact in alone.cases}
+
+    def reason(fact: CaseFact) -> CaseFact:
+        other = there.get(fact.case)
+        if fact.ending in FINE or other is None or OUTCOMES[other.ending] is Outcome.ERROR:
+            return fact
+        if other.ending in FINE:
+            return CaseFact(fact.case, Ending.RAISED, waits, fact.seconds, way=EARLIER)
+        return replace(other, seconds=fact.seconds)
+
+    return replace(facts, cases=tuple(map(reason, facts.cases)))
 
 
 def _find_partial_blame(

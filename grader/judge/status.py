@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.run.facts import CaseFact, Ending, StageFacts
-from grader.types.report import Outcome, Status
+from grader.run.facts import FINE, CaseFact, Ending, StageFacts
+from grader.types.report import EARLIER, Outcome, Status
 
 OUTCOMES = {
     Ending.PASSED: Outcome.PASSED,
@@ -40,7 +40,8 @@ def status(facts: StageFacts) -> Status:
 def deciding_facts(facts: StageFacts) -> Iterator[CaseFact]:
     """For each planned check the fact that decides it: its first case that did not pass.
 
-    Cases run from the smallest input up, so that is the smallest input that fails.
+    Cases run from the smallest input up, so that is the smallest input that fails. One that fails
+    only because of an earlier stage comes last.
     """
     by_case = {fact.case: fact for fact in facts.cases}
     for planned in facts.planned:
@@ -50,10 +51,7 @@ def deciding_facts(facts: StageFacts) -> Iterator[CaseFact]:
 
 
 def _deciding(found: Sequence[CaseFact]) -> CaseFact:
-    failed = [f for f in found if f.ending not in (Ending.PASSED, Ending.SKIPPED)]
-    for fact in failed:
-        if fact.ending is not Ending.NOT_WRITTEN:
-            return fact
+    failed = [fact for fact in found if fact.ending not in FINE]
     if failed:
-        return failed[0]
+        return min(failed, key=lambda f: (f.way == EARLIER, f.ending is Ending.NOT_WRITTEN))
     return next((fact for fact in found if fact.ending is Ending.PASSED), found[0])

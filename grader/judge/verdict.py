@@ -39,10 +39,10 @@ def judge_stage(
 
     A check's points are given in full if every case of it passed, else not at all. For a skipped
     check its stand-in decides, or, where it names none, whether all that ran passed: skipping costs
-    nothing and gives nothing away. `blame` says whose fault a failure is: a stage that it credits
-    gets all points although checks fail. A student's copy gives only the points of the checks that
-    it has. The cost of a forbidden call is a result of its own, the first: so the results always
-    add up to the stage's score.
+    nothing and gives nothing away. `blame` says whose fault a failure is: the checks that it
+    credits get their points although they fail. A student's copy gives only the points of the
+    checks that it has. The cost of a forbidden call is a result of its own, the first: so the
+    results always add up to the stage's score.
     """
     worst = list(zip(facts.planned, deciding_facts(facts), strict=True))
     passed = {planned.id: fact.ending is Ending.PASSED for planned, fact in worst}
@@ -58,8 +58,10 @@ def judge_stage(
         )
         for planned, fact in worst
     )
-    if blame.is_credited:
-        checks = tuple(replace(check, score=check.max_score) for check in checks)
+    checks = tuple(
+        replace(check, score=check.max_score) if check.id in blame.credited else check
+        for check in checks
+    )
     max_score = sum(check.max_score for check in checks) if blame.is_partial else stage.points
     if facts.forbidden and status(facts) is not Status.NOT_STARTED:
         checks = (_without_forbidden_calls(stage, facts, checks, max_score), *checks)

@@ -27,6 +27,9 @@ class Ending(Enum):
     NOT_RUN = "not run"  # after an earlier case of the same check that made it needless
 
 
+FINE = (Ending.PASSED, Ending.SKIPPED)
+
+
 @dataclass(frozen=True)
 class Exchange:
     """One request to the worker and its reply."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 _Words = Callable[..., str]
-# The longest text to look at, and the most digits of a number: strangers write the text.
+# How much of a text to look at: strangers write it.
 _LONGEST = 600
 
 
@@ -16,8 +16,7 @@ def plain_words(message: str, code: str = "") -> str:
 
     `code` is the line that raised it.
     """
-    if len(message) > _LONGEST:
-        return ""
+    message = message[:_LONGEST]
     for beginning, meaning in _LINES:
         if re.match(beginning, code):
             return meaning
@@ -92,6 +91,13 @@ def _none(*_: str) -> str:
     return (
         "this value is None: it was set or passed as None, or it comes from a function without a "
         "return"
+    )
+
+
+def _of_numpy(function: str) -> str:
+    return (
+        f"np.{function} is called with a tensor: write torch.{function} and give an axis, such as "
+        "dim=-1"
     )
 
 
@@ -175,6 +181,13 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (r"^(too many) values to unpack \(expected (\d+)(.*)\)", _parts),
     (r"^(not enough) values to unpack \(expected (\d+), got (\d+)\)", _parts),
+    (
+        # What numpy passes on to a method of the tensor's own.
+        r"^(\w+)\(\) received an invalid combination of arguments - got \([^)]*\bout=NoneType",
+        _of_numpy,
+    ),
+    (r"^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'", _of_numpy),
+    (r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType", _of_numpy),
     (r"'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$", _none),
     (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
     (r"type must be tuple of ints,but got float", _float_size),
@@ -217,7 +230,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
     ),
     (
-        r"^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 positional arguments)",
+        r"^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 |.*got \((?:tuple|int, int, ))",
         lambda: (
             "a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the "
             "order of all: that is permute"
@@ -244,13 +257,6 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"^batch[12] must be a 3D tensor",
         lambda: "bmm takes tensors of three axes only; matmul and @ take any number of them",
-    ),
-    (
-        r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType",
-        lambda function: (
-            f"dim is None here, as when np.{function} is called with a tensor: write "
-            f"torch.{function} and give an axis, such as dim=-1"
-        ),
     ),
     (
         r"cannot be converted to type \S*Half without overflow",

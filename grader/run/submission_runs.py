@@ -99,18 +99,17 @@ class SubmissionRuns:
                 return StageFacts((), ())
             # The source is examined first: if there is no time for it, no check may pass.
             calls = self.source.calls(self._course, stage)
-            facts = replace(self._run(stage, answered), in_source=calls)
-            self._known[key] = facts.without_exchanges() if answered else facts
+            self._known[key] = replace(self._run(stage, answered), in_source=calls)
         return replace(self._known[key], time_is_up=self.budget.is_spent)
 
-    def facts_to_explain(self, stage: Stage) -> StageFacts:
+    def facts_to_explain(self, stage: Stage, answered: Sequence[Stage]) -> StageFacts:
         """The facts on a stage as its diagnosis needs them: with every tensor on the CPU.
 
         A GPU would draw other random numbers here than in a worker, and a known mistake with an
         index that is too large would end all work of this process on the GPU. What has no end is
         not run again, and has nothing to explain. Raises Cancelled after `cancel`.
         """
-        facts = self.facts(stage)
+        facts = self.facts(stage, answered)
         if self._device == "cpu":
             return facts
         ends = all(case.ending is not Ending.TIMED_OUT for case in facts.cases)
@@ -118,7 +117,7 @@ class SubmissionRuns:
             return facts.without_exchanges()
         device, self._device = self._device, "cpu"
         try:
-            return self._run(stage, ())
+            return self._run(stage, answered)
         finally:
             self._device = device
 
@@ -128,8 +127,9 @@ class SubmissionRuns:
 
     def forget_exchanges(self, stage: Stage) -> None:
         """Keep only how the cases ended, once the stage has its verdict."""
-        if (facts := self._known.get((stage.slug,))) is not None:
-            self._known[(stage.slug,)] = facts.without_exchanges()
+        for key, facts in self._known.items():
+            if key[0] == stage.slug:
+                self._known[key] = facts.without_exchanges()
 
     def cancel(self) -> None:
         """End the running call and start no other case. Called from another thread."""

@@ -8,7 +8,16 @@ from collections.abc import Collection, Iterator, Sequence
 from rich.text import Text
 
 from grader.show.screen import MARGIN, Page, amount, count
-from grader.types.report import Cause, CheckResult, Kind, Outcome, Report, StageResult, Status
+from grader.types.report import (
+    EARLIER,
+    Cause,
+    CheckResult,
+    Kind,
+    Outcome,
+    Report,
+    StageResult,
+    Status,
+)
 from grader.types.text import is_of_warnings, listed, what_it_did
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
@@ -216,8 +225,12 @@ def _rest(
     """The title of each further cause, at most `limit` of them; with `cut`, each on one line."""
     shown = causes if len(causes) <= limit else causes[: max(0, limit - 1)]
     for cause in shown:
+        check, title = cause.show, cause.show.title
         more = f" (and {len(cause.others)} more)" if cause.others else ""
-        yield from _title(page, cause.show.outcome, cause.show.title, cause.lost, more, cut=cut)
+        if check.way == EARLIER and cause.others:
+            more, number = "", count(len(cause.checks), "check")
+            title = check.message.replace("It fails", f"{number} fail", 1)
+        yield from _title(page, check.outcome, title, cause.lost, more, cut=cut)
     left = sum(len(cause.checks) for cause in causes[len(shown) :])
     if left:
         words = f"{count(left, 'more check')} {'fails' if left == 1 else 'fail'}:"

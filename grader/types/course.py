@@ -170,7 +170,7 @@ class Course:
     """A course as course.toml describes it; `root` is that file's folder.
 
     A student's copy (`is_partial`) has only the visible checks and no solutions. With
-    `follow_through`, a stage that fails only because of an earlier one still gets its points.
+    `follow_through`, a check that fails only because of an earlier stage still gets its points.
 
     Its packages say the `authors`, the `license` (an SPDX expression) and the `version`; pip calls
     them `package`, and they need the libraries in `requirements`. A stage needs `accepted_answers`

@@ -44,6 +44,7 @@ class Way(Enum):
 
 FORBIDDEN = "forbidden"  # also a way to fail, although it is not about an answer
 NOT_WRITTEN = "not written"
+EARLIER = "earlier stage"  # what fails is right but for the stages that it uses
 
 
 class Status(str, Enum):
@@ -140,6 +141,7 @@ _LATER = {
     **dict.fromkeys((Way.GRADIENT.value, Way.DTYPE.value, Way.DEVICE.value), 1),
     **dict.fromkeys((Way.IN_PLACE.value, FORBIDDEN), 1),
     **dict.fromkeys((Way.NO_ERROR.value, NOT_WRITTEN), 2),
+    EARLIER: 3,
 }
 
 

@@ -52,6 +52,25 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() 
     assert report.score < report.max_score == 100
 
 
+def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another() -> None:
+    answer = next(
+        a for a in wrong_answers("multi_head_attention") if a.name == "check_in_forward_only"
+    )
+    joined = SOLUTIONS["concat_heads.py"]
+    not_joined = joined.replace(b"by_token = x.transpose(1, 2)", b"by_token = x")
+    assert not_joined != joined
+    files = {**SOLUTIONS, "multi_head_attention.py": answer.source.encode()}
+    files["concat_heads.py"] = not_joined
+    stage = COURSE.stage("multi_head_attention")
+    report = grade(COURSE, Request(Submission("mine", files), (stage,), seed=11), "cpu")
+    first, *others = report.stages[0].causes
+    assert first.show.diagnosis is not None
+    assert (first.show.diagnosis.id, first.others) == ("mha_no_value_error", ())
+    [other] = others
+    assert other.show.message == "It fails only because concat_heads is not right yet"
+    assert len(other.checks) > 10
+
+
 def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() -> None:
     report = graded({**STUBS, "masking.py": b"def causal_mask(seq_len)\n    pass\n"})
     by_slug = {stage.slug: stage.status for stage in report.stages}

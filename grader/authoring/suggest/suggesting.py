@@ -16,13 +16,13 @@ from grader.authoring.suggest.inputs import partings
 from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.runs import import_libraries
-from grader.authoring.verify.solution_runs import FINE
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replay import Read
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
+from grader.run.facts import FINE
 from grader.run.local_answers import LocalAnswers
 from grader.run.solutions import at_hand
 from grader.run.stopping import Stopped, stopped_after

@@ -10,9 +10,10 @@ from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
-from grader.authoring.verify.solution_runs import FINE, SolutionRuns, first_line
+from grader.authoring.verify.solution_runs import SolutionRuns, first_line
 from grader.read.faults import fault_of, undefined
 from grader.read.stubs import read_stub
+from grader.run.facts import FINE
 from grader.types.errors import CourseError, close_to
 from grader.types.report import Outcome, Status
 from grader.types.submission import Submission

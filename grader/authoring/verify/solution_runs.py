@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.runs import CheckRuns, Find
-from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, StageFacts
+from grader.run.facts import FINE, NO_SENSE, Case, CaseFact, Ending, StageFacts
 from grader.run.worker.wire import Frame
 from grader.types.course import Stage
 
 _FEW = 3  # how often a failing run is repeated
-FINE = (Ending.PASSED, Ending.SKIPPED)
 
 
 class SolutionRuns:

@@ -10,7 +10,6 @@ from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds, silence
 from grader.authoring.verify.solution_runs import (
-    FINE,
     SolutionRuns,
     error_of,
     faulty_place,
@@ -19,7 +18,7 @@ from grader.authoring.verify.solution_runs import (
 from grader.authoring.verify.types import MisconceptionProof
 from grader.misconceptions import Misconception
 from grader.read.misconceptions import other_call
-from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.run.facts import FINE, CaseFact, Ending, StageFacts
 from grader.types.text import listed
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.cells import needed
-from grader.run.facts import Case, CaseFact, Ending, StageFacts
+from grader.run.facts import FINE, Case, CaseFact, Ending, StageFacts
 from grader.run.failures import Cancelled
 from grader.run.reader import Reader, SourceReader, sent_along
 from grader.run.session import Checks
@@ -27,7 +27,6 @@ _PATIENCE = 5.0  # times what the failing case took
 _SHORTEST = 0.15  # seconds
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
-_FINE = (Ending.PASSED, Ending.SKIPPED)
 
 
 class Candidates:
@@ -77,7 +76,7 @@ class Candidates:
         self._rest = [
             fact.case
             for fact in by_failure
-            if fact.case not in looked and (fact.case.check in cause or fact.ending in _FINE)
+            if fact.case not in looked and (fact.case.check in cause or fact.ending in FINE)
         ]
         self._others: dict[str, list[Case]] = {}  # by check, what fails beside this cause
         for fact in facts.cases:
@@ -201,7 +200,7 @@ class Candidates:
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
         under_check = StageUnderCheck(self._stage, answers)
         facts = self._facts(under_check, cases)
-        return all(f.ending in _FINE for f in facts) and not (under_check.forbidden)
+        return all(f.ending in FINE for f in facts) and not (under_check.forbidden)
 
     def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
         return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)

@@ -12,7 +12,7 @@ from grader.judge.blame import NO_BLAME, Blame, find_blame, with_calls
 from grader.judge.verdict import judge_stage
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, EntryPoint, Limits, Stage
-from grader.types.report import Status
+from grader.types.report import EARLIER, Status
 from grader.types.submission import Submission
 
 ENDINGS = {
@@ -103,8 +103,13 @@ FAILS_ALONE = {"bird": "PW", "fold": "PP", "wing": "PP"}
         ),
         pytest.param(
             {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PW"},
-            OWN,
+            Blame(is_own=True, answered=(FOLD,)),
             id="an earlier stage fails but answered it fails still",
+        ),
+        pytest.param(
+            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": facts("PW", time_is_up=True)},
+            OWN,
+            id="no time to find out whether it fails because of an earlier stage",
         ),
         pytest.param(
             {"bird": "PW", "fold": "N", "wing": "PP", "bird fold": "PP"},
@@ -179,11 +184,60 @@ def test_a_stage_that_waits_has_its_points_where_the_course_says_so(follow_throu
     course = replace(COURSE, follow_through=follow_through)
     given = {"bird": "PW", "fold": "W", "wing": "P", "bird fold": "PP"}
     found, blame = blamed(given, course=course)
-    assert blame == Blame(cause="fold", is_credited=follow_through)
+    credited = frozenset(["x.0", "x.1"] if follow_through else [])
+    assert blame == Blame(cause="fold", credited=credited)
     result = judge_stage(BIRD, found, blame, place=lambda target: "never shown")
     assert (result.status, result.caused_by) == (Status.FAILED, "fold")
     assert result.score == (10 if follow_through else 5)
     assert result.checks[1].message == ""
+
+
+def told(found: StageFacts, message: str) -> StageFacts:
+    return replace(found, cases=tuple(replace(case, message=message) for case in found.cases))
+
+
+WAITS = "It fails only because fold or wing is not right yet"
+
+
+@pytest.mark.parametrize(
+    "there, alone, counts, message",
+    [
+        ("W", "P", Ending.RAISED, WAITS),
+        ("T", "P", Ending.RAISED, WAITS),
+        ("W", "S", Ending.RAISED, WAITS),
+        ("W", "W", Ending.WRONG, "alone"),
+        ("N", "W", Ending.WRONG, "alone"),
+        ("W", "T", Ending.TIMED_OUT, "alone"),
+        ("P", "W", Ending.PASSED, "there"),
+        ("S", "W", Ending.SKIPPED, "there"),
+        ("W", "B", Ending.WRONG, "there"),  # alone the check itself fails
+    ],
+)
+def test_beside_its_own_mistake_a_stage_is_not_told_an_earlier_one_s(
+    there: str, alone: str, counts: Ending, message: str
+) -> None:
+    """The first case fails in any case; the second one is what the table is about."""
+    given = {
+        "bird": told(facts(f"W{there}"), "there"),
+        "fold": "W",
+        "wing": "W",
+        "bird fold wing": told(facts(f"W{alone}"), "alone"),
+    }
+    found, blame = blamed(given)
+    assert blame == Blame(is_own=True, answered=(FOLD, WING))
+    own, second = found.cases
+    assert (own.ending, own.message) == (Ending.WRONG, "alone")
+    assert (second.ending, second.message) == (counts, message)
+    assert (second.way == EARLIER) == (message == WAITS)
+    assert judge_stage(BIRD, found, blame).score == (5 if there == "P" else 0)
+
+
+def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points() -> None:
+    course = replace(COURSE, follow_through=True)
+    given = {"bird": "WWWS", "fold": "W", "wing": "P", "bird fold": "WPTS"}
+    found, blame = blamed(given, course=course)
+    assert blame.credited == {"x.1"}
+    assert [check.score for check in judge_stage(BIRD, found, blame).checks] == [0, 5, 0, 0]
 
 
 # --- forbidden calls -----------------------------------------------------------------------------
@@ -238,7 +292,7 @@ def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() ->
         "wing": "P",
         "bird fold": facts("PP", in_source=calls),
     }
-    assert blamed(given)[1] == OWN
+    assert blamed(given)[1] == Blame(is_own=True, answered=(FOLD,))
 
 
 def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:

@@ -12,7 +12,15 @@ from grader.judge.status import status
 from grader.judge.verdict import judge, judge_stage, judge_untouched
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, Limits, Stage
-from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.report import (
+    EARLIER,
+    CheckResult,
+    Diagnosis,
+    Outcome,
+    Report,
+    StageResult,
+    Status,
+)
 
 P, W, N, S, B, T = (
     *(Ending.PASSED, Ending.WRONG, Ending.NOT_WRITTEN, Ending.SKIPPED),
@@ -125,6 +133,16 @@ def test_the_order_is_the_planned_one_however_the_facts_came() -> None:
     facts = facts_of(check, P, W, W)
     (result,) = judge_stage(stage(), stage_facts((check, facts[::-1]))).checks
     assert result.message == "message 1"
+
+
+def test_what_fails_only_because_of_an_earlier_stage_is_told_last() -> None:
+    check = planned("a", cases=3)
+    first, *others = facts_of(check, W, N, W)
+    facts = [replace(first, way=EARLIER), *others]
+    for decides in ("message 2", "message 1"):
+        (result,) = judge_stage(stage(), stage_facts((check, facts))).checks
+        assert result.message == decides
+        facts[2] = replace(facts[2], way=EARLIER)
 
 
 def test_a_fact_that_nobody_planned_counts_for_nothing() -> None:
@@ -299,7 +317,9 @@ def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
 def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
     one, other = planned("a", points=2), planned("b", points=3)
     facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
-    result = judge_stage(stage(), facts, Blame(cause="zero", is_credited=True))
+    result = judge_stage(
+        stage(), facts, Blame(cause="zero", credited=frozenset({one.id, other.id}))
+    )
     assert (result.score, result.status, result.caused_by) == (5, Status.FAILED, "zero")
     assert [check.score for check in result.checks] == [2, 3]
 

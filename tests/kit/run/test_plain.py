@@ -130,6 +130,22 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: numpy.max(X),
         "np.max is called with a tensor: write torch.max",
     ),
+    "numpy's max of an axis": (
+        lambda: numpy.max(X, axis=-1, keepdims=True),
+        "np.max is called with a tensor: write torch.max",
+    ),
+    "numpy's sum of an axis": (
+        lambda: numpy.sum(X, axis=-1, keepdims=True),
+        "np.sum is called with a tensor: write torch.sum",
+    ),
+    "numpy's mean": (
+        lambda: numpy.mean(X),
+        "np.mean is called with a tensor: write torch.mean",
+    ),
+    "numpy's spread": (
+        lambda: numpy.std(X, axis=0),
+        "np.std is called with a tensor: write torch.std",
+    ),
     "a place": (lambda: X[:, :, 4], "axis 2 has 4 places and no place 4; a slice such as :4"),
     "a method without self": (
         lambda: Alone().scores(X, X, mask=X),  # type: ignore[call-arg,misc]
@@ -241,4 +257,4 @@ def test_a_tensor_split_into_parts_of_a_size() -> None:
 
 def test_nothing_is_said_of_what_is_not_known() -> None:
     assert plain_words("the learner's own text") == ""
-    assert plain_words("'NoneType'" * 1000) == "", "nor of a text that nobody would read"
+    assert plain_words(" " * 1000 + "'NoneType'") == "", "nor of what nobody would read that far"

@@ -24,7 +24,15 @@ from grader.show.screen import PlainConsole
 from grader.show.screen import screen as screen_of
 from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
-from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.report import (
+    EARLIER,
+    CheckResult,
+    Diagnosis,
+    Outcome,
+    Report,
+    StageResult,
+    Status,
+)
 from tests.kit.checkout import run_python
 from tests.kit.drawn import compare_with, draw
 
@@ -137,6 +145,14 @@ WAITING = stage(
     check("weights", Outcome.FAILED, 14, message="got NaN at [b=0, t=0]"),
     caused_by="fold_paper",
 )
+ONLY_BECAUSE = "It fails only because fold_paper is not right yet"
+OF_TWO_MISTAKES = stage(
+    3,
+    F,
+    check("outputs", Outcome.FAILED, 20, message=ONLY_BECAUSE, way=EARLIER),
+    check("weights", Outcome.FAILED, 14, message=ONLY_BECAUSE, way=EARLIER),
+    check("sizes", Outcome.FAILED, 2, message=WRONG_SHAPE),
+)
 SLOW = stage(
     0,
     F,
@@ -228,6 +244,7 @@ SITUATIONS = {
     "caused_by": Situation(report(*stages(N, P, P), WAITING)),
     "caused_by_alone": Situation(report(WAITING)),
     "caused_by_later": Situation(report(FAILING, *stages(P, P, P)[1:], WAITING)),
+    "of_two_mistakes": Situation(report(OF_TWO_MISTAKES)),
     "timeout": Situation(report(SLOW, *stages(N, N, N, N)[1:])),
     "error": Situation(report(OUR_FAULT, *stages(P, P, P, P)[1:])),
     "error_without_checks": Situation(report(stage(0, E))),
