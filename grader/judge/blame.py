@@ -44,6 +44,7 @@ class Blame:
 
 
 NO_BLAME = Blame()
+_FEW = 2  # earlier stages that a sentence names
 
 
 def find_blame(
@@ -94,7 +95,8 @@ def _own_mistakes(facts: StageFacts, alone: StageFacts, unfinished: Sequence[Sta
 
     What fails still fails, but as it does there. A case that passes there says why it fails here.
     """
-    earlier = listed([stage.slug for stage in unfinished], "or")
+    slugs = [stage.slug for stage in unfinished]
+    earlier = listed(slugs, "or") if len(slugs) <= _FEW else "an earlier stage"
     waits = f"It fails only because {earlier} is not right yet"
     there = {fact.case: fact for fact in alone.cases}
 

@@ -232,6 +232,15 @@ def test_beside_its_own_mistake_a_stage_is_not_told_an_earlier_one_s(
     assert judge_stage(BIRD, found, blame).score == (5 if there == "P" else 0)
 
 
+def test_of_many_earlier_stages_none_is_named() -> None:
+    tail = stage("tail", "bird", "fold")
+    course = replace(COURSE, stages=(*STAGES, tail))
+    given = {"tail": "WW", "fold": "W", "wing": "W", "bird": "W", "tail fold wing bird": "WP"}
+    given |= {"bird fold wing": "P", "bird fold": "W", "bird wing": "W"}
+    found, _ = blamed(given, tail, course)
+    assert found.cases[1].message == "It fails only because an earlier stage is not right yet"
+
+
 def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points() -> None:
     course = replace(COURSE, follow_through=True)
     given = {"bird": "WWWS", "fold": "W", "wing": "P", "bird fold": "WPTS"}
