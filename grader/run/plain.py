@@ -255,6 +255,10 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda sizes, axes: f"the tensor has {axes} axes, and expand cannot make {sizes} of them",
     ),
     (
+        r"^shapes \(.*\) and \(.*\) not aligned",
+        lambda: "np.dot sums over other axes: matmul and @ take one matrix for each batch and head",
+    ),
+    (
         r"^batch[12] must be a 3D tensor",
         lambda: "bmm takes tensors of three axes only; matmul and @ take any number of them",
     ),

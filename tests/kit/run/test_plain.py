@@ -142,6 +142,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: numpy.mean(X),
         "np.mean is called with a tensor: write torch.mean",
     ),
+    "numpy's dot": (
+        lambda: numpy.dot(X.numpy(), X.numpy()),
+        "np.dot sums over other axes: matmul and @",
+    ),
     "numpy's spread": (
         lambda: numpy.std(X, axis=0),
         "np.std is called with a tensor: write torch.std",
