@@ -213,7 +213,8 @@ class StageResult:
             check, found = cause.show, cause.show.diagnosis
             if found is not None and found.hint is not None:
                 return found
-            if check.hint is not None and check.outcome is not Outcome.ERROR:
+            is_own = check.outcome is not Outcome.ERROR and check.way != EARLIER
+            if check.hint is not None and is_own:
                 said = shorten(check.message.strip().partition("\n")[0], _SAID)
                 text = f'the check "{check.title}" fails. {said}'.rstrip()
                 return Diagnosis(check.id, text, check.hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
+from grader.types.report import EARLIER, CheckResult, Diagnosis, Outcome, StageResult, Status
 
 
 def check(name: str, way: str = "values, f", **more: Any) -> CheckResult:
@@ -66,3 +66,4 @@ def test_a_hint_follows_the_failure() -> None:
     assert result(torn).advised == Diagnosis("a", """the check "It a" fails. SyntaxError: '('""", 2)
     assert result(check("a", diagnosis=named, hint=2)).advised is named
     assert result(check("a")).advised is None
+    assert result(check("a", EARLIER, hint=2)).advised is None
