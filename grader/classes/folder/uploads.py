@@ -93,10 +93,9 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     """Choose from a heap of files by the rules of `read_upload`. Raises SubmissionFileError."""
     upload = chosen(heap.files, stages)
     if heap.notebooks and (upload is None or not _begun(upload.submission, stages)):
-        shown = f"{notebook}.ipynb"
-        others = sorted(heap.notebooks.keys() - {shown})
-        if shown not in heap.notebooks:
-            shown, *others = most_like_it(sorted(heap.notebooks.items()), _grade_ids(stages))
+        right = f"{notebook}.ipynb"
+        items = sorted(heap.notebooks.items(), key=lambda item: (item[0] != right, item[0]))
+        shown, *others = most_like_it(items, right, _grade_ids(stages))
         data = heap.notebooks[shown]
         counted = _notebook(data, shown, notebook, others, stages, heap.files)
         return _with_notes(counted, _twice_notes(heap, [shown]))

@@ -35,6 +35,8 @@ _OTHERS = (".py", ".zip")  # what `grade class SUBMISSIONS` reads too
 # A time zone's name. The library would open a file if it were given a path.
 _ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
 _HIDDEN = re.compile(r".+\.(ipynb|py)\.\w{1,5}")  # the ending that a browser or Windows adds
+_STUB = "raise NotImplementedError"
+_DEFINING = re.compile(r"^[ \t]*(async def|def|class)\s", re.MULTILINE)
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
 _COMPANION_CAP = 1 << 16
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
@@ -61,7 +63,7 @@ def read_submitted(
 ) -> Submitted:
     """Read a student's folder, where the notebook should be called `name`. Never raises.
 
-    If there is no notebook of that name, the one with most of the cells `grade_ids` counts.
+    `choose_notebook` says which one counts.
     """
     notes: list[str] = []
     if is_linked(folder):
@@ -96,27 +98,31 @@ def is_linked(folder: Path) -> bool:
 def choose_notebook(
     folder: Path, name: str, grade_ids: Collection[str]
 ) -> tuple[Path | None, list[str]]:
-    """The notebook that counts: the one of that name, else the one most like the release.
-
-    Also returns the names of the others.
-    """
+    """The notebook that counts, as in `most_like_it`, and the names of the others."""
     right = f"{name}{_SUFFIX}"
+    there = [folder / right] if os.path.lexists(folder / right) else []
     some = islice(_notebooks(folder), _READ_CAP)
-    found = {path.relative_to(folder).as_posix(): path for path in some}
-    if os.path.lexists(folder / right):
-        return folder / right, sorted(found.keys() - {right})
-    ranked = most_like_it(_read(found, folder), grade_ids)
-    return (folder / ranked[0], ranked[1:]) if ranked else (None, [])
+    found = {path.relative_to(folder).as_posix(): path for path in (*there, *some)}
+    if len(found) < 2:
+        return next(iter(found.values()), None), []
+    counted, *others = most_like_it(_read(found, folder, right), right, grade_ids)
+    return found[counted], others
 
 
-def most_like_it(notebooks: Iterable[tuple[str, bytes]], grade_ids: Collection[str]) -> list[str]:
-    """The names of these notebooks, the one most like the released notebook first.
+def most_like_it(
+    notebooks: Iterable[tuple[str, bytes]], right: str, grade_ids: Collection[str]
+) -> list[str]:
+    """The names of these notebooks; the one that counts first, the others in order.
 
-    That is the one with most of the cells `grade_ids`, and among several the one with the fewest
-    stubs. A student chooses how many files there are, so only the first `_READ_CAP` are read.
+    It is the one called `right`, unless nothing is written there and something is in another of
+    the released notebook. Else it is the one with most of the cells `grade_ids`, and among several
+    the one with the fewest stubs. A student chooses how many files there are, so only the first
+    `_READ_CAP` are read.
     """
     some = islice(notebooks, _READ_CAP)
-    return [name for _, name in sorted((_rank(data, grade_ids), name) for name, data in some)]
+    ranked = sorted((*_rank(data, name == right, grade_ids), name) for name, data in some)
+    names = [name for *_, name in ranked]
+    return [names[0], *(sorted(names[1:]) if right in names else names[1:])]
 
 
 def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
@@ -128,7 +134,12 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
     if shown == right and not others:
         return []
     note = f"{safe_line(shown)} was graded"
-    if shown != right:
+    if right in others:
+        note = f"Nothing is written in {right}, so {note}"
+        others = [other for other in others if other != right]
+        if not others:
+            return [f"{note}."]
+    elif shown != right:
         note = f"There is no {right}, so {note}"
     if len(others) == 1:
         return [f"{note}, and {safe_line(others[0])} was not."]
@@ -187,26 +198,32 @@ def _notebooks(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _read(notebooks: Mapping[str, Path], below: Path) -> Iterator[tuple[str, bytes]]:
+def _read(notebooks: Mapping[str, Path], below: Path, right: str) -> Iterator[tuple[str, bytes]]:
     """Each name with the notebook's bytes, empty if they cannot be read or are too many."""
     room = _BYTES_CAP
     for shown, path in notebooks.items():
         data = b""
         with suppress(SubmissionFileError):
-            data = regular_bytes(path, min(room, NOTEBOOK_CAP), below)
+            if shown == right:  # it counts however large its outputs are
+                data = notebook_bytes(path, below)
+            else:
+                data = regular_bytes(path, min(room, NOTEBOOK_CAP), below)
         room -= len(data)
         yield shown, data
 
 
-def _rank(data: bytes, grade_ids: Collection[str]) -> tuple[int, int]:
-    """A sort key: lower for more of the cells in the notebook, then for fewer stubs."""
-    try:
-        cells = notebook_cells(data)
-    except SubmissionFileError:
-        return 1, 0
-    shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))
-    sources = (cell_source(cell) for cell in cells if isinstance(cell, dict))
-    return -shared, sum("raise NotImplementedError" in source for source in sources)
+def _rank(data: bytes, is_right: bool, grade_ids: Collection[str]) -> tuple[int, int, int]:
+    """A sort key: lower for work under the right name, then for more of the released cells."""
+    shared, stubs, is_written = 0, 0, False
+    with suppress(SubmissionFileError):
+        cells = [cell for cell in notebook_cells(data) if isinstance(cell, dict)]
+        shared = len({grade_id_of(cell) for cell in cells} & set(grade_ids))
+        code = [cell_source(cell) for cell in cells if cell.get("cell_type") == "code"]
+        stubs = sum(_STUB in source for source in code)
+        is_written = any(_DEFINING.search(each) for each in code if _STUB not in each)
+    if is_written and (is_right or shared):
+        return 0 if is_right else 1, -shared, stubs
+    return 2 if is_right else 3, -shared, stubs
 
 
 def companions(folder: Path) -> dict[str, bytes]:

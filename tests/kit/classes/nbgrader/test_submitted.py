@@ -11,6 +11,7 @@ from nbgrader.utils import parse_utc
 
 from grader.classes.nbgrader import submitted
 from grader.classes.nbgrader.submitted import companions, read_submitted, time_of
+from grader.read import submission
 from grader.run.worker.scratch import remove_tree
 from tests.kit.files import write_files
 
@@ -42,6 +43,48 @@ def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
     assert found.file is not None and found.file.name == "Birds (1).IPYNB"
     said = "There is no birds.ipynb, so deep/Birds (1).IPYNB was graded"
     assert found.notes == (f"{said}, and 2 other notebooks were not.",)
+
+
+STUB, ANSWER = "def bird():\n    raise NotImplementedError()\n", "def bird():\n    return 1\n"
+
+
+def written(source: str) -> str:
+    cells = [
+        {"cell_type": "code", "source": "%load_ext grader"},
+        {"cell_type": "code", "source": source, "metadata": {"nbgrader": {"grade_id": "bird"}}},
+    ]
+    return json.dumps({"cells": cells})
+
+
+@pytest.mark.parametrize("nothing", [written(STUB), written(ANSWER)[:-9], written("")])
+def test_a_notebook_in_which_nothing_is_written_gives_way_to_a_copy_with_an_answer(
+    tmp_path: Path, nothing: str
+) -> None:
+    other = "birds (1).ipynb"
+    for right, copy, counted in (
+        (nothing, written(ANSWER), other),
+        (written(ANSWER), written(ANSWER), "birds.ipynb"),
+        (nothing, written(STUB), "birds.ipynb"),
+        (nothing, json.dumps({"cells": [{"cell_type": "code", "source": ANSWER}]}), "birds.ipynb"),
+    ):
+        write_files(tmp_path, {"birds.ipynb": right, other: copy})
+        found = read_submitted(tmp_path, "ann", "birds", ["bird"])
+        assert found.file == tmp_path / counted
+    write_files(tmp_path, {other: written(ANSWER), "c.ipynb": written(STUB)})
+    said = f"Nothing is written in birds.ipynb, so {other} was graded, and c.ipynb was not."
+    assert read_submitted(tmp_path, "ann", "birds", ["bird"]).notes == (said,)
+
+
+def test_however_large_its_outputs_are_the_notebook_of_the_right_name_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = json.loads(written(ANSWER))
+    large["cells"][1]["outputs"] = [{"text": "x" * 2000}]
+    write_files(tmp_path, {"birds.ipynb": json.dumps(large), "b.ipynb": written(ANSWER)})
+    monkeypatch.setattr(submitted, "NOTEBOOK_CAP", 1000)
+    monkeypatch.setattr(submission, "NOTEBOOK_CAP", 1000)
+    found = read_submitted(tmp_path, "ann", "birds", ["bird"])
+    assert found.file == tmp_path / "birds.ipynb"
 
 
 def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path: Path) -> None:
