@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from grader.classes.folder.downloads import ARCHIVE, Heap, read_files
 from grader.classes.nbgrader.submitted import (
     choose_notebook,
+    hidden_names,
     most_like_it,
     name_notes,
     names_in,
@@ -69,7 +70,9 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
     unopened = _unopened_notes([path.name for path in archives])
     upload = chosen(there.files, stages)
     if upload is not None:
-        upload = _with_notes(upload, link_notes(there.links))
+        upload = _with_notes(
+            upload, [*link_notes(there.links), *_hidden_notes(names_in(folder), there.files)]
+        )
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
         shown = found.relative_to(folder).as_posix()
         try:
@@ -101,12 +104,21 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
         return _with_notes(counted, _twice_notes(heap, [shown]))
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
-    twice = _twice_notes(heap, sorted(heap.files))
-    return _with_notes(upload, [*twice, *_ignored_notes(sorted(heap.notebooks))])
+    notes = [*_twice_notes(heap, sorted(heap.files)), *_hidden_notes(heap.others, heap.files)]
+    return _with_notes(upload, [*notes, *_ignored_notes(sorted(heap.notebooks))])
 
 
 def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
     return replace(upload, notes=(*upload.notes, *notes))
+
+
+def _hidden_notes(names: Iterable[str], files: Container[str]) -> list[str]:
+    """A sentence about files that an ending too many keeps from being among the `files`."""
+    hidden = [name for name in hidden_names(names) if name.rpartition(".")[0] not in files]
+    were = "were" if hidden[1:] else "was"
+    more = f" and {len(hidden) - 1} more" if hidden[1:] else ""
+    note = f"{more} {were} not graded: {renaming(hidden)}."
+    return [safe_line(hidden[0][:_NAME_SHOWN]) + note] if hidden else []
 
 
 def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:

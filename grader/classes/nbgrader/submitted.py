@@ -34,7 +34,8 @@ _SUFFIX = ".ipynb"
 _OTHERS = (".py", ".zip")  # what `grade class SUBMISSIONS` reads too
 # A time zone's name. The library would open a file if it were given a path.
 _ZONE = re.compile(r"[A-Z][\w+-]*(/[A-Z][\w+-]*)*", re.ASCII | re.IGNORECASE)
-_HIDDEN = re.compile(r".+\.(ipynb|py)\.\w{1,5}")  # the ending that a browser or Windows adds
+# An ending that a browser or Windows has added, and not one of an archive.
+_HIDDEN = re.compile(r".+\.(?:ipynb|py)\.(?!(?:gz|bz2|xz|7z|rar|zip)$)\w{1,5}")
 _STUB = "raise NotImplementedError"
 _DEFINING = re.compile(r"^[ \t]*(async def|def|class)\s", re.MULTILINE)
 _STAMP, _SECRET = "timestamp.txt", "submission_secret.txt"
@@ -156,10 +157,18 @@ def only(names: Iterable[str]) -> str:
     return f", only {named}{more}"
 
 
+def hidden_names(names: Iterable[str]) -> list[str]:
+    """Those of these files that would count without the last ending of their names."""
+    return sorted(filter(_HIDDEN.fullmatch, names))
+
+
 def renaming(names: Iterable[str]) -> str:
-    """Advice if one of these files would count without the last ending of its name; else ""."""
-    hidden = next(filter(_HIDDEN.fullmatch, names), "")
-    return hidden and f"rename it, so that its name ends with {Path(Path(hidden).stem).suffix}"
+    """Advice if some of these files are `hidden_names`; else ""."""
+    hidden = hidden_names(names)
+    ending = Path(Path(hidden[0]).stem).suffix if hidden else ""
+    if hidden[1:]:
+        return f"rename them, so that their names end with {ending}"
+    return f"rename it, so that its name ends with {ending}" if hidden else ""
 
 
 def names_in(folder: Path) -> list[str]:

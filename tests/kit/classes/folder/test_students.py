@@ -369,6 +369,18 @@ def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -
     assert note.startswith("a.zip and b.ZIP were not opened")
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_with_an_ending_too_many_beside_those_that_count_is_told(
+    tmp_path: Path, packed: bool
+) -> None:
+    first, second, *_ = (stage.file_name for stage in ASSIGNMENT.stages)
+    files = {first: "x = 1", f"{first}.bak": "x = 2", f"{second}.txt": "x = 3"}
+    (note,) = notes_on(tmp_path, files, packed)
+    assert note == f"{second}.txt was not graded: rename it, so that its name ends with .py."
+    (note,) = notes_on(tmp_path, {**files, "z.py.txt": "x"}, packed)
+    assert note.startswith(f"{second}.txt and 1 more were not graded: rename them")
+
+
 def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
     inner = zipped({f"{NAME}.ipynb": notebook("x")})
     write_files(tmp_path / "ann", {"a.zip": zipped({"b.zip": inner})})
@@ -454,6 +466,10 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> N
         ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
         ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here, only essay.txt: submit"),
         ({"a.ipynb.json": "{}"}, "only a.ipynb.json: rename it, so that its name ends with .ipynb"),
+        (
+            {f"{n}.py.txt": "x" for n in range(5)},
+            "and 2 more: rename them, so that their names end with .py",
+        ),
         ({f"{n}.txt": "x" for n in range(5)}, "here, only 0.txt, 1.txt, 2.txt and 2 more: submit"),
         ({"a.zip": "x"}, "a.zip: is not a complete zip file"),
     ],

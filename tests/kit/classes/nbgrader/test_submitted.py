@@ -118,10 +118,15 @@ def test_nothing_there(tmp_path: Path) -> None:
     assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}.",)
 
 
-def test_a_notebook_with_an_ending_too_many_is_to_be_renamed(tmp_path: Path) -> None:
-    write_files(tmp_path, {"birds.ipynb.txt": "{}"})
-    (note,) = read_submitted(tmp_path, "ann", "birds").notes
-    assert note.endswith("only birds.ipynb.txt: rename it, so that its name ends with .ipynb.")
+def test_notebooks_with_an_ending_too_many_are_to_be_renamed(tmp_path: Path) -> None:
+    for name, advice in (
+        ("birds.ipynb.gz", ""),
+        ("birds.ipynb.txt", ": rename it, so that its name ends with .ipynb"),
+        ("b.ipynb.json", ": rename them, so that their names end with .ipynb"),
+    ):
+        write_files(tmp_path, {name: "{}"})
+        (note,) = read_submitted(tmp_path, "ann", "birds").notes
+        assert note.endswith(f"{advice or name}.")
 
 
 def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) -> None:
