@@ -1,11 +1,11 @@
-"""Reads past the outputs of a large notebook, which no verdict needs, in little memory."""
+"""Reads past a large notebook's outputs and pictures, which no verdict needs, in little memory."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-_KEY = b'"outputs"'
+_KEYS = (b'"outputs"', b'"attachments"')  # attachments: the pictures pasted into a text cell
 _SIGN = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 _SIGNS_CAP = 10_000_000  # a few seconds
 _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
@@ -16,7 +16,7 @@ class TooMuchError(Exception):
 
 
 def without_outputs(chunks: Iterable[bytes], cap: int) -> bytes:
-    """The JSON text in these pieces with nothing in the brackets of each `"outputs"`.
+    """The JSON text in these pieces with nothing in the brackets of each of the keys.
 
     In text that is not JSON nothing is certain but the limits. Raises TooMuchError if more than
     `cap` bytes are left.
@@ -32,7 +32,7 @@ def without_outputs(chunks: Iterable[bytes], cap: int) -> bytes:
 
 
 class _Reader:
-    """Keeps what is read, except for what is between the brackets behind the key."""
+    """Keeps what is read, except for what is between the brackets behind a key."""
 
     def __init__(self, cap: int) -> None:
         self.kept = bytearray()
@@ -41,7 +41,7 @@ class _Reader:
         self._length = 0  # of the pieces before this one
         self._in_text = False
         self._opened = 0  # where the last text begins in all pieces
-        self._key_end: int | None = None  # where it ends in `kept` if it is the key
+        self._key_end: int | None = None  # where it ends in `kept` if it is a key
         self._depth = 0  # of brackets that are left out
 
     def read(self, data: bytes) -> None:
@@ -56,10 +56,11 @@ class _Reader:
                     self._opened = self._length + found.start()
                 elif not self._depth:
                     self._key_end = None
-                    if self._length + found.end() - self._opened == len(_KEY):
+                    length = self._length + found.end() - self._opened
+                    if length in map(len, _KEYS):
                         self._keep(data[begin : found.end()])
                         begin = found.end()
-                        self._key_end = len(self.kept) if self.kept.endswith(_KEY) else None
+                        self._key_end = len(self.kept) if self.kept[-length:] in _KEYS else None
             elif self._in_text or len(sign) > 1:
                 continue
             elif self._depth:

@@ -43,6 +43,12 @@ _OTHER_KINDS = {
     b"\x1f\x8b": "an archive",
     b"rar!": "an archive",
     b"7z\xbc\xaf": "an archive",
+    b"http": "a link",
+    b"[internetshortcut]": "a link",
+    b"version https://git-lfs": "Git LFS's pointer to it",
+    b"import ": "Python code: its name must end with .py",
+    b"from ": "Python code: its name must end with .py",
+    b"def ": "Python code: its name must end with .py",
 }
 # Signs of an exported notebook: Jupyter's, VS Code's, Databricks' and Colab's, and the calls in an
 # assignment's notebook.
@@ -246,7 +252,7 @@ def _lean(chunks: Iterable[bytes], cap: int) -> bytes:
     try:
         return without_outputs(cut, cap)
     except TooMuchError:
-        why = f"is larger than {cap >> 20} MiB even without its outputs"
+        why = f"is larger than {cap >> 20} MiB even without its outputs and pictures"
         raise SubmissionFileError(f"{why}, or has far too many pieces") from None
 
 
@@ -255,7 +261,8 @@ def _no_notebook(data: bytes, line: int) -> str:
     text = data.strip(b"\0 \t\r\n")
     for beginning, kind in _OTHER_KINDS.items():
         if text[:_START].lower().startswith(beginning):
-            return f"is not a notebook but {kind}"
+            advice = "" if ":" in kind else ": submit the notebook's own file"
+            return f"is not a notebook but {kind}{advice}"
     if not text:
         return "is empty"
     if _CONFLICT.search(text):
@@ -283,11 +290,14 @@ def _is_code(cell: Any) -> bool:
 
 
 def cell_source(cell: Mapping[str, Any]) -> str:
-    """The text of a cell, whose lines may be a list; "" if it is not text."""
+    """The text of a cell, whose lines may be a list; "" if it is not text.
+
+    A "?" replaces each half of a character, which JSON can hold and Python cannot read.
+    """
     source = cell.get("source", "")
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
-    return source if isinstance(source, str) else ""
+    return source.encode(errors="replace").decode() if isinstance(source, str) else ""
 
 
 def _folder(folder: Path, below: Path | None) -> Submission:

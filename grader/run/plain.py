@@ -138,6 +138,7 @@ _LINES = (
         r"(?i)<(!doctype|html)\b",
         "this is the web page around the code: download the code alone (GitHub: click Raw)",
     ),
+    (r".*&(?:[gl]t|amp|quot);", "a web page writes &lt; for < and &gt; for >: retype the line"),
     (r"\{\\rtf", "a word processor has saved this with its formats: save it as plain text"),
 )
 _TABLE: Sequence[tuple[str, _Words]] = (
@@ -320,6 +321,17 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         r"^unindent does not match any outer",
         lambda: "no line above has the indentation of this line: align it with its own block",
+    ),
+    (
+        r"^expected '\('$",
+        lambda: "a function's name is followed by (; [T] between them needs Python 3.12 or later",
+    ),
+    (
+        r"^f-string: expecting '\}'",
+        lambda: (
+            "a } is missing, or there are quotes like the f-string's own within { and }, which "
+            "needs Python 3.12 or later"
+        ),
     ),
     (
         r"^invalid character '(.)'",

@@ -92,9 +92,9 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Run one file, or a notebook's cells one after another, as a module.
 
         As in Jupyter, later cells run even if a cell fails. Definitions below a failing line are
-        still made, unless another cell has made them: the line may need something that the author
-        has and a locked process lacks. With `only_definitions`, nothing else is run. Returns the
-        module and the errors, each with the cell's source.
+        still made, unless another cell has made them, and so is one whose annotations fail: they
+        may need something that the author has and a locked process lacks. With `only_definitions`,
+        nothing else is run. Returns the module and the errors, each with the cell's source.
         """
         module = ModuleType(_SCRIPT)
         module.__loader__ = self
@@ -126,19 +126,24 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module, errors
 
     def _define(self, name: str, text: str, line: int | None, names: dict[str, Any]) -> None:
-        """Run the definitions in a cell below a line, of names that there are not; None: none."""
+        """Run the definitions in a cell from a line on, of names that there are not; None: none.
+
+        Their annotations do not run, and of the line itself only a function or a class does.
+        """
         if line is None:
             return
         for statement in ast.parse(text).body:
             decorators = getattr(statement, "decorator_list", ())
             first = min([statement.lineno, *(each.lineno for each in decorators)])
-            if first <= line or not isinstance(statement, _DEFINING):
+            is_at_line = isinstance(statement, _ANNOTATED) and line <= (statement.end_lineno or 0)
+            if not isinstance(statement, _DEFINING) or (first <= line and not is_at_line):
                 continue
             if line and names.keys() & set(_bound(statement)):
                 continue
             module = ast.Module([statement], [])
             with suppress(BaseException):  # it may need something that is missing
-                _run(compile(module, name, "exec", dont_inherit=True), names)
+                flags = __future__.annotations.compiler_flag
+                _run(compile(module, name, "exec", flags, dont_inherit=True), names)
 
     def _compile(self, file: str, source: bytes | str, flags: int = 0) -> Any:
         try:
@@ -150,15 +155,13 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return compile(source, file, "exec", flags, dont_inherit=True)
 
 
-_DEFINING = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
-    *(ast.Assign, ast.AnnAssign),
-)
+_ANNOTATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_DEFINING = (*_ANNOTATED, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
     """The names that a definition binds."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(statement, _ANNOTATED):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
         yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
@@ -194,7 +197,7 @@ def without_magics(cell: str) -> str:
 
     Only a line at which Python itself stops counts as a magic, so a `%` that continues an
     expression from the line before stays. The body of a cell magic stays if it is Python. As in
-    Jupyter, common indentation and the prompts of Python are removed.
+    Jupyter, common indentation and the prompts of Python and IPython are removed.
     """
     cell = without_prompts(cell)
     first = cell.lstrip().split("\n", 1)
@@ -243,7 +246,7 @@ def without_prompts(cell: str) -> str:
 
 FOREIGN = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun|grade)\b)(\w*)")
 _MOST_MAGICS = 100  # in one cell, which is parsed once for each
-_PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
+_PROMPT = re.compile(r"^(?:(>>>|\.\.\.)( |$)|In \[\d+\]: ?|\s*\.{3,}: ?)")
 # No two parts of a pattern match the same characters, because a line may be long.
 MAGIC = re.compile(r"\s*([%!?]|\w[\w, ]*=\s*[%!]|[\w.*]+\?\??\s*$)")
 TIMED = re.compile(r"\s*%time\s+(.+)")  # its statement runs, as in Jupyter

@@ -1,4 +1,4 @@
-"""Outputs are left out of a notebook wherever the pieces end in which it is read."""
+"""Outputs and attachments are left out wherever the pieces end in which a notebook is read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ DATA = {
         {"source": ODD, "outputs": [{"text": ODD, "outputs": ODD}, [[]], {}], "id": "outputs"},
         {"outputs": {"a": ODD}, "source": '"outputs":[1]', "last": {"outputs": []}},
         {"outputs": "outputs", "source": [["outputs", [1]]], "metadata": {}},
+        {"attachments": {"a.png": {"image/png": "\\"}}, "source": '"attachments":{}'},
     ],
 }
 LEFT = {
@@ -22,13 +23,16 @@ LEFT = {
         {"source": ODD, "outputs": [], "id": "outputs"},
         {"outputs": {}, "source": '"outputs":[1]', "last": {"outputs": []}},
         {"outputs": "outputs", "source": [["outputs", [1]]], "metadata": {}},
+        {"attachments": {}, "source": '"attachments":{}'},
     ],
 }
 
 
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
-def test_what_is_left_is_everything_but_the_outputs(indent: int | None, size: int) -> None:
+def test_what_is_left_is_everything_but_outputs_and_attachments(
+    indent: int | None, size: int
+) -> None:
     data = json.dumps(DATA, indent=indent).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     assert json.loads(without_outputs(pieces, len(data))) == LEFT

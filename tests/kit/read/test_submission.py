@@ -385,6 +385,7 @@ CELLS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "a source that is a number": (code(5), ("",)),
     "a source that is an object": (code({"a": 1}), ("",)),
     "a line that is no text": (code(["a\n", 5, None, "b"]), ("a\nb",)),
+    "half a character": (code("# \ud83d\nx = '\ud83d\ude00'"), ("# ?\nx = '😀'",)),
     "no kind": ({"source": "x = 1"}, ()),
     "a kind that is a list": ({"cell_type": ["code"], "source": "x"}, ()),
     "a kind of another case": ({"cell_type": "Code", "source": "x"}, ()),
@@ -429,16 +430,29 @@ def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
         parse_cells(data, "work.ipynb")
 
 
+OWN = ": submit the notebook's own file"
+
+
 @pytest.mark.parametrize(
     "data, said",
     [
         (b"", "is empty"),
         (b" \r\n\0\0", "is empty"),
-        (b"\n<!DOCTYPE html>\n<html>Log in", "is not a notebook but a web page"),
-        (b"<HTML><body>", "is not a notebook but a web page"),
-        (b"%PDF-1.7\n", "is not a notebook but a PDF"),
-        (b"PK\x03\x04\x14", "is not a notebook but a zip file"),
-        (b"\x1f\x8b\x08", "is not a notebook but an archive"),
+        (b"\n<!DOCTYPE html>\n<html>Log in", f"is not a notebook but a web page{OWN}"),
+        (b"<HTML><body>", f"is not a notebook but a web page{OWN}"),
+        (b"%PDF-1.7\n", f"is not a notebook but a PDF{OWN}"),
+        (b"PK\x03\x04\x14", f"is not a notebook but a zip file{OWN}"),
+        (b"\x1f\x8b\x08", f"is not a notebook but an archive{OWN}"),
+        (b"https://colab.research.google.com/drive/1\n", f"is not a notebook but a link{OWN}"),
+        (b"[InternetShortcut]\r\nURL=https://x\r\n", f"is not a notebook but a link{OWN}"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+            f"is not a notebook but Git LFS's pointer to it{OWN}",
+        ),
+        (
+            b"import torch\n\ndef f(): ...",
+            "is not a notebook but Python code: its name must end with .py",
+        ),
         (
             notebook(code("x = 1"))[:-5],
             "is not a complete notebook: its end is missing, so save and submit it again",

@@ -186,11 +186,17 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         ("!pip install torch", "only in a notebook"),
         ("<!DOCTYPE html>", "web page"),
         ('<html lang="en">', "web page"),
+        ("if x &lt; 3:", "web page writes"),
         (r"{\rtf1\ansi\ansicpg1252", "as plain text"),
     ],
 )
 def test_a_line_that_says_enough(line: str, words: str) -> None:
     assert re.search(words, plain_words("", line))
+
+
+@pytest.mark.parametrize("message", ["expected '('", "f-string: expecting '}'"])
+def test_syntax_of_a_later_python(message: str) -> None:
+    assert "needs Python 3.12" in plain_words(message)
 
 
 def test_a_stage_is_imported_by_its_name_alone() -> None:

@@ -290,6 +290,25 @@ def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load: Lo
     assert module.f() == 1 and not hasattr(module, "y") and len(errors) == 1
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x: Missing, y) -> Missing['b t']: return 1\nz = 1 / 0",
+        "def f(\n    x: int,\n    y: Missing,\n): return 1",
+        "class f(int):\n    def __new__(cls, x: Missing, y): return int(x)",
+    ],
+)
+def test_annotations_that_fail_keep_no_definition_from_being(load: Load, source: str) -> None:
+    module, errors = cells(load, "from no_such_module import Missing", source)
+    assert module.f(1, 2) == 1 and not hasattr(module, "z")
+    assert [error["type"] for error in errors] == ["ModuleNotFoundError", "NameError"]
+
+
+def test_a_decorator_that_fails_does(load: Load) -> None:
+    module, _ = cells(load, "@missing\ndef f(): return 1")
+    assert not hasattr(module, "f")
+
+
 def test_a_cell_may_await_at_its_top(load: Load) -> None:
     module, errors = cells(load, "import asyncio\nawait asyncio.sleep(0)\ndef f(): return 1")
     assert errors == [] and module.f() == 1
@@ -329,6 +348,11 @@ MAGICS = {
         ">>> def f():\n...     return 1\n...\n>>> x = 1",
         "def f():\n    return 1\n\nx = 1",
     ),
+    "IPython's prompts": (
+        "In [12]: def f(...):\n    ...:     return x[..., 0]  # ...\n    ...:\n",
+        "def f(...):\n    return x[..., 0]  # ...\n\n",
+    ),
+    "an ellipsis after Python's prompt": (">>> def f(): ...\n", "def f(): ...\n"),
     "two of them": ("%a\n!b it's\nx = 1", "\n\nx = 1"),
     "an unbalanced shell line": ("!echo (\nx = 1", "\nx = 1"),
     "a shell line that goes on": ("!pip install \\\n    torch \\\n    numpy\nx = 1", "\n\n\nx = 1"),
