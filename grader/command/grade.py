@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
             repro=f"grade repro{given}",
         )
         board.whole(report)
-        console(args).print(why, footnotes(report), sep="", soft_wrap=True, end="")
+        console(args).print(why, footnotes(report), sep="", end="")
     if trouble:
         complain(trouble)
     return 0 if report.passed else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -56,13 +57,13 @@ def complain(text: str) -> None:
 
 def console(args: argparse.Namespace) -> Console:
     """The console for stdout, plain if so requested."""
-    from rich.console import Console
+    from grader.show.screen import CourseConsole, PlainConsole
 
-    from grader.show.screen import PlainConsole
-
-    if is_plain(args):
-        return PlainConsole(no_color=True, width=_UNBROKEN)
-    return Console()
+    plain = is_plain(args)
+    made = PlainConsole(no_color=True, width=_UNBROKEN) if plain else CourseConsole()
+    if args.course is not None:
+        made.course = f"--course {shlex.quote(str(args.course))}"
+    return made
 
 
 def _redrawn(args: argparse.Namespace) -> Console | None:

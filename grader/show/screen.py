@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -72,6 +72,7 @@ class Page:
     glyphs: Glyphs
     colour: bool
     plain: bool = False
+    course: str = ""  # the option that names the course, if it was typed
 
     def clean(self, text: str) -> str:
         """`text` with hidden characters as escapes, in characters that this console has."""
@@ -145,12 +146,14 @@ class Page:
     def offer(self, words: str, command: str) -> Iterator[Text]:
         """A line that ends in something to type; that part is never broken."""
         line = Text(words)
+        if self.course and command.split(" ")[0] == "grade" and " --course " not in command:
+            command += f" {self.course}"
         if MARGIN + cell_len(words) + 2 + cell_len(command) <= self.width:
             line.append("  ").append(self.word(command), COMMAND)
             yield Text(" " * MARGIN).append_text(line)
         else:
             yield from self.sentence(line)
-            whole = Text(" " * (MARGIN + 2), no_wrap=True)  # if it is printed with soft_wrap
+            whole = Text(" " * (MARGIN + 2), no_wrap=True)
             yield whole.append(self.word(command), COMMAND)
 
     def offers(self, offers: Sequence[tuple[str, str]]) -> Iterator[Text]:
@@ -227,7 +230,20 @@ HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
 ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
 
 
-class PlainConsole(Console):
+class CourseConsole(Console):
+    """A console that adds the option `course` to each command that a screen offers.
+
+    It cuts no line, because a screen wraps all of them but commands and code.
+    """
+
+    course = ""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = True, **options: Any) -> None:
+        """Print as any console does."""
+        super().print(*objects, soft_wrap=soft_wrap, **options)
+
+
+class PlainConsole(CourseConsole):
     """A console for screen readers: no bars, boxes or columns, and no line is broken."""
 
 
@@ -246,6 +262,7 @@ class Screen:
             glyphs=ASCII if options.ascii_only else UNICODE,
             colour=console.color_system is not None and not console.no_color,
             plain=plain,
+            course=console.course if isinstance(console, CourseConsole) else "",
         )
         for line in self.draw(page):
             if not line.no_wrap:  # it must stay whole

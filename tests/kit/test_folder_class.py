@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -304,6 +305,12 @@ def test_why_replays_a_verdict_exactly(
     shutil.rmtree(submissions)  # the ledger has what was handed in
     shown = grade(*class_of(course, results), "--why", "bob")
     assert "every check gave the same result" in shown and "seed 5" in shown
+    assert len(shown.splitlines()) <= 24 and "do not pass yet" not in shown
+    one = next(line for line in shown.splitlines() if "--why=bob moving_average" in line)
+    words = shlex.split(one[one.index("grade class") :])[2:]
+    assert Path(words[-1]) == course  # the command works in any folder
+    shown = grade("class", *words)
+    assert "every check gave the same result" in shown
     assert "The average is wrong" in shown or "shape" in shown
 
 
@@ -313,7 +320,7 @@ def test_why_points_at_a_mistake_that_has_no_name(
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     hand_in(submissions, ian=RIGHT.replace("/ width", "/ width * 1.5"))
     grade_class(course, out, submissions)
-    shown = grade(*class_of(course, out), "--why", "ian")
+    shown = grade(*class_of(course, out), "--why", "ian", "moving_average")
     assert "this operation, which is not needed" in shown and "^^^" in shown
     assert "every check gave the same result" in shown
 

@@ -58,7 +58,7 @@ def show_report(args: argparse.Namespace, report: Any, screen: Callable[[Any], S
         json.dump(asdict(report, dict_factory=_plain), sys.stdout, indent=2)
         print()
     else:
-        console(args).print(screen(report), soft_wrap=True, end="")
+        console(args).print(screen(report), end="")
     if not report.finished:
         return _INTERRUPTED
     return 0 if all(stage.is_sound for stage in report.stages) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from grader.classes.folder.counted import late_of
 from grader.classes.folder.grading import UNSURE
@@ -23,7 +24,13 @@ from grader.classes.why.requests import (
     graded_stages,
     read_requests,
 )
-from grader.classes.why.screen import decisions_screen, failure_screen, history, replay_outcome
+from grader.classes.why.screen import (
+    decisions_screen,
+    failure_screen,
+    history,
+    overview,
+    replay_outcome,
+)
 from grader.command.grade import lanes
 from grader.command.output import console, progress_bar, short_path, write_file
 from grader.engine import Engine
@@ -71,8 +78,9 @@ def _show_answer(
 ) -> None:
     """Print why the stages have their points, and write the page."""
     report, student = answer.report, answer.entries[-1].student
-    shown = scoreboard(report), explanation(report, every=True), footnotes(report)
-    console(args).print(*shown, sep="", end="")
+    command = f"grade class --out {shlex.quote(short_path(args.out))} --why={shlex.quote(student)}"
+    why = explanation(report, every=True) if args.what else overview(report, command)
+    console(args).print(scoreboard(report), why, footnotes(report), sep="", end="")
     for failure in answer.failures if args.what else ():
         console(args).print(failure_screen(failure), end="")
         if failure.lines:
@@ -82,9 +90,6 @@ def _show_answer(
     file = folder / f"{file_name(student)}.html"
     write_file(file, "".join(answer_page(course.title, answer, late)))
     print(f"  For the student: {short_path(file)}")
-    if answer.failures and not args.what:
-        slug = answer.failures[0].slug
-        print(f"  To see the inputs too, add a stage to the command, such as {slug}")
 
 
 def decide(args: argparse.Namespace, course: Course) -> int:

@@ -13,6 +13,7 @@ from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed, outcomes
 from grader.classes.why.requests import Decision, Verdict
 from grader.show.screen import MARGIN, Page, count, screen
+from grader.types.report import Report, Status
 
 _DIGEST = 12  # letters of a version
 _LINES = 40  # of an input's numbers
@@ -47,6 +48,26 @@ def history(
     if late is not None:
         yield from page.sentence(f"The submission came {late.words}.", "yellow")
     yield Text()
+
+
+@screen
+def overview(page: Page, report: Report, command: str) -> Iterator[Text]:
+    """One reason for each failing stage, and what to type for all of them.
+
+    `command` is that without a stage.
+    """
+    failing = [each for each in report.stages if each.status in (Status.FAILED, Status.ERROR)]
+    for stage in failing:
+        slug = page.word(stage.slug)
+        if stage.caused_by:
+            yield from page.sentence(f"{slug} fails only because of {page.word(stage.caused_by)}.")
+            continue
+        shown = stage.causes[0].show
+        reason = shown.diagnosis.text if shown.diagnosis else shown.message.partition("\n")[0]
+        yield from page.sentence(Text(f"{slug}: ", "bold").append(page.word(reason, _REASON)))
+        yield from page.offer("All reasons:", f"{command} {slug}")
+    if failing:
+        yield Text()
 
 
 @screen

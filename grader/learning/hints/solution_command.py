@@ -52,6 +52,6 @@ def run(args: argparse.Namespace) -> int:
         )
     early = known.gave_up and known.passed is None
     screen = console(args)
-    screen.print(solution(stage, code, gave_up=early), soft_wrap=True, end="")
+    screen.print(solution(stage, code, gave_up=early), end="")
     screen.print(aftermath(hints), end="")
     return 0

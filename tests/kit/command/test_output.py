@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
-from grader.command.output import complain, progress_bar, stage_bar
+from grader.command.output import complain, console, progress_bar, stage_bar
+from grader.show.screen import Screen
 from tests.kit.tiny import Capture
 
 FAULT = "'unheard-of' is no stage; `grade list` shows those of this course"
@@ -39,3 +41,17 @@ def test_only_a_terminal_gets_a_bar_because_cells_and_logs_keep_every_line(
     with progress_bar(args, "grading", 2) as advance:
         advance()
     assert ("1/6" in capsys.readouterr().err) is (place == "a terminal")
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_command_to_type_names_the_course_that_was_named_and_is_never_cut(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, plain: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    typed = ["grade", f"grade hint {'a' * 40}", "nbgrader list", "grade list --course there"]
+    offers = Screen(lambda page: (line for each in typed for line in page.offer("Type:", each)))
+    for course, more in ((None, ""), (Path("my course"), " --course 'my course'")):
+        console(argparse.Namespace(plain=plain, course=course)).print(offers, end="")
+        lines = capsys.readouterr().out.replace("Type:", "").splitlines()
+        shown = [line.strip() for line in lines if line.strip()]
+        assert shown == [f"{typed[0]}{more}", f"{typed[1]}{more}", *typed[2:]]
