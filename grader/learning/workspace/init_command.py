@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         screen = restored(name, done.files, steps)
     else:
         screen = made(name, sum(file.startswith("exercises/") for file in done.files), steps)
+    args.course = None  # the folder knows its course
     console(args).print(screen, end="")
     return 0
 

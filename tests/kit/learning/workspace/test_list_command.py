@@ -52,7 +52,8 @@ def test_from_a_folder_below_and_by_name(
     monkeypatch.chdir(birds / "exercises")
     from_below = grade("list")
     monkeypatch.chdir("/")
-    assert grade("list", "--course", str(birds)) == from_below
+    by_name = grade("list", "--course", str(birds))
+    assert by_name.replace(f" --course {birds}", "").split() == from_below.split()
 
 
 def test_a_broken_course(birds: Path, refused: Typed) -> None:
