@@ -34,6 +34,7 @@ from grader.types.submission import Submission
 
 if TYPE_CHECKING:
     from grader.diagnosis.repair.candidates import Candidates
+    from grader.diagnosis.reruns import Reruns
     from grader.diagnosis.values.recording import Recordings
     from grader.misconceptions import Known
     from grader.run.session import Checks
@@ -366,23 +367,24 @@ class Engine:
             return report
         from grader.diagnosis.repair.candidates import Candidates
         from grader.diagnosis.repair.places import find_place, with_diagnosis
+        from grader.diagnosis.reruns import Reruns
 
         slug = _first_failing(report)
         stage = self.course.stage(slug)
         cause = _result_of(report, slug).causes[0]
         left = self.course.limits.submission_seconds - report.seconds
-        candidates = self._looking = Candidates(
+        reruns = Reruns(
             self.interpreter,
             self.course,
             stage,
             request.submission,
             self.checks,
-            self._reader,
-            self._unnamed[slug],
-            frozenset(check.id for check in cause.checks),
             request.seed,
             self.device,
-            Budget(min(seconds, left)),
+        )
+        checks = frozenset(check.id for check in cause.checks)
+        candidates = self._looking = Candidates(
+            reruns, self._reader, self._unnamed[slug], checks, Budget(min(seconds, left))
         )
         try:
             place, gave_up = find_place(candidates)
@@ -393,17 +395,16 @@ class Engine:
         if gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
-        return self._with_first_wrong(request, report, stage, min(VALUE_SECONDS, left - seconds))
+        return self._with_first_wrong(reruns, report, min(VALUE_SECONDS, left - seconds))
 
-    def _with_first_wrong(
-        self, request: Request, report: Report, stage: Stage, seconds: float
-    ) -> Report:
+    def _with_first_wrong(self, reruns: Reruns, report: Report, seconds: float) -> Report:
         """The report with the first wrong value in each failing check without a diagnosis.
 
         A student's copy has no solutions to compare with.
         """
         if self.course.is_partial:
             return report
+        stage = reruns.stage
         self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
         if not known.ways:
@@ -413,17 +414,7 @@ class Engine:
         checks = unexplained(_result_of(report, stage.slug))
         if not checks:
             return report
-        recordings = self._looking = Recordings(
-            self.interpreter,
-            self.course,
-            stage,
-            request.submission,
-            self.checks,
-            self._unnamed[stage.slug],
-            request.seed,
-            self.device,
-            Budget(seconds),
-        )
+        recordings = self._looking = Recordings(reruns, self._unnamed[stage.slug], Budget(seconds))
         try:
             found = recordings.first_wrong(checks, known.ways, solution)
         finally:

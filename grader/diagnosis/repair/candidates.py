@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from grader.diagnosis.repair.edits import MODULES
 from grader.diagnosis.repair.edits.edit import Edit
+from grader.diagnosis.reruns import Reruns
 from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
@@ -15,10 +16,8 @@ from grader.run.cells import needed
 from grader.run.facts import FINE, Case, CaseFact, Ending, StageFacts
 from grader.run.failures import Cancelled
 from grader.run.reader import Reader, SourceReader, sent_along
-from grader.run.session import Checks
 from grader.run.sources import all_sources
-from grader.run.under_check import StageUnderCheck
-from grader.run.workers import Interpreter, Worker
+from grader.run.workers import Worker
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
@@ -38,26 +37,14 @@ class Candidates:
 
     def __init__(
         self,
-        interpreter: Interpreter,
-        course: Course,
-        stage: Stage,
-        submission: Submission,
-        checks: Checks,
+        reruns: Reruns,
         reader: Reader,
         facts: StageFacts,
         cause: frozenset[str],
-        seed: int,
-        device: str,
         budget: Budget,
     ) -> None:
-        self._interpreter = interpreter
-        self._course = course
-        self._stage = stage
-        self._whole = submission
-        self._submission = _needed(course, stage, submission, reader)
-        self._checks = checks
-        self._seed = seed
-        self._device = device
+        self._reruns = reruns
+        self._submission = _needed(reruns.course, reruns.stage, reruns.submission, reader)
         self._budget = budget
         self._reader = reader
         self._sources = dict(all_sources(self._submission))
@@ -113,11 +100,12 @@ class Candidates:
 
     def edits(self) -> list[Edit]:
         """The edits of what the failing call reaches, likeliest first; read in a worker."""
-        if self._submission != self._whole and self.helps(self._no_edit):
-            self._submission = self._whole  # it fails because of a cell that was left out
+        reruns = self._reruns
+        if self._submission != reruns.submission and self.helps(self._no_edit):
+            self._submission = reruns.submission  # it fails because of a cell that was left out
             self._sources = dict(all_sources(self._submission))
-        names = {entry.name for entry in self._stage.entry_points}
-        own = self._course.stages
+        names = {entry.name for entry in reruns.stage.entry_points}
+        own = reruns.course.stages
         frames: dict[str, list[int]] = {}
         for fact in self._first:
             if fact.ending is Ending.RAISED:
@@ -131,7 +119,7 @@ class Candidates:
             "others": [e.name for each in own for e in each.entry_points if e.name not in names],
             "lines": frames,
             "way": self._way,
-            "signatures": parameters(read_stub(self._stage)),
+            "signatures": parameters(read_stub(reruns.stage)),
             "is_notebook": self._submission.cells is not None,
         }
         found = self._reader.ask(about, max(self._budget.left, 0.0))
@@ -175,13 +163,13 @@ class Candidates:
 
     def _looking(self) -> Worker:
         if self._worker is None or not self._worker.is_there:
-            self._worker = self._interpreter.start()
+            self._worker = self._reruns.interpreter.start()
         return self._worker
 
     def _answers(self, edit: Edit, budget: Budget, worker: Worker | None = None) -> WorkerAnswers:
-        submission = self._edited(edit)
+        runs, submission = self._reruns, self._edited(edit)
         self._running = WorkerAnswers(
-            self._interpreter, self._course, self._stage, submission, budget=budget, worker=worker
+            runs.interpreter, runs.course, runs.stage, submission, budget=budget, worker=worker
         )
         return self._running
 
@@ -198,12 +186,8 @@ class Candidates:
         return replace(submission, cells=tuple(cells))
 
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
-        under_check = StageUnderCheck(self._stage, answers)
-        facts = self._facts(under_check, cases)
-        return all(f.ending in FINE for f in facts) and not (under_check.forbidden)
-
-    def _facts(self, under_check: StageUnderCheck, cases: Sequence[Case]) -> Iterator[CaseFact]:
-        return self._checks.facts(self._stage, under_check, self._seed, self._device, cases)
+        facts = self._reruns.facts(answers, cases)
+        return all(fact.ending in FINE for fact in facts) and not answers.forbidden
 
 
 def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:

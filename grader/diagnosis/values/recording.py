@@ -10,21 +10,17 @@ from typing import Any
 import torch
 
 from grader.diagnosis.replay import Replays, Step, against_solution, arrays, equal, room, wide
+from grader.diagnosis.reruns import Reruns
 from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
 from grader.diagnosis.values.matching import Tolerance
 from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
-from grader.run.session import Checks
 from grader.run.sources import all_sources
-from grader.run.under_check import StageUnderCheck
 from grader.run.worker.recording import LARGEST
 from grader.run.worker.wire import Frame, Unpacker, WireError
-from grader.run.workers import Interpreter
-from grader.types.course import Course, Stage
 from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
-from grader.types.submission import Submission
 
 _CHECKS = 12  # that are run once more
 _COMPARING = 2.0  # seconds, for what one call has made: usually it takes milliseconds
@@ -61,24 +57,18 @@ class Recordings:
 
     def __init__(
         self,
-        interpreter: Interpreter,
-        course: Course,
-        stage: Stage,
-        submission: Submission,
-        checks: Checks,
+        reruns: Reruns,
         facts: StageFacts,
-        seed: int,
-        device: str,
         budget: Budget,
     ) -> None:
-        self._stage = stage
-        self._checks = checks
+        self._reruns = reruns
         self._facts = facts
-        self._seed = seed
-        self._device = device
         self._budget = budget
-        self._lines = {name: text.count("\n") + 1 for name, text in all_sources(submission)}
-        self._answers = RecordingAnswers(interpreter, course, stage, submission, budget=budget)
+        sources = all_sources(reruns.submission)
+        self._lines = {name: text.count("\n") + 1 for name, text in sources}
+        self._answers = RecordingAnswers(
+            reruns.interpreter, reruns.course, reruns.stage, reruns.submission, budget=budget
+        )
 
     def cancel(self) -> None:
         """From another thread: end what is under way; it raises Cancelled soon."""
@@ -108,10 +98,7 @@ class Recordings:
     def _told(
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> Diagnosis | None:
-        under_check = StageUnderCheck(self._stage, self._answers)
-        [again] = self._checks.facts(
-            self._stage, under_check, self._seed, self._device, [fact.case]
-        )
+        [again] = self._reruns.facts(self._answers, [fact.case])
         if again.ending is not Ending.WRONG or len(again.exchanges) != len(self._answers.made):
             return None
         try:
