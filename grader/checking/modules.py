@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Shapes = Mapping[str, Sequence[int]]
 
+_NOTHING = (
+    "layers count if __init__ sets each as an attribute, such as self.layer = nn.Linear(4, 4); "
+    "those in a list or made in forward do not, nor do plain tensors"
+)
 _STANDARD_ERRORS = 8  # a start may be off by this many, so chance alone fails no answer
 
 
@@ -106,9 +110,11 @@ def expect_parameters(
     if missing or (extra and not others):
         label = "found     " if others else "unexpected"
         raise CheckFailed(
-            f"The names in {where} are wrong{when}"
+            (f"The names in {where} are wrong" if found else f"{where} is empty")
+            + when
             + (f"\n  missing     {_listed(missing)}" if missing else "")
-            + (f"\n  {label}  {_listed(extra)}" if extra else ""),
+            + (f"\n  {label}  {_listed(extra)}" if extra else "")
+            + ("" if found else f"\n  in words    {_NOTHING}"),
             Way.SHAPE,
         )
     for name, shape in shapes.items():

@@ -119,7 +119,8 @@ def run(args: argparse.Namespace) -> int:
         next_file = _next_file(course, report, path)
         then = [] if args.stages or args.submission else afterwards(course)
         traced = [] if args.submission else [s.slug for s in stages if s.trace_file.is_file()]
-        absent = [s.slug for s in stages if workspace and s.file_name not in submission.files]
+        files = submission.files if workspace else None
+        absent = [s.slug for s in stages if files and not files.get(s.file_name, b"").strip()]
         given = f" --submission {shlex.quote(short_path(path))}" if args.submission else ""
         why = explanation(
             report,

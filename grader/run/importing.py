@@ -13,17 +13,10 @@ from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
 from grader.types.submission import IS_A_LINK, Submission
-from grader.types.text import safe
+from grader.types.text import listed, safe
 
-_UNLOADED = re.compile(
-    r"There is no file |[^\n]* (cannot be imported\.|is not defined: a cell of |does not define )"
-)
+_FEW_NAMES = 3
 _RUNS = re.compile(r"^[ \t]*%run\b", re.MULTILINE)
-
-
-def is_unloaded(message: str) -> bool:
-    """Whether a check's message says that it found nothing to call, as those of this module do."""
-    return _UNLOADED.match(message) is not None
 
 
 @dataclass(frozen=True)
@@ -145,4 +138,7 @@ def _unreached(name: str, stage: Stage, submission: Submission) -> str:
             found = defines.search(data.decode("utf-8", "replace"))
             if found and not found[1]:
                 return f": it is in {safe(other)}; move it to {stage.file_name}"
-    return ""
+    entries = [entry.name for entry in stage.entry_points]
+    own = re.findall(r"^(?:def|class) (\w+)", text.decode("utf-8", "replace"), re.MULTILINE)
+    others = [each for each in own if each not in entries]
+    return f"; it defines {listed(others)}" if 0 < len(others) <= _FEW_NAMES else ""

@@ -28,6 +28,14 @@ def plain_words(message: str, code: str = "") -> str:
                 text += "; split takes the size of a part, chunk the number of parts"
             if words is _none and _BIAS.search(code):
                 text = "this value is None: a layer made with bias=False has no bias"
+            if words is _unset and not re.search(rf"\bself\.{found[1]}\b", code):
+                return ""
+            if words is _twice and not code:
+                text = "is self missing? It is the first parameter of every method"
+            if words is _twice and _LAYER.search(code):
+                text += "; a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
+            if words in (_unknown, _no_start) and code:
+                text = f"what is called here has no parameter {found[1]}: look up its parameters"
             if words in (_products, _product, _meeting) and _TURNED.search(code):
                 text += "; .T reverses all axes of a tensor, not only the last two"
             return text
@@ -36,6 +44,7 @@ def plain_words(message: str, code: str = "") -> str:
 
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
+_LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
 _SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
 
 
@@ -105,6 +114,28 @@ def _pair(function: str) -> str:
     return (
         f"with an axis, .{function}(...) returns two tensors, the values and their "
         f"indices: .{function}(...).values is the first"
+    )
+
+
+def _unset(name: str) -> str:
+    return (
+        f"nothing has set self.{name} yet; a name without self. is lost when the method ends: "
+        f"self.{name} = ..."
+    )
+
+
+def _twice(name: str) -> str:
+    return f"a value by position has taken the place of {name} already"
+
+
+def _unknown(name: str) -> str:
+    return f"your function has no parameter {name}: use the parameter names of the stub"
+
+
+def _no_start(name: str) -> str:
+    return (
+        f"your class has no __init__ with the parameter {name}: use the parameter names of the "
+        "stub, and two underscores on each side of init"
     )
 
 
@@ -297,11 +328,31 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         r"^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16",
         lambda: "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
     ),
+    (r"\.__init__\(\) got multiple values for argument '(\w+)'", _twice),
+    (r"\.__init__\(\) got an unexpected keyword argument '(\w+)'", _no_start),
+    (r"got an unexpected keyword argument '(\w+)'", _unknown),
+    (r"^'\w+' object has no attribute '(\w+)'", _unset),
     (
-        r"got an unexpected keyword argument '(\w+)'",
+        r"^'(?:builtin_function_or_method|method|function)' object is not subscriptable",
+        lambda: "brackets after a function or a method cannot call it: write f(0), not f[0]",
+    ),
+    (
+        r'^Module \[(\w+)\] is missing the required "forward"',
         lambda name: (
-            f"the function has no parameter called {name}: keep the parameters' names of the stub"
+            f"the class {name} has no method called forward: check its name, and that it is "
+            "indented inside the class"
         ),
+    ),
+    (
+        r"from partially initialized module '(\w+)'",
+        lambda name: (
+            f"{name}.py imports itself, directly or through another file: delete the import of the "
+            "file itself or of a later stage"
+        ),
+    ),
+    (
+        r"^unexpected indent",
+        lambda: "this line begins further to the right than the line above it: align the two",
     ),
     (
         r"^EOF when reading a line",
@@ -365,6 +416,13 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda name: (
             f"{name} is a word of JSON: Python has None, True and False. The name of a notebook's "
             "file must end with .ipynb"
+        ),
+    ),
+    (
+        r"^name 'self' is not defined",
+        lambda: (
+            "self is the first parameter of a method, as in def forward(self, x); outside a class "
+            "there is none"
         ),
     ),
     (

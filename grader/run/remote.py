@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from grader.run.failures import WrongReturn, submission_error
+from grader.run.failures import WrongReturn, strings, submission_error
 from grader.run.returned import checked
 from grader.run.trials import Trial
 from grader.run.under_check import StageUnderCheck, Usage
@@ -101,7 +101,8 @@ class _Entry:
         if not entry.is_class:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
-            advice = "is a `return` missing?" if value is None else "does the class derive from it?"
+            derived = f"does it say `class {entry.name}(nn.Module)`?"
+            advice = "is a `return` missing?" if value is None else derived
             raise WrongReturn(
                 f"{entry.name}(...) made {described(value)}\n  expected  an nn.Module: {advice}"
             )
@@ -161,10 +162,15 @@ class RemoteModule(RemoteObject):
         return dict(_named_tensors(self._method("state_dict"), "state_dict()"))
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> list[str]:
-        """Copy these values into the module; returns the names of missing ones."""
+        """Copy these values into the module; returns the names of missing ones.
+
+        These are the module's without a value here, or all of `state` if the module has none of it.
+        """
         self._stale = True
         keys = self._method("load_state_dict", dict(state), strict=strict)
-        missing = keys[0] if isinstance(keys, tuple) and keys else []
+        missing, unknown = keys if isinstance(keys, tuple) and len(keys) == 2 else ([], [])
+        unknown = strings(unknown)
+        missing = missing or (unknown if set(state) <= set(unknown) else [])
         return [str(name) for name in missing] if isinstance(missing, list) else []
 
     def train(self, mode: bool = True) -> RemoteModule:

@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.run.failures import WrongReturn
 from grader.run.words import described
-from grader.run.worker.wire import TRAVELS, Opaque, PlainObject
+from grader.run.worker.wire import TRAVELS, Handle, Opaque, PlainObject
 from grader.types.course import EntryPoint
 
 _KIND_WORDS = {
@@ -27,6 +27,8 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
     if entry.returns == ("any",):
         return _whole(value, call)
     missing = ": is a `return` missing?" if value is None else ""
+    if isinstance(value, Handle):
+        missing = ": call it with its input"
     if entry.is_tuple:
         wanted = f"a tuple of {len(entry.returns)}"
         if not isinstance(value, tuple) or len(value) != len(entry.returns):

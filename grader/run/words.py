@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.wire import Handle, Opaque
+from grader.run.worker.wire import Handle, Opaque, PlainObject
 from grader.types.text import safe
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
@@ -33,6 +33,8 @@ def described(value: Any) -> str:
         return f"{article} {safe(value.type_name)}{why}"
     if isinstance(value, Handle):
         return f"a module of class {safe(value.type_name)}"
+    if isinstance(value, PlainObject):
+        return f"an object of class {safe(value._type_name)}"
     for kind, name in _CONTAINERS.items():
         if isinstance(value, kind):
             return f"a {name} of {len(value)}"

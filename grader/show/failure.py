@@ -18,7 +18,7 @@ from grader.types.report import (
     StageResult,
     Status,
 )
-from grader.types.text import is_of_warnings, listed, what_it_did
+from grader.types.text import is_of_warnings, is_unloaded, listed, what_it_did
 
 ROOM = 18  # lines: with the scoreboard of one stage and the footnotes, 24
 LINES_WITH_ALL = 400
@@ -127,22 +127,25 @@ def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:
 def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Text]:
     """One cause in full, on one of its checks, and the titles of the others."""
     check = cause.show
-    lost = check.max_score - check.score
-    yield from _title(page, check.outcome, check.title, lost)
+    text, title, lost = essence(check), check.title, check.max_score - check.score
+    unloaded = is_unloaded(text)
+    if unloaded:  # no check ran, so their titles say nothing about this code
+        title, _, text = text.partition("\n")
+        title, lost = page.word(title, limit * (page.width - _BODY)), cause.lost
+    yield from _title(page, check.outcome, title, lost)
     yield from _outcome(page, check)
     found = check.diagnosis
     if found is not None:
         yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
         if found.place:
             yield from page.verbatim(found.place, _BODY, limit=4)[0]
-    if check.message.strip():
-        text = essence(check)
+    if text.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""
         lines, left = page.verbatim(text, _BODY, style, limit=limit)
         yield from lines[:-1] if left and len(lines) > 1 else lines
         if left and len(lines) > 1:
             yield Text(" " * _BODY + page.glyphs.more, "dim")
-    if cause.others:
+    if cause.others and not unloaded:
         yield from _also(page, cause, titles)
 
 
@@ -230,6 +233,8 @@ def _rest(
         if check.way == EARLIER and cause.others:
             more, number = "", count(len(cause.checks), "check")
             title = check.message.replace("It fails", f"{number} fail", 1)
+        if is_unloaded(check.message):
+            title, more = check.message.partition("\n")[0], ""
         yield from _title(page, check.outcome, title, cause.lost, more, cut=cut)
     left = sum(len(cause.checks) for cause in causes[len(shown) :])
     if left:

@@ -55,7 +55,12 @@ def bonus_board(page: Page, report: Report) -> Iterator[Text]:
         yield Text()
         return
     columns = _columns(page, rows)
-    yield from _bonus_lines(page, rows, columns)
+    later = [row for row in rows if row.bonus and row.look.quiet]
+    folded = () if report.passed or len(later) <= _FEW_LATER else later
+    yield from _bonus_lines(page, [row for row in rows if row not in folded], columns)
+    if folded:
+        yield Text()
+        yield from page.offer(f"{count(len(folded), 'bonus stage')} not started:", "grade list")
     if len(report.stages) > 1:
         yield Text()
         yield _total_line(page, report, columns)
@@ -245,6 +250,7 @@ def _columns(page: Page, rows: Sequence[_Row]) -> _Columns:
     return next((choice for choice in choices if choice.width <= page.width), choices[-1])
 
 
+_FEW_LATER = 3  # bonus stages that are listed before anything is written in them
 _BARS = (14, 13, 12, 11, 10, 9, 8, 7, 6, 5)
 
 

@@ -139,7 +139,8 @@ class Cause:
 # Ways to fail that come after what a stage is about; a later one is fixed later.
 _LATER = {
     **dict.fromkeys((Way.GRADIENT.value, Way.DTYPE.value, Way.DEVICE.value), 1),
-    **dict.fromkeys((Way.IN_PLACE.value, FORBIDDEN), 1),
+    FORBIDDEN: -1,  # without the call the answer is another one
+    Way.IN_PLACE.value: 1,
     **dict.fromkeys((Way.NO_ERROR.value, NOT_WRITTEN), 2),
     EARLIER: 3,
 }

@@ -26,6 +26,9 @@ class _Escapes(dict[int, str]):
 
 
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+_UNLOADED = re.compile(
+    r"There is no file |[^\n]* (cannot be imported\.|is not defined: a cell of |does not define )"
+)
 _WARNING = re.compile(r"(.*, line \d+: )?\w*Warning: ")  # as the worker writes one
 
 
@@ -77,6 +80,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 def trimmed(lines: Sequence[str]) -> str:
     """The lines without empty ones at both ends; the first line keeps its indentation."""
     return "\n".join(lines).strip("\n").rstrip()
+
+
+def is_unloaded(message: str) -> bool:
+    """Whether a check's message says that it found nothing to call (`run/importing.py`)."""
+    return _UNLOADED.match(message) is not None
 
 
 def is_of_warnings(text: str) -> bool:

@@ -64,6 +64,11 @@ def test_other_names_are_shown_beside_the_missing_ones() -> None:
         expect_parameters({"c_attn": torch.ones(2)}, {"w_q": (2,)}, others=True)
 
 
+def test_a_module_without_parameters_is_explained() -> None:
+    with pytest.raises(CheckFailed, match=r"\(\) is empty\n  missing +w_q\n  in words +layers co"):
+        expect_parameters({}, {"w_q": (2,)}, others=True)
+
+
 def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make: Make) -> None:
     assert said(make([[1.0, 2.0], [3.5, 4.0]]), make([[1.0, 2.0], [3.0, 5.0]]), "B T") == (
         "The result is wrong at B=1, T=0 (2 of 4 values, by up to 1)\n"

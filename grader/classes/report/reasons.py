@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from grader.run.importing import is_unloaded
 from grader.show.failure import essence
 from grader.types.report import CheckResult, Kind, Outcome, StageResult, Status
+from grader.types.text import is_unloaded
 
 UNLOADED = "unloaded"  # the key of code that does not get as far as a check
 

@@ -52,7 +52,8 @@ def place_of(edit: Edit, text: str) -> Place:
     code = text[begin:].split("\n", 1)[0]
     first, last = edit.start - begin, min(edit.end - begin, len(code))
     line = text.count("\n", 0, edit.start) + 1
-    many = f", and {len(edit.parts) - 1} more like it" if len(edit.parts) > 1 else ""
+    others = 0 if edit.rule == "signature" else len(edit.parts) - 1
+    many = f", and {others} more like it" if others else ""
     where = f"{edit.source}, line {line}: {edit.kind}{many}"
     return Place("\n".join([where, *_marked(code, first, last)]), _repaired(edit, text))
 

@@ -63,7 +63,7 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
         ("%%writefile fold.py\ndef fold(x): ...", "%%writefile is not run; delete that line"),
         ("class A:\n    def fold(x): ...", "inside a class, a function or a block; move it"),
         ("%%time\ndef fold(x): ...\ndel fold", "`del` deletes it; remove that line"),
-        ("# def fold\ndef folds(x): ...", "the notebook does not define fold"),
+        ("# def fold\nfolds = 3", "the notebook does not define fold"),
     ],
 )
 def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
@@ -72,6 +72,13 @@ def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
     assert why in said and said.count("define fold") == 1
     file = Submission("n", {"fold.py": cell.encode()})
     assert missing_name("fold", {}, stage, file) == said.replace("the notebook", stage.file_name)
+
+
+def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
+    said = missing_name("fold", {}, stage, file)
+    assert said == "fold.py does not define fold; it defines Wing and turn"
 
 
 def test_a_definition_in_another_file_is_named() -> None:

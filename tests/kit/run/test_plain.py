@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,11 @@ X = torch.ones(2, 3, 4, 5)
 
 class Early(torch.nn.Module):
     def __init__(self) -> None:
+        pass
+
+
+class Selfless:
+    def __init__(size: int) -> None:  # type: ignore[misc]
         pass
 
 
@@ -42,6 +48,16 @@ def from_a_file_that_is_not_there() -> None:
         del sys.modules["submission"]
 
 
+def from_a_file_of_which_half_has_run() -> None:
+    sys.modules["half"] = half = ModuleType("half")
+    half.__file__, half.__spec__ = "half.py", ModuleSpec("half", None)
+    half.__spec__._initializing = True  # type: ignore[attr-defined]
+    try:
+        exec("from half import split")
+    finally:
+        del sys.modules["half"]
+
+
 NONE: Any = None
 KINDS = (
     ImportError,
@@ -49,6 +65,7 @@ KINDS = (
     TypeError,
     ValueError,
     AttributeError,
+    NotImplementedError,
     IndexError,
     NameError,
     SyntaxError,
@@ -86,8 +103,25 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a truth": (lambda: not X, "one True or False"),
     "a parameter's name": (
         lambda: first_three(value=X),  # type: ignore[call-arg]
-        "has no parameter called value: keep .* names of the stub",
+        "has no parameter value: use the parameter names of the stub",
     ),
+    "a parameter's name of a class": (
+        lambda: Early(value=X),  # type: ignore[call-arg]
+        "no __init__ with the parameter value: .* two underscores",
+    ),
+    "a constructor without self": (
+        lambda: Selfless(1, size=2),  # type: ignore[call-arg,misc]
+        "is self missing",
+    ),
+    "no self": (lambda: self, "first parameter of a method"),  # type: ignore[name-defined]  # noqa: F821
+    "an attribute that nothing has set": (
+        lambda: torch.nn.Module().w_q,
+        "^$",  # for the line of code does not say self.w_q
+    ),
+    "brackets of a method": (lambda: X.size[-1], "cannot call it"),  # type: ignore[index]
+    "no forward": (lambda: torch.nn.Module()(X), "no method called forward: .* indented"),
+    "too far right": (lambda: compile("x = 1\n  y", "f", "exec"), "further to the right"),
+    "a file that imports itself": (from_a_file_of_which_half_has_run, "half.py imports itself"),
     "no super": (lambda: setattr(Early(), "layer", torch.nn.Linear(1, 1)), "call super"),
     "too many parts": (lambda: first_three(X.split(1, dim=-1)), "3 names .* and there are more$"),
     "too few parts": (lambda: first_three(X), "3 names .* and there are only 2"),
@@ -169,6 +203,30 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         call()
     text = str(getattr(raised.value, "msg", raised.value))
     assert re.search(words, plain_words(text)), text
+
+
+@pytest.mark.parametrize(
+    "message, code, words",
+    [
+        (
+            "'Folder' object has no attribute 'w_q'",
+            "q = self.w_q(x)",
+            "^nothing has set self.w_q yet; a name without self. is lost .* self.w_q = ",
+        ),
+        (
+            "Softmax.__init__() got multiple values for argument 'dim'",
+            "return nn.Softmax(scores, dim=-1)",
+            r"place of dim already; a layer takes .* nn.Softmax\(dim=-1\)\(x\)$",
+        ),
+        (
+            "Linear.__init__() got an unexpected keyword argument 'use_bias'",
+            "self.w_q = nn.Linear(d, d, use_bias=bias)",
+            "^what is called here has no parameter use_bias: look up its parameters$",
+        ),
+    ],
+)
+def test_the_line_of_code_tells_more(message: str, code: str, words: str) -> None:
+    assert re.search(words, plain_words(message, code))
 
 
 @pytest.mark.parametrize(

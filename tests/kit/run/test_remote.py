@@ -113,7 +113,8 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "an array": (TENSOR, np.zeros((2, 3)), "a numpy array of shape [2, 3]"),
     "a tuple": (TENSOR, (torch.ones(1),), "a tuple of 1"),
     "something opaque": (TENSOR, Opaque("torch.Tensor", "too large"), "a torch.Tensor (too large)"),
-    "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear"),
+    "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear: call it with its input"),
+    "an object": (TENSOR, PlainObject("Fold", {"size": 1}), "an object of class Fold"),
     "a tensor for an array": (ARRAY, torch.ones(2), "a torch.Tensor of shape [2]"),
     "True for a number": (NUMBER, True, "bool True"),
     "a tensor for a tuple": (PAIR, torch.ones(2), "a torch.Tensor of shape [2]"),
@@ -357,7 +358,7 @@ def made() -> Made:
 
 def test_a_class_whose_objects_are_no_modules_is_told() -> None:
     for value in (3, object()):
-        with pytest.raises(WrongReturn, match=r"an nn\.Module: does the class derive from it\?"):
+        with pytest.raises(WrongReturn, match=r"an nn\.Module: does it say `class Layer\(nn"):
             submission(lambda value=value: value, CLASS).Layer()
     with pytest.raises(WrongReturn, match=r"an nn\.Module: is a `return` missing\?"):
         submission(lambda: None, CLASS).Layer()
@@ -437,8 +438,16 @@ def test_a_strict_load_refuses_what_does_not_fit(made: Made) -> None:
         made.remote.load_state_dict({})
     with pytest.raises(RuntimeError, match="Unexpected key"):
         made.remote.load_state_dict({**made.remote.state_dict(), "more": torch.ones(1)})
-    made.remote.load_state_dict({"kept": torch.zeros(2)}, strict=False)
+    names = made.remote.load_state_dict({"kept": torch.zeros(2)}, strict=False)
+    assert names == ["linear.weight", "linear.bias"]
     assert made.real.kept.tolist() == [0, 0]  # type: ignore[operator]
+
+
+def test_a_module_without_parameters_misses_all_of_a_state() -> None:
+    empty = RemoteSubmission(under_check(CLASS, lambda name: nn.Identity)).Layer()
+    assert empty.load_state_dict({"linear.weight": torch.ones(1)}, strict=False) == [
+        "linear.weight"
+    ]
 
 
 def test_buffers_are_shown_whether_they_persist_or_not(made: Made) -> None:

@@ -131,6 +131,15 @@ MANY = stage(
     ),
     printed="\n".join(f"step {number}" for number in range(1, 8)),
 )
+LATER = [StageResult(f"glider_{n}", "A glider", N, 0, 9, True, ()) for n in range(4)]
+UNLOADED = stage(
+    0,
+    F,
+    *(
+        check(f"check_{n}", Outcome.FAILED, 2, message=f"bird.py does not define {name}")
+        for n, name in enumerate(("fold", "fold", "wing"))
+    ),
+)
 BROKEN = stage(0, F, *(check(f"check_{n}", Outcome.FAILED, 2, message=CRASH) for n in range(6)))
 HALF_BROKEN = stage(
     0,
@@ -240,6 +249,7 @@ SITUATIONS = {
     ),
     "many_failing": Situation(report(*stages(P, P), MANY, stage(3, N))),
     "same_message": Situation(report(BROKEN, *stages(N, N, N, N)[1:])),
+    "unloaded": Situation(report(UNLOADED)),
     "same_message_some": Situation(report(HALF_BROKEN)),
     "caused_by": Situation(report(*stages(N, P, P), WAITING)),
     "caused_by_alone": Situation(report(WAITING)),
@@ -252,6 +262,7 @@ SITUATIONS = {
     "long": Situation(report(LONG)),
     "bonus": Situation(report(*RICH)),
     "bonus_failing": Situation(report(*FAILED_BONUS)),
+    "bonus_folded": Situation(report(*stages(P, N), *LATER)),
     "no_stages": Situation(report()),
 }
 

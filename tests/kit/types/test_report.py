@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from grader.types.report import EARLIER, CheckResult, Diagnosis, Outcome, StageResult, Status
+from grader.types.report import (
+    EARLIER,
+    FORBIDDEN,
+    CheckResult,
+    Diagnosis,
+    Outcome,
+    StageResult,
+    Status,
+)
 
 
 def check(name: str, way: str = "values, f", **more: Any) -> CheckResult:
@@ -36,6 +44,8 @@ def test_where_the_way_is_not_known_the_messages_tell() -> None:
 def test_the_main_idea_comes_before_an_edge_case() -> None:
     late = check("refuses", "no error, f"), check("gradients", "gradient, f")
     assert causes(*late, check("values")) == [["values"], ["gradients"], ["refuses"]]
+    called = check("written without", FORBIDDEN)
+    assert causes(check("values"), called)[0] == ["written without"]
     ours = check("broken", "", outcome=Outcome.ERROR)
     assert causes(ours, *late)[-1] == ["broken"]
 

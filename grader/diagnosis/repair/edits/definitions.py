@@ -30,7 +30,7 @@ def renamed(
         if not names:
             continue
         old = "this parameter" if len(names) == 1 else "these parameters"
-        kind = f"the name of {old}, in the exercise {', '.join(names.values())}"
+        kind = f"the name of {old}: the exercise says {', '.join(names.values())}"
         places = [
             *((each, each.arg) for each in node.args.args),
             *((each, each.id) for each in ast.walk(node) if isinstance(each, ast.Name)),

@@ -204,6 +204,7 @@ def test_parameters_are_renamed_wherever_they_are_used() -> None:
     source = "def f(first, y, last):\n    return first + last\n"
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
     assert found[0].applied(source) == "def f(x, y, z):\n    return x + z\n"
+    assert found[0].kind == "the name of these parameters: the exercise says x, z"
 
 
 def test_of_two_definitions_the_last_one_counts() -> None:

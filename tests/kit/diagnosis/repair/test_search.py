@@ -56,6 +56,13 @@ def test_of_an_expression_of_several_lines_the_first_is_marked() -> None:
     assert place_of(found, text).where.splitlines()[1:] == ["    return (", "    ^^^^^^^^"]
 
 
+def test_the_uses_of_a_renamed_parameter_are_no_further_places() -> None:
+    parts = ((6, 7, "y"), (10, 11, "y"))
+    for rule, more in (("signature", ""), ("axis", ", and 1 more like it")):
+        place = place_of(Edit("a.py", parts, "this", rule, 6, 7, 1.0), "def f(x): x")
+        assert place.where.splitlines()[0] == f"a.py, line 1: this{more}"
+
+
 @pytest.mark.parametrize("before", ["", "y" * 90 + " + "])
 def test_a_long_line_is_cut_where_nothing_is_marked(before: str) -> None:
     text = f"a = {before}{'x' * 60}.sum(1) + {'z' * 60}\n"
