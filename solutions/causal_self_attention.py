@@ -89,7 +89,7 @@ class CausalSelfAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if d_out % num_heads != 0:
-            raise ValueError(f"d_out={d_out} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_out={d_out}")
         self.num_heads = num_heads
         self.context_size = context_size
 

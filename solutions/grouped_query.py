@@ -106,7 +106,7 @@ class GroupedQueryAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
         if num_heads % num_kv_heads != 0:
             raise ValueError(f"{num_heads} query heads cannot share {num_kv_heads} key heads")
         self.num_heads = num_heads

@@ -124,7 +124,7 @@ class MultiHeadAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
         self.num_heads = num_heads
 
         # One layer for each role, large enough for all heads at once.

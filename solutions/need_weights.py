@@ -52,7 +52,7 @@ class OptionalWeightsAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
         self.num_heads = num_heads
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_model, d_model, bias=bias)

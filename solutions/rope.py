@@ -157,7 +157,7 @@ class RotaryMultiHeadAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
         if d_model // num_heads % 2 != 0:
             raise ValueError(f"d_k={d_model // num_heads} is odd: its features cannot be paired")
         self.num_heads = num_heads

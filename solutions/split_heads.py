@@ -65,7 +65,7 @@ def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     ### BEGIN SOLUTION
     batch, tokens, d_model = x.shape
     if d_model % num_heads != 0:
-        raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+        raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
     d_k = d_model // num_heads
 
     # Cut the features of each token into H groups of neighbours.

@@ -100,7 +100,7 @@ class ValidLensAttention(nn.Module):
         ### BEGIN SOLUTION
         super().__init__()
         if num_hiddens % num_heads != 0:
-            raise ValueError(f"num_hiddens={num_hiddens} does not divide into {num_heads} heads")
+            raise ValueError(f"num_heads={num_heads} does not divide num_hiddens={num_hiddens}")
         self.num_heads = num_heads
         self.w_q = nn.LazyLinear(num_hiddens, bias=bias)
         self.w_k = nn.LazyLinear(num_hiddens, bias=bias)

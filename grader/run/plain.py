@@ -145,6 +145,8 @@ def _float_size(*_: str) -> str:
 
 def _axis(lowest: str, highest: str, axis: str) -> str:
     count = int(highest) + 1
+    if count == 1:
+        return f"the tensor has one axis, 0 or -1, and no axis {axis}"
     return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1, and no axis {axis}"
 
 

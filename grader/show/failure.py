@@ -129,7 +129,7 @@ def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Te
     check = cause.show
     text, title, lost = essence(check), check.title, check.max_score - check.score
     unloaded = is_unloaded(text)
-    if unloaded:  # no check ran, so their titles say nothing about this code
+    if unloaded:
         title, _, text = text.partition("\n")
         title, lost = page.word(title, limit * (page.width - _BODY)), cause.lost
     yield from _title(page, check.outcome, title, lost)
@@ -289,9 +289,15 @@ def _same_message(cause: Cause) -> list[list[CheckResult]]:
 
 def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterator[Text]:
     """The checks that share a message, and all of the message."""
-    for check in group:
-        yield from _title(page, check.outcome, check.title, check.max_score - check.score)
     check = group[0]
+    if is_unloaded(check.message):  # no check ran, so their titles say nothing about this code
+        title, _, rest = check.message.partition("\n")
+        lost = sum(each.max_score - each.score for each in group)
+        yield from _title(page, check.outcome, title, lost)
+        yield from page.verbatim(rest, _BODY, limit=LINES_WITH_ALL)[0] if rest else ()
+        return
+    for each in group:
+        yield from _title(page, each.outcome, each.title, each.max_score - each.score)
     yield from _outcome(page, check)
     found = check.diagnosis
     if found is not None and found.id in shown:

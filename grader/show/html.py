@@ -14,7 +14,7 @@ from grader.show.failure import NOT_YOURS, TOO_SLOW
 from grader.show.scoreboard import VISIBLE_PASS, skipped_lines, standing
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
 from grader.types.report import Cause, Diagnosis, Outcome, Report, StageResult, Status
-from grader.types.text import safe, what_it_did
+from grader.types.text import is_unloaded, safe, what_it_did
 
 _SHOWN = 3  # reasons to show; the reader can open the others
 _LINES = 40
@@ -188,6 +188,9 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
 
 def titles_html(cause: Cause) -> str:
     """The titles of a cause's checks, a line each, with the points that they lost."""
+    if is_unloaded(cause.show.message):
+        points = f" (-{count(cause.lost, 'point')})" if cause.lost > 0 else ""
+        return f"✗ <strong>{count(len(cause.checks), 'check')} could not run</strong>{points}"
     lines = []
     for check in cause.checks:
         lost = check.max_score - check.score

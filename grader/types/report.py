@@ -8,7 +8,7 @@ from enum import Enum
 from textwrap import shorten
 from typing import Any
 
-from grader.types.text import safe_data
+from grader.types.text import is_unloaded, safe_data
 
 SCHEMA = 1
 REFUSED = "can-be-read"  # the only check of a refused submission; no test can have this name
@@ -215,7 +215,7 @@ class StageResult:
             if found is not None and found.hint is not None:
                 return found
             is_own = check.outcome is not Outcome.ERROR and check.way != EARLIER
-            if check.hint is not None and is_own:
+            if check.hint is not None and is_own and not is_unloaded(check.message):
                 said = shorten(check.message.strip().partition("\n")[0], _SAID)
                 text = f'the check "{check.title}" fails. {said}'.rstrip()
                 return Diagnosis(check.id, text, check.hint)

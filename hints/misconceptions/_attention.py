@@ -33,7 +33,7 @@ class Attention(nn.Module):
     def check(self, *sizes: int) -> None:
         d_model, num_heads = sizes
         if d_model % num_heads != 0:
-            raise ValueError(f"d_model={d_model} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
 
     def make_layers(self, d_model: int, bias: bool) -> None:
         self.w_q = self.linear(d_model, d_model, bias)

@@ -43,7 +43,7 @@ class _Base(Attention):
     def check(self, *sizes: int) -> None:
         _, d_out, num_heads = sizes
         if d_out % num_heads != 0:
-            raise ValueError(f"d_out={d_out} does not divide into num_heads={num_heads}")
+            raise ValueError(f"num_heads={num_heads} does not divide d_out={d_out}")
 
     def make_layers(self, d_in: int, d_out: int, qkv_bias: bool) -> None:
         self.w_q = nn.Linear(d_in, d_out, bias=qkv_bias)

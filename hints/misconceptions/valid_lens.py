@@ -160,7 +160,7 @@ class _Base(nn.Module):
 
     def check(self, num_hiddens: int, num_heads: int) -> None:
         if num_hiddens % num_heads != 0:
-            raise ValueError(f"num_hiddens={num_hiddens} does not divide into {num_heads} heads")
+            raise ValueError(f"num_heads={num_heads} does not divide num_hiddens={num_hiddens}")
 
     def make_layers(self, size: int, bias: bool) -> None:
         self.w_q = nn.LazyLinear(size, bias=bias)

@@ -99,6 +99,14 @@ def test_checks_with_one_reason_share_it_and_one_diagnosis_is_told_once() -> Non
     assert "Title 2" in text and "wrong at 4" not in text
 
 
+def test_code_that_cannot_be_imported_says_so_and_not_what_checks_are_called() -> None:
+    checks = (check(message="fold.py cannot be imported. SyntaxError"), check(title="It bends"))
+    checks = (checks[0], replace(checks[1], message=checks[0].message))
+    said = read(stage(Status.FAILED, *checks)).text
+    assert "2 checks could not run (-4 points)" in said and "SyntaxError" in said
+    assert "It folds" not in said and "It bends" not in said
+
+
 def test_many_reasons_are_shown_in_part_and_the_others_can_be_opened() -> None:
     page = read(stage(Status.FAILED, *(check(message=f"wrong at {n}") for n in range(6))))
     assert "3 more failing checks" in page.text and "wrong at 5" in page.text

@@ -250,6 +250,7 @@ SITUATIONS = {
     "many_failing": Situation(report(*stages(P, P), MANY, stage(3, N))),
     "same_message": Situation(report(BROKEN, *stages(N, N, N, N)[1:])),
     "unloaded": Situation(report(UNLOADED)),
+    "unloaded_every": Situation(report(UNLOADED), every=True),
     "same_message_some": Situation(report(HALF_BROKEN)),
     "caused_by": Situation(report(*stages(N, P, P), WAITING)),
     "caused_by_alone": Situation(report(WAITING)),

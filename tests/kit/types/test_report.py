@@ -74,6 +74,8 @@ def test_a_hint_follows_the_failure() -> None:
     )
     torn = replace(check("a", hint=2), message="SyntaxError: '('\n  fold.py, line 2")
     assert result(torn).advised == Diagnosis("a", """the check "It a" fails. SyntaxError: '('""", 2)
+    unloaded = replace(torn, message="fold.py cannot be imported. SyntaxError")
+    assert result(unloaded).advised is None, "no hint is about that"
     assert result(check("a", diagnosis=named, hint=2)).advised is named
     assert result(check("a")).advised is None
     assert result(check("a", EARLIER, hint=2)).advised is None
