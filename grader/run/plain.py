@@ -260,6 +260,34 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         ),
     ),
     (
+        r"subscript (\w) has size (\d+) for operand (\d) .* previously seen size (\d+)",
+        lambda letter, size, place, seen: (
+            f"{letter} is an axis of {size} in tensor {int(place) + 1} and of {seen} in one before "
+            "it: each tensor's letters name its axes in their order"
+        ),
+    ),
+    (
+        r"^Subtraction, the `-` operator, with (?:a|two) bool tensor",
+        lambda: (
+            "True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 "
+            "does so for numbers, too"
+        ),
+    ),
+    (
+        r"^(?:unsup.*)?'((?:Lazy)?Linear)'(?: .*'(?:view|reshape|transpose|permute|shape)'| and|$)",
+        lambda kind: (
+            f"this is the {kind} layer itself, not what it makes: call it with its input, as in "
+            "layer(x)"
+        ),
+    ),
+    (
+        r"^only integer tensors of a single element can be converted to an index",
+        lambda: (
+            "a single whole number is needed here, as for the bound of a slice; this tensor holds "
+            "several numbers, or no integers"
+        ),
+    ),
+    (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
         lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
     ),

@@ -72,6 +72,23 @@ KINDS = (
 )
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a matrix product": (lambda: torch.ones(3, 4) @ torch.ones(6, 2), "rows of 4 .* rows of 6"),
+    "letters of einsum": (
+        lambda: torch.einsum("nqhd,nkhd->nhqk", X, X.transpose(1, 2)),
+        "h is an axis of 3 in tensor 2 and of 4 in one before it",
+    ),
+    "a boolean mask from 1": (lambda: 1 - (X == 0), "mask == 0 does so for numbers"),
+    "a layer's attribute": (
+        lambda: torch.nn.Linear(5, 5).transpose(1, 2),  # type: ignore[operator]
+        "the Linear layer itself.*layer\\(x\\)",
+    ),
+    "a product with a layer": (
+        lambda: X @ torch.nn.Linear(5, 5),  # type: ignore[operator]
+        "the Linear layer itself",
+    ),
+    "a slice up to several numbers": (
+        lambda: X[:, : torch.tensor([1, 2])],
+        "holds several numbers, or",
+    ),
     "a layer": (lambda: torch.nn.Linear(8, 8)(X), "rows of 5 numbers.*nn.Linear"),
     "a product of matrices": (lambda: X @ X, "rows of 5 numbers, so .* size 5, and it has 4"),
     "two sizes": (lambda: X + X.transpose(1, 2), "along axis 2 one tensor has 4 and the other 3"),
@@ -291,6 +308,10 @@ def test_without_a_gpu_the_words_say_so() -> None:
         "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you ...",
     ):
         assert "without a GPU here" in plain_words(said)
+
+
+def test_a_layer_whose_attribute_is_misspelt_needs_no_call() -> None:
+    assert plain_words("'Linear' object has no attribute 'wieght'") == ""
 
 
 def test_a_variable_without_a_value() -> None:
