@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from grader.diagnosis.starts import is_named_tensor, start_alike
+from grader.diagnosis.starts import is_named_tensor, misshapen_alike, start_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
@@ -104,7 +104,11 @@ class Step:
             return True
         if self.drawn and _of_one_kind(learner, other):
             return True
-        if learner.error is not None or other.error is not None or self.fresh:
+        if learner.error is not None or other.error is not None:
+            return False
+        if misshapen_alike(learner.value, other.value, self.solution.value):
+            return True
+        if self.fresh:
             return False
         if _is_same_rounded(learner, self.solution):
             return False
@@ -560,8 +564,12 @@ def _answer(request: Frame, reply: Frame) -> Read:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    """The text of an exception, as far as it is about the mistake."""
-    text = _BESIDE.sub("", str(error.get("message"))[: 2 * _LONGEST])[:_LONGEST]
+    """The text of an exception, as far as it is about the mistake.
+
+    Its lines are sorted: torch lists what does not fit in a state_dict as the layers were made.
+    """
+    lines = sorted(str(error.get("message"))[: 4 * _LONGEST].split("\n"))
+    text = _BESIDE.sub("", "\n".join(lines))[:_LONGEST]
     return _TWO_SIZES.sub(lambda two: two[2].join(sorted((two[1], two[3]))), text)
 
 

@@ -45,6 +45,18 @@ def start_alike(one: Any, other: Any) -> bool:
     return not any(_unlike(tensor, right) for _, tensor, right in _side_by_side(one, other))
 
 
+def misshapen_alike(one: Any, other: Any, right: Any) -> bool:
+    """Whether two answers hold parameters of the right names and, both, of the same wrong shapes.
+
+    How such parameters start tells nothing.
+    """
+    if other_names(one, right):
+        return False
+    starts = [start_of(each) for each in (one, other, right)]
+    kinds, other_kinds, right_kinds = (each and _kinds(each) for each in starts)
+    return bool(kinds) and kinds == other_kinds != right_kinds
+
+
 def start_symptom(starts: Sequence[tuple[Any, Any]]) -> tuple[str, str] | None:
     """What is wrong with each first start, compared with the second: an id and words.
 

@@ -508,6 +508,28 @@ def test_state_of_other_sizes_is_the_same_mistake_in_a_class_of_another_name() -
     assert names(learner, {"loads": [check]}, known(Wide, "Chain")) == {"loads": "Wide"}
 
 
+def test_layers_of_other_sizes_are_the_same_mistake_in_any_order_and_however_they_start() -> None:
+    class Wide(Chain):
+        def __init__(self, size: int) -> None:
+            super().__init__(3 * size)
+
+    class Turned(nn.Module):
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.second, self.first = (nn.Linear(3 * size, 3 * size) for _ in range(2))
+
+    def check(submission: Any) -> None:
+        chain = submission.Chain(2)
+        try:
+            chain.load_state_dict(Chain(2).state_dict())
+        finally:
+            shapes = [tuple(tensor.shape) for _, tensor in chain.named_parameters()]
+        assert shapes == [(2, 2), (2,)] * 2
+
+    found = names({"Chain": Turned}, {"loads": [check]}, known(Wide, "Chain"))
+    assert found == {"loads": "Wide"}
+
+
 def test_the_same_exception_may_come_from_another_class_or_attribute() -> None:
     class Learner(nn.Module):
         def __init__(self, size: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.diagnosis.starts import other_names, start_alike, start_symptom
+from grader.diagnosis.starts import misshapen_alike, other_names, start_alike, start_symptom
 
 Start = dict[str, Tensor]
 SIZE = 80
@@ -82,6 +82,18 @@ def test_the_order_of_the_parameters_does_not_matter() -> None:
     turned = dict(reversed(start().items()))
     assert start_alike(turned, start())
     assert not start_alike(turned, start(one__bias=torch.ones(SIZE)))
+
+
+def test_how_parameters_of_another_shape_start_does_not_matter() -> None:
+    def cut(bias: float) -> Start:
+        return start(one__weight=wide(1)[:9], one__bias=torch.full((SIZE,), bias))
+
+    assert misshapen_alike(cut(0.5), cut(0.0), start())
+    assert not misshapen_alike(cut(0.5), start(one__weight=wide(1)[:8]), start())
+    assert not misshapen_alike(start(one__bias=torch.ones(SIZE)), start(), start())
+    named = {f"layers.{name}": tensor for name, tensor in start().items()}
+    assert not misshapen_alike(named, named, start())
+    assert not misshapen_alike(3, 3, start())
 
 
 def test_names_are_compared_even_where_nothing_is_drawn() -> None:
