@@ -267,6 +267,13 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         ),
     ),
     (
+        r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) .* (\d+)\. ",
+        lambda target, size, axis: (
+            f"along axis {axis} the target has size {target} and the tensor {size}: only a size of "
+            "1 stretches"
+        ),
+    ),
+    (
         r"^Subtraction, the `-` operator, with (?:a|two) bool tensor",
         lambda: (
             "True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 import warnings
@@ -75,6 +76,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "letters of einsum": (
         lambda: torch.einsum("nqhd,nkhd->nhqk", X, X.transpose(1, 2)),
         "h is an axis of 3 in tensor 2 and of 4 in one before it",
+    ),
+    "a slice that is too small": (
+        lambda: operator.setitem(torch.zeros(2, 3), (slice(2), slice(2)), torch.ones(2, 3)),
+        "along axis 1 the target has size 2 and the tensor 3",
     ),
     "a boolean mask from 1": (lambda: 1 - (X == 0), "mask == 0 does so for numbers"),
     "a layer's attribute": (
