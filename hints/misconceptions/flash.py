@@ -555,3 +555,38 @@ def flash_no_maximum(
     certain = (best > 89) | ((best < -104) & ~best.isneginf())
     shows = certain.any() or got[wrong].isnan().any()
     return bool(shows) and bool(wrong[certain].all()) and bool(is_far[wrong].all())
+
+
+@symptom(
+    "flash_other_scale",
+    of="flash_attention",
+    says="Your result is that of scores that are all multiplied by one number. Divide the products "
+    "of q and k by sqrt(d_k) and by nothing else; d_k is q.shape[-1], the size of one head.",
+    hint=2,
+)
+def flash_other_scale(
+    got: Tensor,
+    expected: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout_p: float = 0.0,
+) -> bool:
+    if got.shape != expected.shape or dropout_p or not q.dtype == v.dtype == torch.float32:
+        return False
+    if got.numel() < 4 or torch.allclose(got, expected, 1e-3, 1e-5):
+        return False  # a single number would fit many
+    scores = _scores(q, k, mask, causal=causal)
+
+    def scaled(power: float) -> Tensor:
+        return torch.softmax(scores * math.exp(power), -1).nan_to_num() @ v.double()
+
+    def off(power: float) -> float:
+        return float((scaled(power) - got).square().sum())
+
+    power = 0.0
+    for step in (1e-1, 5e-3, 2e-4):
+        power = min((power + step * count for count in range(-40, 41)), key=off)
+    return torch.allclose(scaled(power), got.double(), 1e-3, 1e-5)
