@@ -101,7 +101,7 @@ def submission_error(error: dict[str, Any]) -> SubmissionError:
         kind = type(mixed.__name__, (SubmissionError, mixed), {})
     failure = kind(told(error))
     failure.not_written = error.get("stub") is True
-    last = _last_frame(error)
+    last = last_frame(error)
     where = [str(last.get(key))[:200] for key in ("file", "line")]
     failure.way = " ".join([str(error.get("type"))[:100], *where])
     return failure
@@ -113,7 +113,7 @@ def told(error: dict[str, Any]) -> str:
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name
-    plain = plain_words(message, str(_last_frame(error).get("text", "")))
+    plain = plain_words(message, str(last_frame(error).get("text", "")))
     if name == "NotImplementedError" and len(error.get("frames") or []) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
     if plain:
@@ -125,7 +125,8 @@ def told(error: dict[str, Any]) -> str:
     return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)
 
 
-def _last_frame(error: dict[str, Any]) -> dict[str, Any]:
+def last_frame(error: dict[str, Any]) -> dict[str, Any]:
+    """The innermost frame of the learner's code in an error that a worker describes."""
     frames = error.get("frames")
     last = frames[-1] if isinstance(frames, list) and frames else {}
     return last if isinstance(last, dict) else {}

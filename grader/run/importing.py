@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grader.run.failures import AnswerError, LoadError, strings, told
+from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
@@ -78,7 +78,11 @@ class Import:
 def import_error(error: Any, stage: Stage, submission: Submission) -> LoadError:
     """The message about an exception during the import, as the worker describes it."""
     error = error if isinstance(error, dict) else {}
-    return LoadError(f"{_where(stage, submission)} cannot be imported. {told(error)}")
+    where, file = _where(stage, submission), str(last_frame(error).get("file", ""))
+    is_circular = "partially initialized module" in str(error.get("message"))
+    is_another = submission.is_folder and file != where and file in submission.files
+    because = f" because of {safe(file)}" if is_another and not is_circular else ""
+    return LoadError(f"{where} cannot be imported{because}. {told(error)}")
 
 
 def _where(stage: Stage, submission: Submission) -> str:

@@ -27,7 +27,8 @@ class _Escapes(dict[int, str]):
 
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 _UNLOADED = re.compile(
-    r"There is no file |[^\n]* (cannot be imported\.|is not defined: a cell of |does not define )"
+    r"There is no file |[^\n]* "
+    r"(cannot be imported(?: because of \w+\.py)?\.|is not defined: a cell of |does not define )"
 )
 _WARNING = re.compile(r"(.*, line \d+: )?\w*Warning: ")  # as the worker writes one
 

@@ -13,6 +13,7 @@ from grader.run.importing import import_error, missing_name
 from grader.run.stopping import Stopped, stopped_after
 from grader.types.course import Stage
 from grader.types.submission import Submission
+from grader.types.text import is_unloaded
 
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timers")
 
@@ -92,6 +93,20 @@ def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     stage = Stage("fold", "Fold", 1, False, (), (), Path())
     said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
     assert said == "the notebook cannot be imported. MemoryError"
+
+
+def test_a_file_that_cannot_be_imported_because_of_another_names_that() -> None:
+    stage = Stage("fold", "Fold", 1, False, (), (), Path())
+    files = {"fold.py": b"import wings", "wings.py": b"def ("}
+    frames = [{"file": "fold.py", "line": 1}, {"file": "wings.py", "line": 1}]
+    said = str(
+        import_error({"type": "SyntaxError", "frames": frames}, stage, Submission("n", files))
+    )
+    assert said.startswith("fold.py cannot be imported because of wings.py. SyntaxError\n")
+    assert is_unloaded(said)
+    circle = {"message": "cannot import name 'f' from partially initialized module 'fold'"}
+    said = str(import_error({**circle, "frames": frames}, stage, Submission("n", files)))
+    assert said.startswith("fold.py cannot be imported. ")
 
 
 def test_a_file_that_only_jupyter_would_run_is_pointed_out() -> None:
