@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from grader.types.text import safe
+from grader.types.text import safe, safe_line
 
 _FRAMES_CAP = 12
 _LINE_CAP = 200  # characters of a line of code
@@ -33,8 +33,8 @@ def frames_told(error: Mapping[str, Any]) -> str:
             lines = lines.removesuffix(_REPEATED) + _REPEATED
             continue
         before = frame
-        where = safe(str(frame.get("file", ""))[:200])
-        function = safe(str(frame.get("function", ""))[:100])
+        where = safe_line(str(frame.get("file", ""))[:200])
+        function = safe_line(str(frame.get("function", ""))[:100])
         inside = f", in {function}" if function and function != "<module>" else ""
         lines += f"\n  {where}, line {frame.get('line')}{inside}"
         text = str(frame.get("text", ""))[:_LINE_CAP]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from grader.run.worker.wire import Handle, Opaque, PlainObject
-from grader.types.text import safe
+from grader.types.text import safe, safe_line
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
 _SHORT = 5  # characters of a number
@@ -30,11 +30,11 @@ def described(value: Any) -> str:
     if isinstance(value, Opaque):
         article = "an" if value.type_name[:1].lower() in "aeiou" else "a"
         why = f" ({safe(value.why)})" if value.why else ""
-        return f"{article} {safe(value.type_name)}{why}"
+        return f"{article} {safe_line(value.type_name)}{why}"
     if isinstance(value, Handle):
-        return f"a module of class {safe(value.type_name)}"
+        return f"a module of class {safe_line(value.type_name)}"
     if isinstance(value, PlainObject):
-        return f"an object of class {safe(value._type_name)}"
+        return f"an object of class {safe_line(value._type_name)}"
     for kind, name in _CONTAINERS.items():
         if isinstance(value, kind):
             return f"a {name} of {len(value)}"

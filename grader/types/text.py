@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import category
 
 # Controls except tab and newline, characters of no width, characters that turn the direction of
 # the text, separators that act as a newline, tags and lone surrogates.
@@ -14,6 +15,8 @@ _HIDDEN = re.compile(
     r"\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     r"\ud800-\udfff]"
 )
+_MARKS = 8  # on one letter; more would cover the lines above it
+_STACK = re.compile(rf"[^\w\s\x00-\u02ff]{{{_MARKS + 1},}}")  # holds every long stack of marks
 
 
 class _Escapes(dict[int, str]):
@@ -39,6 +42,14 @@ def _escape(code: int) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
+def _unstacked(found: re.Match[str]) -> str:
+    text, marks = "", 0
+    for letter in found[0]:
+        marks = marks + 1 if category(letter) in ("Mn", "Me") else 0
+        text += letter if marks <= _MARKS else _escape(ord(letter))
+    return text
+
+
 _LONGEST_LINE = 4000
 _BRACES_CAP = 2000
 
@@ -58,11 +69,12 @@ def safe(text: str) -> str:
     r"""`text` with every hidden character as a visible escape: ESC becomes \x1b.
 
     Newlines and tabs stay, and a Windows line end becomes a plain one. The result can be encoded in
-    UTF-8 and cannot move the cursor, colour the screen or turn the reading direction. Safe text is
-    returned unchanged, so calling this twice does no harm.
+    UTF-8 and cannot move the cursor, colour the screen, turn the reading direction or cover other
+    lines. Safe text is returned unchanged, so calling this twice does no harm.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
+    text = _STACK.sub(_unstacked, text)
     if _HIDDEN.search(text) is None:
         return text
     return text.translate(_Escapes())

@@ -77,7 +77,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     calls = [at for at, exchange in enumerate(exchanges) if is_call(exchange)]
     is_of_one = check.way.partition(", ")[0] in _OF_ONE_ANSWER or check.way.find("Error") >= 0
     kept = calls[-1:] if is_of_one and len(calls) > _CALLS else calls[-2 * _CALLS :]
-    numbers = {exchanges[at].reply.header.get("call") for at in kept}
+    numbers = {_call(exchanges[at]) for at in kept}
     wanted = []
     for at, exchange in enumerate(exchanges):
         header = exchange.request.header
@@ -104,6 +104,12 @@ def _handle(exchange: Exchange) -> int | None:
     value = exchange.reply.header.get("value")
     handle = value.get("handle") if isinstance(value, dict) else None
     return handle if isinstance(handle, int) else None
+
+
+def _call(exchange: Exchange) -> int | None:
+    """The number of a call, None if the learner's process gave none."""
+    number = exchange.reply.header.get("call")
+    return number if isinstance(number, int) else None
 
 
 def _object(exchange: Exchange) -> int | None:
@@ -194,7 +200,7 @@ class _Writer:
             if "object" in target:
                 self.lines.append(f"torch.manual_seed({header['seed']})")
             self.lines += _statement(name, call)
-            self._results[exchange.reply.header.get("call")] = name
+            self._results[_call(exchange)] = name
             self._shown = [*(shown for shown in self._shown if shown.startswith("result")), name]
             value = exchange.reply.header.get("value")
             if isinstance(value, dict) and "tuple" in value:

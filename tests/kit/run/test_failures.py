@@ -11,6 +11,12 @@ def test_a_debugger_is_sent_to_where_there_is_a_terminal() -> None:
     assert "`grade repro`" in said
 
 
+def test_a_name_adds_no_line_of_its_own() -> None:
+    frame = {"file": "a\nb.py", "line": 3, "function": "f\n  passed", "text": "f()"}
+    said = told({"type": "E\n  passed", "message": "no", "frames": [frame]})
+    assert said.splitlines()[:2] == ["E\\n  passed: no", "  a\\nb.py, line 3, in f\\n  passed"]
+
+
 def test_an_exit_is_told_to_return_a_value() -> None:
     said = told({"type": "SystemExit", "message": "all tests passed"})
     assert said == "SystemExit: your code called sys.exit() or quit(); return a value instead"

@@ -163,6 +163,8 @@ def print_nothing() -> None:
 def test_names_from_the_worker_are_made_safe_to_show() -> None:
     for value in (Opaque("\x1b[31mx", "\x1b"), Handle(0, "\x1b"), "\x1b\u202e"):
         assert "\x1b" not in described(value) and "\u202e" not in described(value)
+    for named in (Opaque("x\n"), Handle(0, "x\n"), PlainObject("x\n", {})):
+        assert "\n" not in described(named)
 
 
 class Pair(NamedTuple):

@@ -41,6 +41,8 @@ from grader.types.text import (
         ("variant\ufe00, joined\U00013430", "variant\\ufe00, joined\\U00013430"),
         ("tag \U000e0041", "tag \\U000e0041"),
         ("lone \udc80 and \ud83d", "lone \\udc80 and \\ud83d"),
+        ("a tower e" + 9 * "\u0301", "a tower e" + 8 * "\u0301" + "\\u0301"),
+        ("ที่นี่, क्षि, e\u0302\u0323", "ที่นี่, क्षि, e\u0302\u0323"),
         ("q kᵀ / √d_k → größer, 注意, 🙂", "q kᵀ / √d_k → größer, 注意, 🙂"),
     ],
 )
@@ -70,7 +72,7 @@ def test_every_result_is_visible_and_encodes() -> None:
     assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize("piece", ["a plain line of text\n", "\x1b[31m", "ünï→ \u202e"])
+@pytest.mark.parametrize("piece", ["a plain line of text\n", "\x1b[31m", "ünï→ \u202e", "\u0e47"])
 def test_quick_on_a_megabyte(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     start = time.process_time()

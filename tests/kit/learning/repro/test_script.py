@@ -119,6 +119,20 @@ def test_a_files_name_is_no_code_in_the_lines(module: str) -> None:
     assert _imports("mine", ["fly", "fold"]) == ["from mine import fly, fold"]
 
 
+def test_a_call_without_a_number_ends_nothing(tmp_path: Path, capsys: Capture) -> None:
+    """The learner's process sends the numbers, and may send anything."""
+    lies = b"""
+import sys
+Frame = sys.modules["grader.run.worker.wire"].Frame
+sys.modules["grader.run.worker.bench"].Bench.answer = lambda *a: Frame({"value": 1, "call": [1]})
+def moving_average(values, width): pass
+"""
+    write_files(tmp_path, {"moving_average.py": lies})
+    where = ["--course", str(TINY.root), "--submission", str(tmp_path)]
+    assert main(["repro", "moving_average.values", *where]) == 0
+    assert "gave an answer that makes no sense: a call's number" in capsys.readouterr().out
+
+
 def test_arrays_of_numpy_are_written_out(tmp_path: Path, capsys: Capture) -> None:
     right = TINY.stage("moving_average").solution_file.read_text(encoding="utf-8")
     write_files(tmp_path, {"moving_average.py": right.replace(".mean()", ".mean() * 2").encode()})
