@@ -36,7 +36,7 @@ from grader.classes.sharing.earned import Earned
 from grader.classes.unlocked import way_out
 from grader.engine import Engine, Request, with_engine
 from grader.read.course_file import assignment_named
-from grader.read.files import write_whole
+from grader.read.files import name_in_text, write_whole
 from grader.read.progress import make_memory_folder
 from grader.read.submission import parse_cells
 from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
@@ -278,6 +278,7 @@ class NbgraderClass:
         ours = {cell_ids(stage, self._notebook.cells)[0] for stage in self.stages}
         graded = (cell.grade_id for cell in self._notebook.cells if cell.points is not None)
         self.others = [name for name in graded if name not in ours]  # cells of no stage
+        self.nameless: list[str] = []  # folders of submitted/ whose names are not text
 
     def students(self, *, force: bool) -> list[str]:
         """The students who submitted; without `force` only those with an ungraded submission."""
@@ -289,7 +290,10 @@ class NbgraderClass:
             for entry in submitted.iterdir()
             if not entry.name.startswith(".") and _is_there(entry / self.assignment)
         )
-        return [student for student in found if force or not self._is_done(student)]
+        text = [name for name in found if name == name.encode("utf-8", "ignore").decode()]
+        others = sorted({*found} - {*text})  # the gradebook takes none of these
+        self.nameless = [name_in_text(Path("submitted", name)) for name in others]
+        return [student for student in text if force or not self._is_done(student)]
 
     def grade(
         self,

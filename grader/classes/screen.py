@@ -21,13 +21,22 @@ _LATE_SHOWN = 20
 
 @screen
 def summary(
-    page: Page, assignment: str, results: Sequence[Graded], seed: int, others: Sequence[str] = ()
+    page: Page,
+    assignment: str,
+    results: Sequence[Graded],
+    seed: int,
+    others: Sequence[str] = (),
+    nameless: Sequence[str] = (),
 ) -> Iterator[Text]:
     """How many submissions were graded, their points, and everything unusual.
 
-    `others` are graded cells that belong to no stage of the course.
+    `others` are graded cells that belong to no stage of the course, `nameless` the folders whose
+    names are not text.
     """
     yield Text()
+    for folder in nameless:
+        words = "was skipped, because its name is not text: rename it."
+        yield from page.sentence(f"{page.word(folder)} {words}", "yellow")
     if not results:
         name = page.word(assignment)
         yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")

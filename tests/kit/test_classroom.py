@@ -358,6 +358,18 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     assert "Nothing new to grade" in grade(*words)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text")
+def test_a_folder_whose_name_is_no_text_keeps_nobody_from_being_graded(
+    root: Path, capsys: Capture
+) -> None:
+    hand_in(root, "ann", os.fsdecode(b"b\xffb"))
+    for count in ("1 submission graded", "Nothing new to grade"):
+        assert main(["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]) == 1
+        said = capsys.readouterr().out
+        assert r"submitted/b\xffb was skipped" in said and count in said
+    assert scores(root) == {"ann": POINTS}
+
+
 def test_nothing_is_graded_where_the_lock_is_incomplete(
     root: Path, monkeypatch: pytest.MonkeyPatch, refused: Typed
 ) -> None:

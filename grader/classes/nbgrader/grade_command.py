@@ -17,7 +17,7 @@ from grader.types.errors import KitError
 
 
 def grade(args: argparse.Namespace, course: Course) -> int:
-    """Grade, print notes and a summary; 0 unless a person has to look at a cell."""
+    """Grade, print notes and a summary; 0 unless a person has to look at something."""
     if args.what is None:
         raise KitError("name the assignment: `grade class --nbgrader DIR ASSIGNMENT`")
     course = limited(args, course)
@@ -39,5 +39,6 @@ def grade(args: argparse.Namespace, course: Course) -> int:
                 lambda engine: work.grade(engine, students, seed, lanes(args.jobs), tell),
                 unlocked=args.unlocked,
             )
-    console(args).print(summary(args.what, results, seed, work.others), end="")
-    return 1 if any(result.points is None for result in results) else 0
+    shown = summary(args.what, results, seed, work.others, work.nameless)
+    console(args).print(shown, end="")
+    return 1 if work.nameless or any(result.points is None for result in results) else 0
