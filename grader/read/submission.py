@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -134,7 +135,7 @@ def expect_code(found: Submission, path: Path) -> Submission:
     if found.is_folder and not found.files and not found.refused:
         others = {each.suffix.lower(): each for each in reversed(_entries(path))}
         if ".ipynb" in others:
-            advice = f"grade the notebook with `--submission {others['.ipynb']}`"
+            advice = f"grade the notebook with `--submission {shlex.quote(str(others['.ipynb']))}`"
             raise NoSubmissionError(f"{path}: has no .py files: {advice}")
         if ".zip" in others:
             raise NoSubmissionError(f"{path}: has no .py files: unpack {others['.zip'].name} first")

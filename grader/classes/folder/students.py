@@ -6,6 +6,7 @@ It also reads a learning platform's download, where a student may have several f
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -134,7 +135,8 @@ def _entries(folder: Path, assignment: Assignment) -> list[os.DirEntry[str]]:
         raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
     if any(entry.name in {stage.file_name for stage in assignment.stages} for entry in entries):
         raise KitError(
-            f"{folder}: is one submission, not a folder of many: `grade --submission {folder}`"
+            f"{folder}: is one submission, not a folder of many: "
+            f"`grade --submission {shlex.quote(str(folder))}`"
         )
     return entries
 

@@ -336,8 +336,8 @@ def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(
     write_files(tmp_path, {"work.zip": ""})
     with pytest.raises(NoSubmissionError, match=r"has no \.py files: unpack work\.zip first"):
         expect_code(empty, tmp_path)
-    write_files(tmp_path, {"work.ipynb": "{}"})
-    with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*work\.ipynb`"):
+    write_files(tmp_path, {"my work.ipynb": "{}"})
+    with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*my work\.ipynb'`"):
         expect_code(empty, tmp_path)
     write_files(tmp_path, {"a.py": ""})
     assert expect_code(read_submission(tmp_path), tmp_path).files
