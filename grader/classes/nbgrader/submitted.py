@@ -72,15 +72,13 @@ def read_submitted(
         return Submitted(student, None, b"", (why,), None)
     file, others = choose_notebook(folder, name, grade_ids)
     data = b""
+    names = names_in(folder)
     if file is None:
-        names = names_in(folder)
         advice = renaming(each for each in names if _SUFFIX in each)
         advice = f": {advice}" if advice else ""
         notes.append(
             f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}{advice}."
         )
-        if any(each.lower().endswith(_OTHERS) for each in names):
-            notes.append("Only notebooks are graded here, not .py or .zip files.")
     else:
         notes += name_notes(file.relative_to(folder).as_posix(), name, others)
         try:
@@ -88,6 +86,8 @@ def read_submitted(
         except SubmissionFileError as error:
             notes.append(f"The notebook {str(error).removeprefix(f'{file}: ')}.")
             file = None
+    if any(each.lower().endswith(_OTHERS) for each in names):
+        notes.append("Only notebooks are graded here, not .py or .zip files.")
     return Submitted(student, file, data, tuple(map(safe_line, notes)), time_of(folder))
 
 

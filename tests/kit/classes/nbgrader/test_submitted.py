@@ -113,6 +113,9 @@ def test_nothing_there(tmp_path: Path) -> None:
     assert (found.file, found.data, found.when) == (None, b"", None)
     only = "Only notebooks are graded here, not .py or .zip files."
     assert found.notes == (f"{NOTHING}, only birds.py.", only)
+    (tmp_path / "birds.ipynb").write_text(notebook())
+    assert read_submitted(tmp_path, "ann", "birds").notes == (only,)
+    (tmp_path / "birds.ipynb").unlink()
     (tmp_path / "birds.py").unlink()
     (tmp_path / "timestamp.txt").write_text("2026-01-05 10:00:00 UTC")
     assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}.",)
