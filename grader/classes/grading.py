@@ -278,7 +278,7 @@ class NbgraderClass:
         ours = {cell_ids(stage, self._notebook.cells)[0] for stage in self.stages}
         graded = (cell.grade_id for cell in self._notebook.cells if cell.points is not None)
         self.others = [name for name in graded if name not in ours]  # cells of no stage
-        self.nameless: list[str] = []  # folders of submitted/ whose names are not text
+        self.nameless: list[str] = []  # folders of submitted/ whose names are not a line of text
 
     def students(self, *, force: bool) -> list[str]:
         """The students who submitted; without `force` only those with an ungraded submission."""
@@ -291,7 +291,8 @@ class NbgraderClass:
             if not entry.name.startswith(".") and _is_there(entry / self.assignment)
         )
         text = [name for name in found if name == name.encode("utf-8", "ignore").decode()]
-        others = sorted({*found} - {*text})  # the gradebook takes none of these
+        text = [name for name in text if "\n" not in name]
+        others = sorted({*found} - {*text})  # nbgrader's own commands would end at these
         self.nameless = [name_in_text(Path("submitted", name)) for name in others]
         return [student for student in text if force or not self._is_done(student)]
 

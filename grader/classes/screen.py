@@ -31,11 +31,11 @@ def summary(
     """How many submissions were graded, their points, and everything unusual.
 
     `others` are graded cells that belong to no stage of the course, `nameless` the folders whose
-    names are not text.
+    names are not a line of text.
     """
     yield Text()
     for folder in nameless:
-        words = "was skipped, because its name is not text: rename it."
+        words = "was skipped, because its name is not a line of text: rename it."
         yield from page.sentence(f"{page.word(folder)} {words}", "yellow")
     if not results:
         name = page.word(assignment)

@@ -362,11 +362,12 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
 def test_a_folder_whose_name_is_no_text_keeps_nobody_from_being_graded(
     root: Path, capsys: Capture
 ) -> None:
-    hand_in(root, "ann", os.fsdecode(b"b\xffb"))
+    hand_in(root, "ann", os.fsdecode(b"b\xffb"), "c\nd")
     for count in ("1 submission graded", "Nothing new to grade"):
         assert main(["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]) == 1
         said = capsys.readouterr().out
         assert r"submitted/b\xffb was skipped" in said and count in said
+        assert r"submitted/c\nd was skipped" in said
     assert scores(root) == {"ann": POINTS}
 
 
