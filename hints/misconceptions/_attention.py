@@ -381,26 +381,33 @@ class LayersExchanged(Attention):
         return self.w_k(query), self.w_q(key), self.w_v(value)
 
 
-@_usual(
-    "layers",
-    "key_through_w_q",
-    "You make the keys with w_q, so w_k is never used (a copy and paste error?). Queries, keys and "
-    "values each have a layer of their own.",
-)
-class KeyThroughWQ(Attention):
-    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.w_q(query), self.w_q(key), self.w_v(value)
+def _made_with(others: str, made: str, own: str, wrong: str) -> None:
+    """Add the mistake that one of the three is `made` with the layer of another."""
+
+    @_usual(
+        "layers",
+        f"{made}_through_{wrong}",
+        f"You make the {others} with {wrong}: {own} is never used, or the same layer (a copy and "
+        "paste error?). Queries, keys and values each have a layer of their own.",
+    )
+    class MadeWith(Attention):
+        def project(
+            self, query: Tensor, key: Tensor, value: Tensor
+        ) -> tuple[Tensor, Tensor, Tensor]:
+            q, k, v = (
+                getattr(self, wrong if layer == own else layer) for layer in ("w_q", "w_k", "w_v")
+            )
+            return q(query), k(key), v(value)
 
 
-@_usual(
-    "layers",
-    "value_through_w_k",
-    "You make the values with w_k, so w_v is never used (a copy and paste error?). Queries, keys "
-    "and values each have a layer of their own.",
-)
-class ValueThroughWK(Attention):
-    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.w_q(query), self.w_k(key), self.w_k(value)
+for _others, _made, _own in (
+    ("queries", "query", "w_q"),
+    ("keys", "key", "w_k"),
+    ("values", "value", "w_v"),
+):
+    for _wrong in ("w_q", "w_k", "w_v"):
+        if _wrong != _own:
+            _made_with(_others, _made, _own, _wrong)
 
 
 @_usual(
@@ -1079,7 +1086,8 @@ class DropoutOnContext(Attention):
     "dropout",
     "dropout_always",
     "Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
+    "training=self.training, F.scaled_dot_product_attention whatever the mode. An nn.Dropout made "
+    "in __init__ knows the mode; one made in forward does not.",
 )
 class DropoutAlways(Attention):
     def drop(self, weights: Tensor) -> Tensor:

@@ -162,6 +162,19 @@ def concat_tokens_before_batch(x: Tensor) -> Tensor:
 
 
 @misconception(
+    "concat_unfolded_as_heads_first",
+    replaces="concat_heads",
+    says="You take the first two axes as [H, B], as when heads and batch were folded with the "
+    "heads first. Here they are [B, H], so sequences and heads are mixed.",
+    hint=4,
+)
+def concat_unfolded_as_heads_first(x: Tensor) -> Tensor:
+    B, H, T, d_k = x.shape
+    x = x.reshape(H, B, T, d_k).permute(1, 2, 0, 3)  # (B, T, H, d_k)
+    return x.reshape(B, T, H * d_k)
+
+
+@misconception(
     "concat_sizes_after_transpose",
     replaces="concat_heads",
     says="Your H is T and your T is H, as when the sizes are read after swapping the axes. Read "

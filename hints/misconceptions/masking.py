@@ -283,6 +283,17 @@ def padding_longest(valid_lens: Tensor, seq_len: int) -> Tensor:
 
 
 @misconception(
+    "padding_of_token_ids",
+    replaces="padding_mask",
+    says="You take valid_lens for the tokens and look where they are not padding. They are "
+    "lengths, one for each sequence: compare the positions 0 to seq_len - 1 with them.",
+    hint=3,
+)
+def padding_of_token_ids(valid_lens: Tensor, seq_len: int) -> Tensor:
+    return (valid_lens != 0).unsqueeze(1).unsqueeze(2)  # (B, 1, 1)
+
+
+@misconception(
     "padding_never_empty",
     replaces="padding_mask",
     says="You let a sequence of length 0 keep one token, perhaps to protect the softmax. Length 0 "

@@ -334,6 +334,20 @@ class OneLengthForAll(Attention):
         return q, k, v
 
 
+@misconception(
+    "mha_length_of_the_keys",
+    replaces="MultiHeadAttention",
+    says="You read the number of tokens from key or value and use it for the query too. In "
+    "cross-attention the query has another length.",
+    hint=4,
+)
+class LengthOfTheKeys(Attention):
+    def heads(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        B, T, _ = k.shape
+        q, k, v = (x.view(B, T, self.num_heads, self.d_k).transpose(1, 2) for x in (q, k, v))
+        return q, k, v
+
+
 # The projections
 
 

@@ -412,6 +412,18 @@ def added(x: Tensor, angles: Tensor) -> Tensor:
     return x + _interleaved(sin, cos)
 
 
+@symptom(
+    "rope_without_partner",
+    of="apply_rope",
+    says="Your numbers are those of x, each times its own cos plus or minus its own sin. A turn "
+    "mixes the two of a pair: each result takes a cos of one and a sin of the other.",
+    hint=4,
+)
+def without_partner(got: Tensor, expected: Tensor, x: Tensor, angles: Tensor) -> bool:
+    cos, sin = (x * each.repeat_interleave(2, dim=-1) for each in _cos_sin(x, angles))
+    return torch.allclose((got - cos).abs(), sin.abs(), 1e-4, 1e-5)
+
+
 # The module
 
 

@@ -118,6 +118,19 @@ def split_chunks_in_batch(x: Tensor, num_heads: int) -> Tensor:
 
 
 @misconception(
+    "split_unfolded_as_batch_first",
+    replaces="split_heads",
+    says="You fold heads and batch into one axis with the heads first, [H·B, T, d_k], and take "
+    "them apart with the batch first, so sequences and heads are mixed.",
+    hint=4,
+)
+def split_unfolded_as_batch_first(x: Tensor, num_heads: int) -> Tensor:
+    B, T, _ = x.shape
+    x = x.view(B, T, num_heads, _head_width(x, num_heads)).permute(2, 0, 1, 3)  # (H, B, T, d_k)
+    return x.reshape(B, num_heads, T, -1)
+
+
+@misconception(
     "split_tokens_before_batch",
     replaces="split_heads",
     says="You read the input as [T, B, D], as nn.MultiheadAttention does by default, so batch and "

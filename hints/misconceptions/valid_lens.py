@@ -502,7 +502,8 @@ class DropoutEndsWithEval(_Base):
     "lens_dropout_always",
     replaces="ValidLensAttention",
     says="Your dropout is still active after eval(): F.dropout drops unless you pass "
-    "training=self.training. An nn.Dropout layer knows the mode by itself.",
+    "training=self.training, F.scaled_dot_product_attention whatever the mode. An nn.Dropout made "
+    "in __init__ knows the mode; one made in forward does not.",
     hint=5,
 )
 class DropoutAlways(_Base):

@@ -19,16 +19,25 @@ PREFIXES = {
     "rope": "rope",
     "kv_cache": "kv",
 }
-RIGHT, WRONG = "scaled_scores(q, k)", "(q @ k.transpose(-2, -1))"
+CASES = [
+    *((slug, "scaled_scores(q, k)", "(q @ k.transpose(-2, -1))", "no_scale") for slug in PREFIXES),
+    *(
+        (slug, "self.w_k(", "self.w_v(", "key_through_w_v")
+        for slug in PREFIXES
+        if slug != "fused_qkv"
+    ),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slug", PREFIXES)
-def test_scores_without_a_scale_are_named(slug: str, interpreter: Interpreter) -> None:
+@pytest.mark.parametrize("slug, right, wrong, name", CASES)
+def test_it_is_named(
+    slug: str, right: str, wrong: str, name: str, interpreter: Interpreter
+) -> None:
     stage = COURSE.stage(slug)
     source = stage.solution_file.read_text(encoding="utf-8")
-    assert RIGHT in source
-    answer = WrongAnswer(slug, "no_scale", "no scale", source.replace(RIGHT, WRONG))
+    assert right in source
+    answer = WrongAnswer(slug, name, name, source.replace(right, wrong))
     told: list[str] = []
 
     def body(checks: Checks) -> None:
@@ -36,4 +45,4 @@ def test_scores_without_a_scale_are_named(slug: str, interpreter: Interpreter) -
             told.extend(reason.id for reason in reasons)
 
     with_checks(COURSE, [stage], body)
-    assert told == [f"{PREFIXES[slug]}_no_scale"]
+    assert told == [f"{PREFIXES[slug]}_{name}"]
