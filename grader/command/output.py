@@ -20,6 +20,8 @@ from grader.types.text import safe
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from grader.show.screen import CourseConsole
+
 _UNBROKEN = 10_000  # columns: long enough that no line breaks, for screen readers
 _PLAIN = "GRADE_PLAIN"  # if set, it means --plain for every command
 
@@ -55,7 +57,7 @@ def complain(text: str) -> None:
     print("\n".join(lines), file=sys.stderr)
 
 
-def console(args: argparse.Namespace) -> Console:
+def console(args: argparse.Namespace) -> CourseConsole:
     """The console for stdout, plain if so requested."""
     from grader.show.screen import CourseConsole, PlainConsole
 

@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"written: {short_path(args.out)}")
         return 0
     terminal = console(args)
+    terminal.course = ""  # a learner need not say which
     for group, own in groupby(parts, key=lambda part: part.group):
         for part in own:
             terminal.print()

@@ -102,7 +102,9 @@ COUNTS = RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values)
     "means / width", "means / (width + (seen[0] > 0))"
 )
 LAZY = "from __future__ import annotations\n"
-ANNOTATED = RIGHT.replace("width)", "width: Nothing)", 1)
+ANNOTATED = RIGHT.replace("width)", "width: int)", 1).replace(
+    "means / width", "means / (width if moving_average.__annotations__['width'] == 'int' else 1)"
+)
 TOO_MANY_DIGITS = f"number = 0x{'f' * 5000}\n"
 SETS_MISSING_LAYERS = """
 import sys
