@@ -6,6 +6,7 @@ Compared are names, shapes, numbers that stand throughout a parameter, and the s
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,10 +24,9 @@ def start_of(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def is_named_tensor(pair: Any) -> bool:
-    """Whether it is a name with a tensor."""
-    import torch
-
-    if not isinstance(pair, tuple) or len(pair) != 2:
+    """Whether it is a name with a tensor: there is none where torch is not loaded."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(pair, tuple) or len(pair) != 2:
         return False
     return isinstance(pair[0], str) and isinstance(pair[1], torch.Tensor)
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.diagnosis.starts import misshapen_alike, other_names, start_alike, start_symptom
+from grader.diagnosis.starts import (
+    misshapen_alike,
+    other_names,
+    start_alike,
+    start_of,
+    start_symptom,
+)
 
 Start = dict[str, Tensor]
 SIZE = 80
@@ -107,3 +115,9 @@ def test_names_are_compared_even_where_nothing_is_drawn() -> None:
 def test_anything_else_is_no_start(value: object) -> None:
     assert not start_alike(value, start())
     assert start_symptom([(value, start())]) is None
+
+
+def test_where_torch_is_not_loaded_nothing_is_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch")
+    assert start_of([("fold", 1.0)]) is None
+    assert "torch" not in sys.modules
