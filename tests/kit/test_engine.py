@@ -25,7 +25,7 @@ from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.checkout import COURSE, TINY
 from tests.kit.folder_class import AVERAGE, SMOOTH
-from tests.kit.wrong_answers import wrong_answers
+from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 SOLUTIONS = solution_files(COURSE)
 STUBS = {stage.file_name: stage.exercise_file.read_bytes() for stage in COURSE.stages}
@@ -69,6 +69,18 @@ def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another() -
     [other] = others
     assert other.show.message == "It fails only because concat_heads is not right yet"
     assert len(other.checks) > 10
+
+
+def test_code_that_uses_no_earlier_stage_is_explained_although_there_is_none() -> None:
+    """Its one file is handed in alone, and its scale has no name."""
+    stage = COURSE.stage("multi_head_attention")
+    source = wrong_source(stage.slug, "scale_keys").encode()
+    request = Request(Submission("mine", {stage.file_name: source}), (stage,), seed=11)
+
+    def body(engine: Engine) -> bool:
+        return engine.may_place(engine.grade(request))
+
+    assert with_engine(COURSE, (stage,), "cpu", body)
 
 
 def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() -> None:
