@@ -37,6 +37,11 @@ class _Call(NamedTuple):
     causal: bool = False
     dropout_p: float = 0.0
 
+    @property
+    def scores(self) -> Tensor:
+        """The scaled scores in float64, -inf where they are blocked, (B, H, Tq, Tk)."""
+        return _scores(self.q, self.k, self.mask, causal=self.causal)
+
     def right(self, **others: Any) -> Tensor:
         """What the fused kernel gives, the two kinds of mask joined, with `others` in place."""
         q, k, v, mask, causal, dropout_p = self._replace(**others)
@@ -76,6 +81,26 @@ def _wrong(id: str, *, says: str, hint: int) -> Callable[[Callable[[_Call], Tens
             return answer(_Call(q, k, v, mask, causal, dropout_p))
 
         return flash_attention
+
+    return marked
+
+
+def _seen(
+    id: str, *, says: str, hint: int
+) -> Callable[[Callable[[Tensor, Tensor, _Call], bool]], Any]:
+    """A symptom of a wrong result of the right shape, without dropout, as a function of a call."""
+
+    def marked(holds: Callable[[Tensor, Tensor, _Call], bool]) -> Any:
+        @symptom(id, of="flash_attention", says=says, hint=hint)
+        def judged(got: Tensor, expected: Tensor, **given: Any) -> bool:
+            call = _Call(**given)
+            if got.shape != expected.shape or call.dropout_p:
+                return False
+            if torch.allclose(got, expected, 1e-3, 1e-5):
+                return False  # something else is wrong
+            return holds(got, expected, call)
+
+        return judged
 
     return marked
 
@@ -371,29 +396,18 @@ def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
             yield above / below.masked_fill(below == 0, 1.0)
 
 
-@symptom(
+@_seen(
     "flash_not_rescaled",
-    of="flash_attention",
     says="Your result is right only for the queries whose largest score comes early among the "
     "keys. If you go block by block, then whenever a later score is larger than all before, "
     "rescale both sums, that of the exponentials and that of the values.",
     hint=8,
 )
-def flash_not_rescaled(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p:
-        return False
-    scores = _scores(q, k, mask, causal=causal)
-    if any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in _not_rescaled(scores, v)):
-        return not torch.allclose(got, expected, 1e-3, 1e-5)
+def flash_not_rescaled(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    scores = call.scores
+    ways = _not_rescaled(scores, call.v)
+    if any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways):
+        return True
     seeing = ~scores.isneginf().all(-1)
     place = scores.argmax(-1)
     right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
@@ -403,56 +417,32 @@ def flash_not_rescaled(
     return bool(right[~seeing].all()) and bool(early.max() < late.min())
 
 
-@symptom(
+@_seen(
     "flash_first_keys_blocked",
-    of="flash_attention",
     says="Your result is wrong only for queries that may not see any of the first keys. If you go "
     "block by block, such a query has the maximum -inf after the first block, and -inf - -inf is "
     "NaN, in the powers and where you rescale the sums: use 0 for such a maximum.",
     hint=8,
 )
-def flash_first_keys_blocked(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p:
-        return False
-    seen = ~_scores(q, k, mask, causal=causal).isneginf()
+def flash_first_keys_blocked(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    seen = ~call.scores.isneginf()
     right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
     late = seen.any(-1) & ~seen[..., :16].any(-1)  # few blocks are smaller
-    return bool((~right).any()) and bool((late | right).all())
+    return bool((late | right).all())
 
 
-@symptom(
+@_seen(
     "flash_softmax_per_block",
-    of="flash_attention",
     says="Your result is what blocks of keys give that each have a softmax of their own, averaged "
     "or added up. All keys of a query share one softmax: keep the sums of the exponentials, and "
     "divide once at the end.",
     hint=8,
 )
-def flash_softmax_per_block(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p or q.dtype not in (torch.float32, torch.float64):
+def flash_softmax_per_block(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    v, keys = call.v, call.k.shape[2]
+    if v.dtype not in (torch.float32, torch.float64):
         return False
-    if torch.allclose(got, expected, 1e-3, 1e-5):
-        return False  # something else is wrong
-    scores = _scores(q, k, mask, causal=causal).to(v.dtype)
-    keys = k.shape[2]
+    scores = call.scores.to(v.dtype)
     for block in (size for size in _BLOCKS if size < keys):
         parts = zip(scores.split(block, dim=-1), v.split(block, dim=2), strict=True)
         added = torch.stack(
@@ -464,63 +454,40 @@ def flash_softmax_per_block(
     return False
 
 
-@symptom(
+@_seen(
     "flash_causal_within_blocks",
-    of="flash_attention",
     says="With causal your result is what blocks give that number their own keys, or queries too, "
     "from 0. Compare places in the whole sequence: add where the block starts.",
     hint=8,
 )
-def flash_causal_within_blocks(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p or not causal:
+def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    if not call.causal:
         return False
-    if torch.allclose(got, expected, 1e-3, 1e-5):
-        return False  # something else is wrong
-    scores, v = _scores(q[:1, :1], k[:1, :1], mask, causal=False), v[:1, :1].double()
+    q, k, v = (each[:1, :1] for each in call[:3])
+    scores = _scores(q, k, call.mask, causal=False)
     places = torch.arange(k.shape[2], device=k.device)
     for block in (size for size in _BLOCKS if size < len(places)):
         columns = places % block
         for rows in (places, columns):
             weights = torch.softmax(scores.masked_fill(columns > rows[:, None], -math.inf), -1)
-            if torch.allclose(got[:1, :1].double(), weights @ v, 1e-3, 1e-5):
+            if torch.allclose(got[:1, :1].double(), weights @ v.double(), 1e-3, 1e-5):
                 return True
     return False
 
 
-@symptom(
+@_seen(
     "flash_last_keys_lost",
-    of="flash_attention",
     says="Your result leaves out the last keys, those that do not fill a block. Go up to the last "
     "key: the last block may be shorter.",
     hint=8,
 )
-def flash_last_keys_lost(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p or torch.allclose(got, expected, 1e-3, 1e-5):
-        return False
-    scores, keys = _scores(q, k, mask, causal=causal), k.shape[2]
+def flash_last_keys_lost(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    scores, keys = call.scores, call.k.shape[2]
     kept = {keys - keys % block for block in _BLOCKS if block < keys and keys % block}
     return any(
         torch.allclose(
             got.double(),
-            torch.softmax(scores[..., :end], -1).nan_to_num() @ v[:, :, :end].double(),
+            torch.softmax(scores[..., :end], -1).nan_to_num() @ call.v[:, :, :end].double(),
             1e-3,
             1e-5,
         )
@@ -528,28 +495,18 @@ def flash_last_keys_lost(
     )
 
 
-@symptom(
+@_seen(
     "flash_no_maximum",
-    of="flash_attention",
     says="Your result is wrong only for queries with very large or very low scores, where exp "
     "gives inf or 0 in float32. Subtract each query's largest score first; block by block, the "
     "largest so far.",
     hint=8,
 )
-def flash_no_maximum(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or q.dtype != torch.float32 or dropout_p:
+def flash_no_maximum(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    if call.q.dtype != torch.float32:
         return False
-    highest = _scores(q, k, None, causal=False).amax(-1)  # of all keys
-    best = _scores(q, k, mask, causal=causal).amax(-1)  # of those that are seen
+    highest = _scores(call.q, call.k, None, causal=False).amax(-1)  # of all keys
+    best = call.scores.amax(-1)  # of those that are seen
     wrong = ~torch.isclose(got, expected, 5e-3, 5e-3).all(-1) & ~best.isneginf()
     is_far = (highest > 85) | (best < -15)  # some add a small number to the sum
     certain = (best > 89) | ((best < -104) & ~best.isneginf())
@@ -557,36 +514,27 @@ def flash_no_maximum(
     return bool(shows) and bool(wrong[certain].all()) and bool(is_far[wrong].all())
 
 
-@symptom(
+_FEW = 32  # queries, which the search for the factor looks at
+
+
+@_seen(
     "flash_other_scale",
-    of="flash_attention",
     says="Your result is that of scores that are all multiplied by one number. Divide the products "
     "of q and k by sqrt(d_k) and by nothing else; d_k is q.shape[-1], the size of one head.",
     hint=2,
 )
-def flash_other_scale(
-    got: Tensor,
-    expected: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-) -> bool:
-    if got.shape != expected.shape or dropout_p or not q.dtype == v.dtype == torch.float32:
+def flash_other_scale(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    if call.q.dtype != torch.float32 or got.numel() < 4:  # a single number would fit many
         return False
-    if got.numel() < 4 or torch.allclose(got, expected, 1e-3, 1e-5):
-        return False  # a single number would fit many
-    scores = _scores(q, k, mask, causal=causal)
-
-    def scaled(power: float) -> Tensor:
-        return torch.softmax(scores * math.exp(power), -1).nan_to_num() @ v.double()
+    scores, v = call.scores, call.v.double()
 
     def off(power: float) -> float:
-        return float((scaled(power) - got).square().sum())
+        few = scores[:1, :1, :_FEW] * math.exp(power)
+        some = torch.softmax(few, -1).nan_to_num() @ v[:1, :1]
+        return float((some - got[:1, :1, :_FEW]).square().sum())
 
     power = 0.0
     for step in (1e-1, 5e-3, 2e-4):
         power = min((power + step * count for count in range(-40, 41)), key=off)
-    return torch.allclose(scaled(power), got.double(), 1e-3, 1e-5)
+    scaled = torch.softmax(scores * math.exp(power), -1).nan_to_num() @ v
+    return torch.allclose(scaled, got.double(), 1e-3, 1e-5)
