@@ -30,8 +30,9 @@ time of a submission in the process that judges, by what it does there, and in t
 it. Beside these, what no way of grading can save: the calls that the checks make of the solutions,
 in one process; and what a worker takes that imports a stage and is asked nothing.
 
-With --worst, the folders that are known to cost most (tests/kit/costly.py) are graded one after the
-other, each with so many seconds as `submission_seconds`: what each takes, and the most.
+With --worst, the folders that are known to cost most (tests/kit/classes/costly.py) are
+graded one after the other, each with so many seconds as `submission_seconds`: what each takes,
+and the most.
 
 With --dask, a class of this size, no two alike, is graded by one lane, by one lane for each CPU
 core, and on a Dask cluster with as many workers, each with a core of its own.
@@ -88,12 +89,11 @@ from grader.run.worker.bench import Bench
 from grader.run.worker.names import names_of
 from grader.types.course import Stage
 from grader.types.submission import Submission
+from tests.kit.classes.costly import costly
+from tests.kit.classes.dask_cluster import Cluster
 from tests.kit.wrong_answers import wrong_answers
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests" / "kit"))
-from costly import costly  # noqa: E402 - it is no package's
-from dask_cluster import Cluster  # noqa: E402
 
 RIGHT = ROOT / "tests" / "accepted"
 COURSE = read_course(ROOT / "course.toml")

@@ -12,11 +12,11 @@ import pytest
 
 from grader import engine
 from grader.run.workers import Interpreter
-from tests.kit.birds import birds, workspace
-from tests.kit.checkout import COURSE
-from tests.kit.learner import two_pytests_at_once
-from tests.kit.tiny import checks_apart, course, grade, refused, say, tiny
-from tests.kit.warm import warm_interpreters
+from tests.kit.support.birds import birds, workspace
+from tests.kit.support.checkout import COURSE
+from tests.kit.support.learner import two_pytests_at_once
+from tests.kit.support.tiny import checks_apart, course, grade, refused, say, tiny
+from tests.kit.support.warm import warm_interpreters
 
 __all__ = ["birds", "checks_apart", "course", "grade", "refused", "say", "tiny"]
 __all__ += ["two_pytests_at_once", "workspace"]  # fixtures for the tests of every wing

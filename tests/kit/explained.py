@@ -23,7 +23,7 @@ from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Kind
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 from tests.kit.wrong_answers import HEADING, WrongAnswer, table_file, wrong_answers
 
 SEED = 20

@@ -34,9 +34,9 @@ from grader.show.terminal import explanation
 from grader.types.course import Stage
 from grader.types.report import Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
-from tests.kit.drawn import draw
 from tests.kit.explained import SEED, Explaining, told
+from tests.kit.support.checkout import COURSE
+from tests.kit.support.drawn import draw
 from tests.kit.wrong_answers import base_files, wrong_answers
 
 OTHER_SEED = 1  # with 20 of them, which takes half an hour, no answer got other points either

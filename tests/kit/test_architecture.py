@@ -20,7 +20,7 @@ import pytest
 
 from grader.diagnosis.repair import edits
 from grader.run import workers
-from tests.kit.checkout import ROOT
+from tests.kit.support.checkout import ROOT
 
 GRADER = ROOT / "grader"
 WORKER = GRADER / "run" / "worker"

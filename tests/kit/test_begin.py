@@ -6,7 +6,7 @@ import json
 import re
 
 from grader.classes.folder.course_files import read_constraints
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

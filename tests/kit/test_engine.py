@@ -23,8 +23,8 @@ from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, TINY
-from tests.kit.folder_class import AVERAGE, SMOOTH
+from tests.kit.classes.folder_class import AVERAGE, SMOOTH
+from tests.kit.support.checkout import COURSE, TINY
 from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 SOLUTIONS = solution_files(COURSE)

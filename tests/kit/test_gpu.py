@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 from tests.kit.wrong_answers import wrong_answers
 
 HAS_GPU = os.path.exists("/dev/nvidiactl")

@@ -16,7 +16,7 @@ import pytest
 from grader.classes.nbgrader.course import configured
 from grader.command.main import main, parser_of, with_command
 from grader.show.scoreboard import VISIBLE_PASS
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 NAMES = (
     *("instructors.md", "channels.md", "containers.md", "sources.md", "threat-model.md"),
@@ -49,7 +49,7 @@ def spoken(text: str, name: str) -> Iterator[list[str]]:
         yield shlex.split(code)
 
 
-# The commands of authoring.md are one script, which test_add_a_stage.py runs as a whole.
+# The commands of authoring.md are one script, run by authoring/new/test_add_a_stage.py.
 SCRIPTS = {"authoring.md"}
 BLOCKS = [words for name in NAMES if name not in SCRIPTS for words in lines(TEXT[name])]
 SPOKEN = {

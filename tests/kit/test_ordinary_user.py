@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from grader.run.solutions import solution_files
-from tests.kit.checkout import ROOT
-from tests.kit.files import write_files
-from tests.kit.ordinary import container, ordinary
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.checkout import ROOT
+from tests.kit.support.files import write_files
+from tests.kit.support.ordinary import container, ordinary
+from tests.kit.support.tiny import copy_tiny
 
 CLEANING = ("run/worker/test_scratch.py", "run/test_scratch_root.py")
 ATTACKED = ("attacks/test_attacks.py", "run/test_lock.py", "run/test_workers.py")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 FILES = sorted((ROOT / "grader").rglob("*.py"))
 # A module may import from its own room and those before it: first the core, then the wings.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT
+from tests.kit.support.checkout import ROOT
 
 SCREENS = ROOT / "docs" / "screens"
 _SECONDS = re.compile(r"\d+\.\d\d&#160;s")

@@ -26,7 +26,7 @@ from grader.run.session import Checks, with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 FOLDER = Path(__file__).parent / "situations"
 SEED = 4

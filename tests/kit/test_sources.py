@@ -7,7 +7,7 @@ import re
 import pytest
 
 from grader.read.misconceptions import read_misconceptions
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 TEXT = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| (\d\.\d+) \| .+? \| (.+) \|$", TEXT, re.MULTILINE))

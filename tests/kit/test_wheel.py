@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import COURSE, ROOT
-from tests.kit.environment import environment, install, wheel_of
-from tests.kit.environment import grade as type_in
+from tests.kit.support.checkout import COURSE, ROOT
+from tests.kit.support.environment import environment, install, wheel_of
+from tests.kit.support.environment import grade as type_in
 
 NAME = "course-grader"
 INSIDE = "grader_courses/multi_head_attention/"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT, TINY, run_python
-from tests.kit.files import edit, write_files
-from tests.kit.folder_class import results_of
-from tests.kit.tiny import copy_tiny
+from tests.kit.classes.folder_class import results_of
+from tests.kit.support.checkout import ROOT, TINY, run_python
+from tests.kit.support.files import edit, write_files
+from tests.kit.support.tiny import copy_tiny
 
 WRONG = TINY.root / "exercises"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import ROOT
+from tests.kit.support.checkout import ROOT
 
 # What must not be written, and what to write. CONTRIBUTING.md explains the words.
 BETTER = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.kit.checkout import ROOT
+from tests.kit.support.checkout import ROOT
 
 ANSWERS = Path(__file__).parent / "answers"
 HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+)\n(?:told: (.+)\n)?", re.MULTILINE)

@@ -16,8 +16,8 @@ from grader.run.solutions import solution_files
 from grader.types.course import Course
 from grader.types.report import Report
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE as ATTENTION
-from tests.kit.files import write_files
+from tests.kit.support.checkout import COURSE as ATTENTION
+from tests.kit.support.files import write_files
 from tests.kit.wrong_answers import wrong_answers
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")

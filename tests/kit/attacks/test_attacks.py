@@ -2,7 +2,7 @@
 
 They are graded by one engine, an honest one after each. The threats are in docs/threat-model.md,
 which names these tests. What a worker may not do is tried call by call in run/test_lock.py, what it
-can reach is looked through in test_secrecy.py; careless submissions are in situations/.
+can reach is looked through in attacks/test_secrecy.py; careless submissions are in situations/.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from grader.show.terminal import explanation
 from grader.types.report import Outcome, Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.attacks.few_checks import leave_few
-from tests.kit.checkout import COURSE as REAL
-from tests.kit.checkout import ROOT
-from tests.kit.drawn import draw
+from tests.kit.support.checkout import COURSE as REAL
+from tests.kit.support.checkout import ROOT
+from tests.kit.support.drawn import draw
 
 LIMITS = replace(REAL.limits, memory_mb=512, scratch_mb=32, file_mb=8, cpu_seconds=20)
 COURSE = replace(REAL, limits=LIMITS)

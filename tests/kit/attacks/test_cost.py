@@ -23,9 +23,9 @@ from grader.read.course_file import read_course
 from grader.run.solutions import solution_files
 from grader.types.report import Outcome, Report, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY as WHOLE
-from tests.kit.costly import costly
-from tests.kit.files import write_files
+from tests.kit.classes.costly import costly
+from tests.kit.support.checkout import TINY as WHOLE
+from tests.kit.support.files import write_files
 
 SECONDS = 3.0
 MORE = 3.0  # seconds that a busy machine may add to one step

@@ -23,8 +23,8 @@ from grader.run.worker.scratch import remove_tree
 from grader.types.errors import SubmissionFileError
 from grader.types.report import Report
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
-from tests.kit.files import a_socket, deep_folders, write_files
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import a_socket, deep_folders, write_files
 
 RIGHT = solution_files(TINY)
 FIRST = "moving_average.py"

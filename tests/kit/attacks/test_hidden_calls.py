@@ -1,7 +1,7 @@
 """Submissions that hide a forbidden call: it is seen, by whatever way they came by it.
 
 Each is a right answer by its results, so all that it can lose it loses for the call. Calls that
-nobody hides are in test_forbidden.py.
+nobody hides are in run/worker/test_forbidden.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.run.workers import Interpreter
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.attacks.few_checks import leave_few
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 MHA = "torch.nn.MultiheadAttention"
 FUNCTION = "torch.nn.functional.multi_head_attention_forward"

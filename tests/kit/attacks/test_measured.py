@@ -16,7 +16,7 @@ from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 from tests.kit.wrong_answers import wrong_source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")

@@ -15,10 +15,10 @@ import pytest
 from grader.command.main import main
 from grader.run.solutions import solution_files
 from grader.run.worker.scratch import remove_tree
-from tests.kit.checkout import TINY
-from tests.kit.files import a_socket, write_files
-from tests.kit.folder_class import grade_class, results_of
-from tests.kit.tiny import Capture
+from tests.kit.classes.folder_class import grade_class, results_of
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import a_socket, write_files
+from tests.kit.support.tiny import Capture
 
 RIGHT = solution_files(TINY)
 FIRST, SECOND = (stage.file_name for stage in TINY.stages[:2])

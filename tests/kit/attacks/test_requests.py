@@ -22,7 +22,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 # Every part of a request; `measured` is taken off before it is sent.
 PARTS = (

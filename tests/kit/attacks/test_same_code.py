@@ -19,7 +19,7 @@ from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, with_engine
 from grader.types.report import Report
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 GRADER = Path(__file__).parents[3] / "grader"
 STAGES = TINY.stages[:1]

@@ -20,8 +20,8 @@ from grader.classes.sharing.same_code import same_code
 from grader.engine import Engine, Request, with_engine
 from grader.run.reader import Reader, SourceReader
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
-from tests.kit.folder_class import RIGHT
+from tests.kit.classes.folder_class import RIGHT
+from tests.kit.support.checkout import TINY
 
 STAGES = TINY.stages[:1]
 OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite", "AugLoad"}

@@ -16,7 +16,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.report import StageResult
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 STAGE = next(stage for stage in COURSE.stages if stage.fixture)
 FIXTURE = STAGE.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.files import edit
+from tests.kit.support.files import edit
 
 MOST = 150
 FUNCTIONS = (

@@ -12,7 +12,7 @@ from grader.channels.project import course_project, library, package_folder
 from grader.channels.student_copy import student_files
 from grader.classes.folder.course_files import KIT, read_constraints
 from grader.types.course import Course
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib

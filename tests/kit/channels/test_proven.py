@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.channels.proven import is_proven, remember_proven
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.tiny import copy_tiny
 
 CHANGES = (
     *("course.toml", "solutions/smooth.py", "hints/smooth.md", "tests/checks/test_smooth.py"),

@@ -20,9 +20,9 @@ import pytest
 
 from grader.channels.project import library
 from grader.command.main import main
-from tests.kit.checkout import ROOT, TINY
-from tests.kit.files import edit, write_files
-from tests.kit.tiny import Capture, Typed, copy_tiny
+from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.files import edit, write_files
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 

@@ -20,9 +20,9 @@ from grader.read.course_file import parse_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
-from tests.kit.checkout import COURSE, ROOT, TINY
-from tests.kit.files import edit
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.checkout import COURSE, ROOT, TINY
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import copy_tiny
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,7 +14,7 @@ import pytest
 from grader.channels.worksheets import blackboard_import, moodle_import
 from grader.command.main import main
 from grader.types.errors import KitError
-from tests.kit.tiny import Capture
+from tests.kit.support.tiny import Capture
 
 WORKSHEET = [
     [

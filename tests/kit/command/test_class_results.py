@@ -20,8 +20,8 @@ from grader.command.grade import lanes
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Capture, Typed
 
 NAMES = [f"name{n:02}" for n in range(20)]
 ODD = b"""def smooth(signal):

@@ -13,8 +13,8 @@ import pytest
 import grader
 from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
 from grader.read.course_file import RESERVED
-from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture
+from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Capture
 
 
 @pytest.mark.parametrize("name", _COMMANDS)

@@ -9,7 +9,7 @@ import pytest
 
 from grader.command.output import complain, console, progress_bar, stage_bar
 from grader.show.screen import Screen
-from tests.kit.tiny import Capture
+from tests.kit.support.tiny import Capture
 
 FAULT = "'unheard-of' is no stage; `grade list` shows those of this course"
 

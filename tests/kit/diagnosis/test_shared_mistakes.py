@@ -6,8 +6,8 @@ import pytest
 
 from grader.run.session import Checks, with_checks
 from grader.run.workers import Interpreter
-from tests.kit.checkout import COURSE
 from tests.kit.explained import explained
+from tests.kit.support.checkout import COURSE
 from tests.kit.wrong_answers import WrongAnswer
 
 PREFIXES = {

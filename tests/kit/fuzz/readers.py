@@ -59,8 +59,6 @@ from grader.types.progress import Progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
-from tests.kit.checkout import COURSE, TINY
-from tests.kit.files import zipped
 from tests.kit.fuzz.damage import (
     as_json,
     as_toml,
@@ -69,6 +67,8 @@ from tests.kit.fuzz.damage import (
     damaged_database,
     damaged_text,
 )
+from tests.kit.support.checkout import COURSE, TINY
+from tests.kit.support.files import zipped
 
 STAGE = TINY.stages[0]
 ATTENTION = COURSE.stages[0]

@@ -21,9 +21,9 @@ from grader.run.words import described
 from grader.run.worker.wire import Channel, Closed, Packer, WireError
 from grader.types.course import EntryPoint, Limits
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
 from tests.kit.fuzz.damage import as_json, damaged_bytes, damaged_data
 from tests.kit.fuzz.readers import STAGE, Reader
+from tests.kit.support.checkout import TINY
 
 FRAME: Any = {"file": "fold.py", "line": 3, "function": "fold", "text": "x = 1"}
 ERROR: Any = {

@@ -16,7 +16,7 @@ from grader.read.course_file import find_stage, parse_course, read_course
 from grader.read.workspace import locate_course
 from grader.types.course import EntryPoint, Limits
 from grader.types.errors import CourseError, KitError
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 BIRDS: dict[str, Any] = {
     "schema": 1,

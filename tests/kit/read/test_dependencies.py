@@ -17,9 +17,9 @@ from grader.run.solutions import solution_files
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
-from tests.kit.checkout import TINY
-from tests.kit.files import write_files
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import write_files
+from tests.kit.support.tiny import copy_tiny
 
 STARTS = solution_files(TINY)
 ALL = {"moving_average", "smooth", "roughness"}

@@ -16,7 +16,7 @@ from grader.read.progress import memory_folder
 from grader.run.solutions import solution_files
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 SOLVED = solution_files(TINY)
 ALL = {"moving_average", "smooth", "roughness"}

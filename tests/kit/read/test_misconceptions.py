@@ -12,7 +12,7 @@ from grader.authoring.verify.memory import base_of
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from grader.types.errors import CourseError
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.tiny import copy_tiny
 
 SHARED = """
 from grader.misconceptions import misconception

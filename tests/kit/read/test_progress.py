@@ -27,7 +27,7 @@ from grader.types.errors import ProgressError
 from grader.types.progress import NOTEBOOK, Advice, Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import ROOT
+from tests.kit.support.checkout import ROOT
 
 
 def file_of(root: Path) -> Path:

@@ -20,9 +20,9 @@ from grader.read.stubs import (
 )
 from grader.types.course import Course
 from grader.types.errors import CourseError
-from tests.kit.birds import course_of
-from tests.kit.checkout import COURSE, ROOT
-from tests.kit.files import write_files
+from tests.kit.support.birds import course_of
+from tests.kit.support.checkout import COURSE, ROOT
+from tests.kit.support.files import write_files
 
 SLUGS = [stage.slug for stage in COURSE.stages]
 

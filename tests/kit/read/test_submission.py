@@ -21,7 +21,7 @@ from grader.read.submission import (
     text_definitions,
 )
 from grader.types.errors import NoSubmissionError, SubmissionFileError
-from tests.kit.files import write_files
+from tests.kit.support.files import write_files
 
 
 def notebook(*cells: Any, **changes: Any) -> bytes:

@@ -25,9 +25,9 @@ from grader.types.errors import CourseError, KitError
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
 from grader.types.workspace import Workspace
-from tests.kit.checkout import ROOT, TINY
-from tests.kit.files import edit
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import copy_tiny
 
 
 @pytest.fixture

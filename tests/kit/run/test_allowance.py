@@ -20,7 +20,7 @@ from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter, Worker
 from grader.types.course import Limits
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 LIMIT = 0.6  # seconds
 

@@ -8,7 +8,7 @@ import pytest
 
 from grader.run.cells import Cell, defined, has_tests, may_define, needed, replayed, submitted
 from grader.types.course import EntryPoint
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 # moving_average, then smooth, which calls it, then roughness.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.run.lanes import LaneLost, SharedSeconds, can_fork, in_lanes
-from tests.kit.processes import alive, until
+from tests.kit.support.processes import alive, until
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 

@@ -12,8 +12,8 @@ import pytest
 
 from grader.run.scratch_root import ScratchRoot, sweep
 from grader.run.worker.scratch import OWNER
-from tests.kit.checkout import run_python
-from tests.kit.processes import until
+from tests.kit.support.checkout import run_python
+from tests.kit.support.processes import until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no flock")
 

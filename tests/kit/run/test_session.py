@@ -23,9 +23,9 @@ from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY, run_python
-from tests.kit.files import write_files
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.checkout import TINY, run_python
+from tests.kit.support.files import write_files
+from tests.kit.support.tiny import copy_tiny
 
 STAGE = TINY.stage("moving_average")
 RIGHT = solution_files(TINY)["moving_average.py"]
@@ -383,7 +383,7 @@ def test_a_course_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
 
 def test_no_check_runs_where_python_skips_assertions() -> None:
     line = (
-        "from tests.kit.checkout import TINY; from grader.run.session import with_checks; "
+        "from tests.kit.support.checkout import TINY; from grader.run.session import with_checks; "
         "with_checks(TINY, TINY.stages, print)"
     )
     assert "KitError: Python skips assertions here" in run_python("-O", "-c", line).stderr

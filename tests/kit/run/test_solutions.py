@@ -14,7 +14,7 @@ from grader.engine import Request, grade
 from grader.run.solutions import References, solution_files
 from grader.run.worker.wire import Frame, WireError
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 NAME = TINY.stages[0].entry_points[0].name
 

@@ -20,8 +20,8 @@ from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
-from tests.kit.processes import alive, until
+from tests.kit.support.checkout import TINY
+from tests.kit.support.processes import alive, until
 
 
 def run_cells(worker: Worker, *cells: str, names: tuple[str, ...] = ()) -> bool:

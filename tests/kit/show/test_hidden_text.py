@@ -39,8 +39,8 @@ from grader.types.report import (
     to_json,
 )
 from grader.types.text import safe
-from tests.kit.drawn import draw
-from tests.kit.tiny import Typed
+from tests.kit.support.drawn import draw
+from tests.kit.support.tiny import Typed
 
 LETTERS = {
     "an escape code": "\x1b[31m",

@@ -6,7 +6,7 @@ import pytest
 from rich.text import Text
 
 from grader.show.screen import Page, Screen
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 ADDRESS = "https://example.org/abs/1706.03762"
 

@@ -33,8 +33,8 @@ from grader.types.report import (
     StageResult,
     Status,
 )
-from tests.kit.checkout import run_python
-from tests.kit.drawn import compare_with, draw
+from tests.kit.support.checkout import run_python
+from tests.kit.support.drawn import compare_with, draw
 
 GOLDENS = Path(__file__).parent / "goldens"
 compare = partial(compare_with, GOLDENS)

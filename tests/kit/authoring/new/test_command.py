@@ -9,7 +9,7 @@ import pytest
 from grader.command.main import main
 from grader.learning.workspace.scaffold import make_workspace
 from grader.read.course_file import read_course
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-from tests.kit.files import tree
-from tests.kit.tiny import Capture
+from tests.kit.support.files import tree
+from tests.kit.support.tiny import Capture
 
 
 @pytest.fixture(autouse=True)

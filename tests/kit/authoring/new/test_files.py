@@ -18,7 +18,7 @@ from grader.read.submission import read_submission
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.report import Status
-from tests.kit.files import tree
+from tests.kit.support.files import tree
 
 BIRDS = """\
 # Paper birds: fold once, then fly.

@@ -14,9 +14,9 @@ from grader.authoring.verify.verify import verify
 from grader.read.course_file import read_course
 from grader.types.course import Course
 from grader.types.errors import KitError
-from tests.kit.checkout import run_python
-from tests.kit.files import edit
-from tests.kit.tiny import Typed
+from tests.kit.support.checkout import run_python
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Typed
 
 TOML = """\
 schema = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.command.main import main
-from tests.kit.files import edit
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Capture, Typed
 
 BEGUN = "is not the stub: someone worked in it, or the stub's code has changed"
 WORK = "def fold(sheet):\n    return sheet / 2\n"

@@ -16,8 +16,8 @@ from grader.authoring.package.building import course_files
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
-from tests.kit.files import edit, write_files
-from tests.kit.tiny import Capture, Typed, copy_tiny
+from tests.kit.support.files import edit, write_files
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 

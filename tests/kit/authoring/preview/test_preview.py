@@ -13,7 +13,7 @@ from grader.authoring.preview.parts import preview
 from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.tiny import Capture, Typed
 
 GROUPS = ["Stub", "First screen", "Failure screens", "Hints", "Notebook", "Class report"]
 

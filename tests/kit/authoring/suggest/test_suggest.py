@@ -14,8 +14,8 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
-from tests.kit.checkout import TINY
-from tests.kit.tiny import Capture, Say, Typed, change
+from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Capture, Say, Typed, change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"

@@ -22,10 +22,10 @@ from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
-from tests.kit.checkout import ROOT, TINY
-from tests.kit.files import edit
-from tests.kit.processes import until
-from tests.kit.tiny import Capture, Say, Typed
+from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.files import edit
+from tests.kit.support.processes import until
+from tests.kit.support.tiny import Capture, Say, Typed
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from grader.authoring.verify.memory import Memory, sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns
 from grader.authoring.watch.loop import Proved, newest, watch
 from grader.types.course import Course
-from tests.kit.checkout import TINY
-from tests.kit.files import edit
-from tests.kit.tiny import Typed
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Typed
 
 Save = Callable[[], object]
 

@@ -12,7 +12,7 @@ import pytest
 from grader.classes.folder import downloads
 from grader.classes.folder.downloads import Downloaded, downloaded, read_files
 from grader.types.errors import SubmissionFileError
-from tests.kit.files import zipped
+from tests.kit.support.files import zipped
 
 
 @pytest.mark.parametrize(

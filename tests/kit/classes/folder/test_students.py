@@ -15,8 +15,8 @@ from grader.classes.folder.students import Found, read_student, read_students
 from grader.classes.folder.times import Times
 from grader.read.stubs import read_stub
 from grader.types.errors import KitError
-from tests.kit.checkout import TINY
-from tests.kit.files import write_files, zipped
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import write_files, zipped
 
 ASSIGNMENT = TINY.assignments[0]
 NAME = ASSIGNMENT.name

@@ -10,8 +10,8 @@ import pytest
 from grader.classes.folder.versions import content_of, read_version
 from grader.read.course_file import read_course
 from grader.types.submission import Submission
-from tests.kit.files import edit
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import copy_tiny
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from grader.classes.nbgrader.course import CONFIG, configured, write_nbgrader_co
 from grader.command.main import main
 from grader.learning.notebook.builder import solution_id
 from grader.types.course import Course
-from tests.kit.checkout import COURSE, TINY
-from tests.kit.tiny import Capture, copy_tiny
+from tests.kit.support.checkout import COURSE, TINY
+from tests.kit.support.tiny import Capture, copy_tiny
 
 
 def settings(root: Path) -> Any:

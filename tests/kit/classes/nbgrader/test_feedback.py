@@ -21,7 +21,7 @@ from grader.classes.nbgrader.feedback import (
 from grader.classes.nbgrader.types import CellVerdict, Graded
 from grader.classes.screen import summary
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 EVIL = "<script>alert(1)</script>\x1b[31m"
 

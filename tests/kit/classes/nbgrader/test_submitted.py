@@ -13,7 +13,7 @@ from grader.classes.nbgrader import submitted
 from grader.classes.nbgrader.submitted import companions, read_submitted, time_of
 from grader.read import submission
 from grader.run.worker.scratch import remove_tree
-from tests.kit.files import write_files
+from tests.kit.support.files import write_files
 
 NOTHING = "There is no notebook: birds.ipynb was not submitted"
 

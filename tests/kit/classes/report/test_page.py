@@ -1,6 +1,6 @@
 """The class's report: every fact in words, nothing of a stranger's is markup, no need of network.
 
-What a browser makes of it is looked at in tests/kit/test_class_page.py.
+What a browser makes of it is looked at in tests/kit/classes/report/test_in_browser.py.
 """
 
 from __future__ import annotations

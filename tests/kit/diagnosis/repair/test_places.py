@@ -17,7 +17,7 @@ from grader.run.session import with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 Result = TypeVar("Result")
 STAGE = COURSE.stage("split_heads")

@@ -13,7 +13,7 @@ from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 from tests.kit.wrong_answers import wrong_source
 
 STAGE = COURSE.stage("causal_self_attention")

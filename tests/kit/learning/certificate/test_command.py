@@ -13,8 +13,8 @@ from grader.learning.pictures.types import Trace
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE
-from tests.kit.tiny import Say, solve
+from tests.kit.support.checkout import COURSE
+from tests.kit.support.tiny import Say, solve
 
 SHOWN = """
 import numpy as np

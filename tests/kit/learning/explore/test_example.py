@@ -15,7 +15,7 @@ from grader.run.solutions import local_solutions
 from grader.tracing import Control, Step
 from grader.types.course import Stage
 from grader.types.errors import CourseError
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 MODULE = COURSE.stage("multi_head_attention")
 EXAMPLE = read_explore(MODULE)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import TINY
-from tests.kit.tiny import Typed
+from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Typed
 
 
 @pytest.mark.parametrize(

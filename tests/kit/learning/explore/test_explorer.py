@@ -16,7 +16,7 @@ from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.errors import KitError
 from grader.types.submission import Submission
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 SMOOTH = TINY.stage("smooth")
 START = ["1 2 6", 1, 0]  # a width of 2, once

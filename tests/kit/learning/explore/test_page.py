@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.learning.explore.example import read_explore
 from grader.learning.explore.page import About, live_page, planned_runs, whole_page
-from tests.kit.checkout import TINY
+from tests.kit.support.checkout import TINY
 
 EVIL = "</script><script>alert(1)</script>"
 SWAPS = [{"id": "one", "function": "smooth", "label": "one", "says": EVIL}]

@@ -17,7 +17,7 @@ import torch
 from grader.learning.finale.programs import Program, all_programs
 from grader.learning.finale.training import Run, Studio, studio, train
 from grader.read.submission import read_submission
-from tests.kit.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT
 
 PROGRAMS = {program.name: program for program in all_programs(COURSE)}
 SHARPNESS = "largest weight of a row at the start"

@@ -12,10 +12,10 @@ from grader.learning.finale.screen import result
 from grader.learning.finale.training import Moment, Run, studio, train
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
-from tests.kit.checkout import TINY
-from tests.kit.drawn import draw
-from tests.kit.files import write_files
-from tests.kit.tiny import Say, solve
+from tests.kit.support.checkout import TINY
+from tests.kit.support.drawn import draw
+from tests.kit.support.files import write_files
+from tests.kit.support.tiny import Say, solve
 
 PROGRAM = """
 import numpy as np

@@ -12,8 +12,8 @@ import pytest
 from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
-from tests.kit.checkout import imported_by
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.checkout import imported_by
+from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from grader.learning.hints.ladder import parse_hints, read_hints
 from grader.learning.hints.types import Part, Rung
 from grader.types.errors import CourseError
-from tests.kit.birds import course_of
-from tests.kit.checkout import COURSE
+from tests.kit.support.birds import course_of
+from tests.kit.support.checkout import COURSE
 
 SLUGS = [stage.slug for stage in COURSE.stages]
 ROOM = 11  # lines for a question on the screen of `grade watch`, of 80 x 24

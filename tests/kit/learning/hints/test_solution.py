@@ -11,7 +11,7 @@ from rich.console import Console
 from grader.learning.hints.solution import solution
 from grader.read.stubs import read_solution
 from grader.types.course import Stage
-from tests.kit.checkout import COURSE
+from tests.kit.support.checkout import COURSE
 
 
 def drawn(stage: Stage, code: str, width: int, *, gave_up: bool = False) -> str:

@@ -10,7 +10,7 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
-from tests.kit.tiny import Say, Typed
+from tests.kit.support.tiny import Say, Typed
 
 CODE = "return sheet // 2"
 

@@ -14,7 +14,7 @@ from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.stubs import read_stub
 from grader.types.course import Course
-from tests.kit.checkout import COURSE, TINY
+from tests.kit.support.checkout import COURSE, TINY
 
 
 def built(course: Course, answers: dict[str, str] | None = None) -> dict[str, Any]:

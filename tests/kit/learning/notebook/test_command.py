@@ -9,7 +9,7 @@ import pytest
 
 from grader.command.main import main
 from grader.read.workspace import mark_workspace, own_course
-from tests.kit.tiny import Typed
+from tests.kit.support.tiny import Typed
 
 MINE = "def fold(sheet):\n    return sheet / 2  # mine\n"
 

@@ -9,7 +9,7 @@ from grader.learning.notebook.aids import StageAids
 from grader.learning.notebook.screen import verdict, written
 from grader.show.screen import Screen
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 
 def drawn(screen: Screen, width: int = 80) -> str:

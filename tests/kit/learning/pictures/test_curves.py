@@ -7,7 +7,7 @@ from typing import Any
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.types import Curve, Trace, TracedCurves
 from grader.show.screen import PlainConsole
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 CURVES = TracedCurves(
     "Growth",

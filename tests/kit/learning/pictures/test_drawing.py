@@ -8,7 +8,7 @@ from matplotlib.text import Text
 
 from grader.learning.pictures.drawing import curves_figure, figure
 from grader.learning.pictures.types import Curve, Rows, TracedCurves, TracedHeatmap
-from tests.kit.checkout import run_python
+from tests.kit.support.checkout import run_python
 
 SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
 

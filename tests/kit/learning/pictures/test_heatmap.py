@@ -16,7 +16,7 @@ from grader.learning.pictures.heatmap import (
 )
 from grader.learning.pictures.types import Rows, TracedHeatmap
 from grader.show.screen import PlainConsole
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 SHARES: Rows = ((1.0, 0.0), (0.254, 0.746))
 

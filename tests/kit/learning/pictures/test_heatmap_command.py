@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.kit.checkout import TINY
-from tests.kit.files import edit
-from tests.kit.tiny import Say, solve
+from tests.kit.support.checkout import TINY
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Say, solve
 
 SVG = "{http://www.w3.org/2000/svg}"
 

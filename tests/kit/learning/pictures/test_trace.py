@@ -11,7 +11,7 @@ from rich.console import Console
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.types import Axis, Block, Rows, Stop, Trace, TracedHeatmap, TracedStep
 from grader.show.screen import PlainConsole
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 NUMBERS: Rows = ((0.25, -1.5), (float("-inf"), 2.0))
 WEIGHTS = TracedStep(

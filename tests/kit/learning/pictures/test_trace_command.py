@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.checkout import imported_by
-from tests.kit.tiny import Say
+from tests.kit.support.checkout import imported_by
+from tests.kit.support.tiny import Say
 
 STEPS = """
 import numpy as np

@@ -19,8 +19,8 @@ from grader.learning.predict.questions import parse_predictions
 from grader.learning.predict.types import Tally
 from grader.read.progress import memory_folder
 from grader.show.screen import Screen
-from tests.kit.checkout import ROOT, imported_by
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.checkout import ROOT, imported_by
+from tests.kit.support.tiny import Capture, Typed
 
 FOLD = """\
 # Fold a sheet

@@ -18,7 +18,7 @@ from grader.learning.predict.questions import (
 from grader.learning.predict.types import Answer, Choice, Judgement, Number, Question, Shape
 from grader.types.course import Stage
 from grader.types.errors import CourseError
-from tests.kit.birds import course_of
+from tests.kit.support.birds import course_of
 
 RIGHT, WRONG, UNCLEAR = Judgement.RIGHT, Judgement.WRONG, Judgement.NOT_UNDERSTOOD
 GOOD = """\

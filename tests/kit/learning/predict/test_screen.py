@@ -17,7 +17,7 @@ from grader.learning.predict.screen import (
 )
 from grader.learning.predict.types import Choice, Number, Question, Shape, Tally
 from grader.show.screen import PlainConsole
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 WHICH = Question(
     "Which `side`?",

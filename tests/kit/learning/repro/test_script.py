@@ -19,9 +19,9 @@ from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.submission import Submission
-from tests.kit.checkout import COURSE, TINY
-from tests.kit.files import write_files
-from tests.kit.tiny import Capture
+from tests.kit.support.checkout import COURSE, TINY
+from tests.kit.support.files import write_files
+from tests.kit.support.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
 
 SEED = 7

@@ -32,9 +32,9 @@ from grader.types.course import Course, EntryPoint, Limits, Stage
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.workspace import Workspace
-from tests.kit import drawn
+from tests.kit.support import drawn
 
-GOLDENS = Path(__file__).parents[2] / "goldens" / "watch"
+GOLDENS = Path(__file__).parent / "goldens"
 
 
 def a_stage(slug: str, title: str, points: float, bonus: bool = False) -> Stage:

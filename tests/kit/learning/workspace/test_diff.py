@@ -7,7 +7,7 @@ from rich.console import Console
 
 from grader.learning.workspace.diff import diff
 from grader.show.screen import PlainConsole
-from tests.kit.drawn import draw
+from tests.kit.support.drawn import draw
 
 STUB = "one\ntwo\nthree\nfour\nfive\n"
 LONG = "letters = " + " + ".join(f"'{n}'" for n in range(30))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-from tests.kit.files import edit
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from grader.learning.workspace.exercises import (
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
-from tests.kit.birds import course_of
-from tests.kit.files import write_files
+from tests.kit.support.birds import course_of
+from tests.kit.support.files import write_files
 
 SOLUTION = "def fold():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n"
 STUB = 'def fold():\n    raise NotImplementedError("fold is not written yet")\n'

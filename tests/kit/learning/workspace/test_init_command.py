@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.read.progress import read_progress, update_progress
-from tests.kit.checkout import ROOT, imported_by
-from tests.kit.tiny import Typed
+from tests.kit.support.checkout import ROOT, imported_by
+from tests.kit.support.tiny import Typed
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from grader.read.progress import memory_folder, remember_results, update_progres
 from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
-from tests.kit.files import edit
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Capture, Typed
 
 
 def test_lists_every_stage(birds: Path, grade: Typed) -> None:

@@ -11,8 +11,8 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
-from tests.kit.files import edit
-from tests.kit.tiny import Capture, Typed
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Capture, Typed
 
 Reset = Callable[[], list[str]]
 WORK = b"def fold(sheet):\r\n    return sheet / 2 # \xff\r\n"

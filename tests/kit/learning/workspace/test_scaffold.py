@@ -15,8 +15,8 @@ from grader.learning.workspace.scaffold import folder_files, has_spoilt_mark, ma
 from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
-from tests.kit.checkout import COURSE, TINY, run_python
-from tests.kit.files import tree
+from tests.kit.support.checkout import COURSE, TINY, run_python
+from tests.kit.support.files import tree
 
 KIT = Path(__file__).parents[2]
 SLUGS = [stage.slug for stage in TINY.stages]

@@ -13,7 +13,7 @@ from grader.learning.workspace.scaffold import make_workspace
 from grader.learning.workspace.update import Update, gone_stages, update_workspace
 from grader.types.errors import CourseError, KitError
 from grader.types.workspace import Workspace
-from tests.kit.birds import course_of
+from tests.kit.support.birds import course_of
 
 SOLUTION = '''"""Paper birds."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.read.progress import read_progress, update_progress
-from tests.kit.files import edit
-from tests.kit.tiny import Say, Typed
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import Say, Typed
 
 
 def update(say: Say, code: int = 0) -> str:

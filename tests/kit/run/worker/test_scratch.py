@@ -10,7 +10,7 @@ import pytest
 from grader.read.submission import read_submission
 from grader.run.worker.scratch import is_overfull, remove_tree
 from grader.types.errors import SubmissionFileError
-from tests.kit.files import deep_folders
+from tests.kit.support.files import deep_folders
 
 
 def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:

@@ -1,0 +1,1057 @@
+"""`grade verify` on a small course in which one fault after the other is planted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.verify.author_files import strays
+from grader.authoring.verify.types import StageProof
+from grader.authoring.verify.verify import verify
+from grader.command.main import main
+from grader.read.course_file import read_course
+from grader.read.stubs import read_stub
+from grader.run.lanes import can_fork
+from grader.types.course import Course
+from tests.kit.support.checkout import TINY, run_python
+from tests.kit.support.tiny import Capture, Say, Typed, change
+
+SEEDS = (1, 2)
+CHECKS = "tests/checks/test_roughness.py"
+TRACE = "hints/traces/roughness.py"
+TRACING = """\
+import numpy as np
+from grader.tracing import Step
+
+
+def trace(submission):
+    jumps = submission.roughness(np.array([1.0, 2.0, 4.0]))
+    {}
+"""
+PAGE = """\
+from grader.tracing import Control
+CONTROLS = [Control("days", "Days", (7, 14))]
+
+
+def explore(submission, days):
+    yield nothing
+"""
+MISTAKES = "hints/misconceptions/roughness.py"
+SOLUTION = "solutions/roughness.py"
+ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
+UNPAID = """
+
+def test_{0}(submission):
+    'It is {0}'
+    assert submission.roughness([1.0]) == 0, "It is not 0"
+"""
+RENAMED = 'replaces="roughness"', 'replaces="rough"'
+VISIBLE = 'slug = "roughness"\nvisible = ["valeus"]'
+FORBIDDEN = 'slug = "roughness"\nforbidden = ["numpy.absolutee", "numpy.sum"]'
+CHANCE = """
+
+calls = []
+
+
+@pytest.mark.points(2)
+def test_values(submission):
+    'It is a matter of chance'
+    calls.append(submission.roughness([2.0]))
+    assert len(calls) not in (1, 2), "It is not"
+"""
+REFUSAL = """
+
+@pytest.mark.points(1)
+def test_refusal(submission):
+    'Words are no numbers'
+    from grader.checking import expect_raises
+
+    with expect_raises(TypeError, "Words are no numbers"):
+        submission.roughness(["a", "b"])
+"""
+HANG = """while True:
+        try:
+            values[1] / 0
+        except Exception:
+            pass
+"""
+IDLE = """
+
+@pytest.mark.points(1)
+def test_{}(submission):
+    'There may be one step alone'
+    assert submission.roughness([1.0, 2.5]) == 1.5, "It is not 1.5"
+"""
+ASKS_NOTHING = """
+
+@pytest.mark.points(1)
+@pytest.mark.pays("zeros", "ones", because="it says so")
+def test_more(submission):
+    'It can be called'
+    submission.roughness([1.0])
+"""
+RETURN = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
+TWO_CLASSES = "".join(
+    f"""
+
+class {name}:
+    @pytest.mark.points(1)
+    def test_more(self, submission: Any) -> None:
+        \"\"\"More\"\"\"
+        assert submission.roughness([1.0]) == 0
+"""
+    for name in ("TestOne", "TestOther")
+)
+VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
+MARK = "    ### BEGIN SOLUTION\n"
+OVERLAP = """
+[overlaps.value]
+reason = "says it plainly"
+catches = ["rough_upwards"]
+"""
+SLIP = """
+
+@misconception("slip", replaces="roughness", says="You slip.", hint=1)
+def slip(values):
+    return mx(values)
+"""
+TWIN = """
+
+@misconception("rough_twin", replaces="roughness", says="You look at the range.", hint=9)
+def rough_twin(values):
+    return max(values) - min(values) if values else 0.0
+"""
+HARMLESS = """
+
+@misconception("harmless", replaces="roughness", says="You are right.", hint=1)
+def harmless(values):
+    return max((abs(b - a) for a, b in pairwise(values)), default=0.0)
+"""
+BORROWS = """
+
+@misconception("borrowed", replaces="roughness", says="You smooth first.", hint=1)
+def borrowed(values):
+    from smooth import smooth
+
+    return sum(values) if smooth else 0.0
+"""
+NEAR = """
+
+@misconception("nearly", replaces="roughness", says="You round.", hint=1)
+def nearly(values):
+    return max((abs(b - a) for a, b in pairwise(values)), default=0.0) * (1 + 1.5e-9)
+"""
+
+
+def example(course: Course, old: str, new: str) -> None:
+    """Change an example in the solution and in its stub."""
+    for file in (SOLUTION, "exercises/roughness.py"):
+        change(course, file, old, new)
+
+
+def append(course: Course, file: str, text: str) -> None:
+    path = course.root / file
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "a", encoding="utf-8") as opened:
+        opened.write(text)
+
+
+def proven(course: Course, slug: str = "roughness") -> StageProof:
+    """The proof of one stage; its stub is brought into step if the solution still is Python."""
+    stage = course.stage(slug)
+    [proof] = verify(course, [stage], seeds=SEEDS).stages
+    return proof
+
+
+# --- a course that is sound --------------------------------------------------------------------
+
+
+def test_a_sound_course_is_proven_whole(course: Course) -> None:
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert proof.is_sound, proof
+    assert proof.course == "smoothing" and proof.strays == ()
+    first, second, bonus = proof.stages
+    assert [len(stage.accepted) for stage in proof.stages] == [6, 6, 3]
+    assert all(stage.seeds == len(SEEDS) for stage in proof.stages)
+    values = next(check for check in first.checks if check.id == "moving_average.values")
+    assert "average_sum" in values.catches and values.seconds > 0
+    [room] = first.tolerances
+    assert (room.check, room.tolerance) == ("moving_average.values", "1e-09, 1e-10")
+    assert 0 < room.right < 0.01 and room.wrong is not None and room.wrong > 1e6
+    assert second.notes == () == bonus.notes
+
+
+def test_several_stages_at_once_come_to_the_same(course: Course) -> None:
+    append(course, MISTAKES, HARMLESS)
+    told: list[tuple[str, int, int]] = []
+    proofs = [
+        verify(course, course.stages, lambda *what: told.append(what), SEEDS, lanes=lanes)
+        for lanes in (1, 3)
+    ]
+    one, several = (
+        [
+            replace(stage, checks=tuple(replace(check, seconds=0) for check in stage.checks))
+            for stage in proof.stages
+        ]
+        for proof in proofs
+    )
+    assert several == one and not proofs[1].is_sound
+    assert told[-4:] == [("stages", done, 3) for done in range(4)]
+
+
+@pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
+def test_a_process_that_ends_costs_its_own_stage(course: Course) -> None:
+    append(course, MISTAKES, SLIP.replace("mx(values)", "__import__('os')._exit(9)"))
+    proof = verify(course, course.stages, seeds=SEEDS, lanes=2)
+    problems = {stage.slug: stage.problems for stage in proof.stages if stage.problems}
+    assert problems == {"roughness": ("the process that was doing it has ended: exit code 9",)}
+
+
+def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:
+    append(course, CHECKS, IDLE.format("more"))
+    change(course, CHECKS, "points(2)", "points(1)")
+    proof = proven(course)
+    assert proof.is_sound
+    assert proof.notes == (
+        "roughness.more: catches no misconception, so it must catch a mutant: --mutants",
+    )
+
+
+@pytest.mark.parametrize(
+    "line, told",
+    [
+        ("max(values)", "roughness(...) returned None: is a `return` missing?"),
+        ("return len(values[0])", "TypeError: object of type 'float' has no len()"),
+    ],
+)
+def test_a_misconception_that_gives_no_value_is_a_note(
+    course: Course, line: str, told: str
+) -> None:
+    append(course, MISTAKES, SLIP.replace("return mx(values)", line))
+    proof = proven(course)
+    assert proof.is_sound, proof.problems
+    said = "slip: no call returns a value to compare"
+    assert proof.notes == (f"{said}: {told}: is that intended?",)
+
+
+def test_what_most_right_answers_do_not_print_is_a_note(course: Course) -> None:
+    append(course, SOLUTION, "\n\nprinted = repr\n")
+    change(course, SOLUTION, ">>> roughness", ">>> printed is repr\n    True\n    >>> roughness")
+    for file in course.stage("roughness").accepted_folder.glob("*.py"):
+        file.write_text(f"{file.read_text('utf-8')}\nprinted = 3\n", "utf-8")
+    said = "3 of 3 accepted answers give something else in this example: print what every right"
+    assert [note for note in proven(course).notes if said in note]
+    change(course, ACCEPTED, "return steps", "return 1 + steps")  # which fails the checks
+    assert [note for note in proven(course).notes if said in note]
+
+
+def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:
+    for name in ("one", "other"):
+        append(course, CHECKS, IDLE.format(name))
+    change(course, "course.toml", "points = 2", "points = 4")
+    notes = proven(read_course(course.root / "course.toml")).notes
+    assert notes == (
+        "roughness.one and roughness.other: catch none, so each must catch a mutant: --mutants",
+    )
+
+
+# --- faults that are told once, in a line -------------------------------------------------------
+
+FAULTS = {
+    "an absent solution": (
+        lambda c: (c.root / SOLUTION).unlink(),
+        ["solutions/roughness.py: is missing: write the solution"],
+    ),
+    "absent hints": (
+        lambda c: (c.root / "hints/roughness.md").unlink(),
+        ["hints/roughness.md: is missing: write the hints"],
+    ),
+    "absent misconceptions": (
+        lambda c: (c.root / MISTAKES).unlink(),
+        ["hints/misconceptions/roughness.py: is missing: write the misconceptions"],
+    ),
+    "an absent stub": (
+        lambda c: (c.root / "exercises/roughness.py").unlink(),
+        ["exercises/roughness.py: is missing: run grade stubs"],
+    ),
+    "an old stub": (
+        lambda c: append(c, "exercises/roughness.py", "# mine\n"),
+        ["exercises/roughness.py: does not match the solution: run grade stubs"],
+    ),
+    "a stub that was edited by hand": (
+        lambda c: change(c, "exercises/roughness.py", "raise", "return 1\n    raise"),
+        ["does not match the solution: run grade stubs roughness --force"],
+    ),
+    "a solution that is no Python": (
+        lambda c: change(c, SOLUTION, RETURN, "    return max((("),
+        ["solutions/roughness.py:14: SyntaxError: '(' was never closed"],
+    ),
+    "a solution that cannot be imported": (
+        lambda c: change(c, SOLUTION, "from itertools", "from itertool"),
+        ["solutions/roughness.py:3: ModuleNotFoundError: No module named 'itertool'"],
+    ),
+    "several at once": (
+        lambda c: [
+            append(c, SOLUTION, "nonsense\n"),
+            append(c, CHECKS, "def test_more(submission): pass\n"),
+            change(c, "hints/roughness.md", "## 2", "## 7"),
+            append(c, MISTAKES, "def (\n"),
+            append(c, ACCEPTED, ")\n"),
+        ],
+        [
+            f"{SOLUTION}:16: NameError: name 'nonsense' is not defined",
+            f"{CHECKS}:25: test_more has no title: write a docstring",
+            "hint 7 where hint 2 should be",
+            f"{MISTAKES}:38: SyntaxError: ",
+            f"{ACCEPTED}:4: SyntaxError: unmatched ')'",
+        ],
+    ),
+    "a broken check beside a broken misconception": (
+        lambda c: [append(c, CHECKS, "def (\n"), append(c, MISTAKES, "def (\n")],
+        [f"{CHECKS}:25: SyntaxError: ", f"{MISTAKES}:38: SyntaxError: "],
+    ),
+    "a solution under another name": (
+        lambda c: change(c, SOLUTION, "def roughness", "def rough"),
+        ["solutions/roughness.py: does not define 'roughness', which course.toml names"],
+    ),
+    "a solution that hangs": (
+        lambda c: change(
+            c, SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"
+        ),
+        ["the solution hangs: roughness is stopped after 0.9 s (seed 1)"],
+    ),
+    "a solution that hangs when it is imported": (
+        lambda c: append(c, SOLUTION, "\n\nwhile True:\n    pass\n"),
+        [": Stopped: did not end within 0.9 s"],  # in one of two lines
+    ),
+    "a misconception that hangs": (
+        lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
+        [f"{MISTAKES}: the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
+    ),
+    "a file of misconceptions that hangs when it is imported": (
+        lambda c: append(c, MISTAKES, "while True: pass\n"),
+        [f"{MISTAKES}:38: Stopped: did not end within 0.9 s"],
+    ),
+    "a check that hangs": (
+        lambda c: change(c, CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
+        [f"{CHECKS}:24: Stopped: did not end within 3 s"],
+    ),
+    "a file of checks that hangs when it is imported": (
+        lambda c: append(c, CHECKS, "while True: pass\n"),
+        [f"{CHECKS}:25: Stopped: did not end within 0.9 s"],
+    ),
+    "a marker that is forgotten": (
+        lambda c: change(c, SOLUTION, "    ### END SOLUTION\n", ""),
+        [f"{SOLUTION}:12: this solution has no '### END SOLUTION': write it below"],
+    ),
+    "a solution that begins twice": (
+        lambda c: change(c, SOLUTION, RETURN, f"{MARK}{RETURN}"),
+        [f"{SOLUTION}:14: a solution starts inside the one from line 12: end that one with '### E"],
+    ),
+    "a check that is no Python": (
+        lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
+        ["tests/checks/test_roughness.py:22: SyntaxError: "],
+    ),
+    "checks that cannot be imported": (
+        lambda c: change(c, CHECKS, "import expect_close", "import expect_near"),
+        ["name 'expect_near' from 'grader.checking' (did you mean 'expect_"],
+    ),
+    "a check without points": (
+        lambda c: change(c, CHECKS, "@pytest.mark.points(2)\n", ""),
+        ["tests/checks/test_roughness.py:12: test_values has no points: add @pytest.mark.points(1"],
+    ),
+    "points that are a text": (
+        lambda c: change(c, CHECKS, "points(2)", 'points("2")'),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not '2'"],
+    ),
+    "points that are nothing": (
+        lambda c: change(c, CHECKS, "points(2)", "points(0)"),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not 0"],
+    ),
+    "points below nothing": (
+        lambda c: change(c, CHECKS, "points(2)", "points(-10)"),
+        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not -10"],
+    ),
+    "a fixture with a slip": (
+        lambda c: change(c, CHECKS, "submission: Any", "submision: Any"),
+        ["test_roughness.py:12: there is no fixture 'submision' (did you mean 'submission'?)"],
+    ),
+    "two checks of one name": (
+        lambda c: append(c, CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
+        ["tests/checks/test_roughness.py:31: helper hides the one in line 27: rename one"],
+    ),
+    "two checks of one name in two classes": (
+        lambda c: append(c, CHECKS, TWO_CLASSES),
+        ["tests/checks/test_roughness.py: two classes have a check test_more: rename one"],
+    ),
+    "a check without a title": (
+        lambda c: change(
+            c, CHECKS, '    """The largest step between neighbours, up or down"""', ""
+        ),
+        ["tests/checks/test_roughness.py:22: test_values has no title: write a docstring"],
+    ),
+    "a check with a long title": (
+        lambda c: change(c, CHECKS, "up or down", "up or down" + " and up or down" * 5),
+        ["test_values: its title has 122 characters: use at most 72"],
+    ),
+    "a check with a full stop": (
+        lambda c: change(c, CHECKS, "up or down", "up or down."),
+        ["test_values: its title ends with a full stop: remove it"],
+    ),
+    "a bug in a check": (
+        lambda c: change(c, CHECKS, "expected, axes", "expected + None, axes"),
+        ["tests/checks/test_roughness.py:24: TypeError: unsupported operand type(s) for +"],
+    ),
+    "a check that refuses the solution": (
+        lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
+        ["wrong: see grade roughness --submission solutions --seed 1"],
+    ),
+    "a check that pays for always raising": (
+        lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
+        ["roughness.refusal pays for an answer that is always TypeError: compare values that d"],
+    ),
+    "a check that declares what it does not pay for": (
+        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),
+        ["test_roughness.py:23: roughness.values does not pay for ones: remove that from its mark"],
+    ),
+    "a check that pays without a reason": (
+        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones")\n@pytest'),
+        ['test_roughness.py:12: test_values: write @pytest.mark.pays("zeros", because="...") with'],
+    ),
+    "points that do not add up": (
+        lambda c: change(c, CHECKS, "points(2)", "points(1)"),
+        ["test_roughness.py: its checks are worth 1 points, but course.toml says 2: change one"],
+    ),
+    "malformed hints": (
+        lambda c: change(c, "hints/roughness.md", "## 2.", "## 5."),
+        ["hints/roughness.md:6: hint 5 where hint 2 should be: number them 1, 2, ..."],
+    ),
+    "a rung that gives the solution away": (
+        lambda c: change(c, "hints/roughness.md", "Count before", f"{RETURN}\n\nCount before"),
+        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+    ),
+    "a rung that gives a value away": (
+        lambda c: change(
+            c, "hints/roughness.md", "Count before", f"Try `{VALUE}`.\n\nCount before"
+        ),
+        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+    ),
+    "a stub that gives a value away": (
+        lambda c: change(c, SOLUTION, "    >>> roughness", f"    {VALUE}\n\n    >>> roughness"),
+        [
+            "exercises/roughness.py: does not match",
+            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
+        ],
+    ),
+    "a stub that gives the solution away": (
+        lambda c: change(c, SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
+        [
+            "exercises/roughness.py: does not match",
+            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
+        ],
+    ),
+    "malformed questions": (
+        lambda c: append(c, "hints/predictions/roughness.md", "nothing"),
+        ["hints/predictions/roughness.md:"],
+    ),
+    "a malformed trace": (
+        lambda c: append(c, "hints/traces/roughness.py", "raise ValueError('no')"),
+        ["hints/traces/roughness.py:1: ValueError: no"],
+    ),
+    "a trace that cannot run": (
+        lambda c: append(c, TRACE, "def trace(submission):\n    yield Stpe()\n"),
+        ["hints/traces/roughness.py:2: NameError: name 'Stpe' is not defined"],
+    ),
+    "a trace with other axes than its tensor": (
+        lambda c: append(c, TRACE, TRACING.format("yield Step('jumps', jumps, 'T')")),
+        [f"{TRACE}: step 'jumps': The axes should be T, but the shape is []."],
+    ),
+    "a trace that cannot end": (
+        lambda c: append(c, TRACE, TRACING.format("yield jumps.nothing")),
+        [f"{TRACE}: The example cannot continue with this result: AttributeError: "],
+    ),
+    "an exploration that cannot run": (
+        lambda c: append(c, "hints/explore/roughness.py", PAGE),
+        ["hints/explore/roughness.py:6: NameError: name 'nothing' is not defined"],
+    ),
+    "a certificate that cannot run": (
+        lambda c: append(
+            c, "hints/certificates/roughness.py", "def trace(submission):\n    yield nothing\n"
+        ),
+        ["hints/certificates/roughness.py:2: NameError: name 'nothing' is not defined"],
+    ),
+    "a malformed exploration": (
+        lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),
+        ["hints/explore/roughness.py:1: ValueError: no"],
+    ),
+    "a malformed certificate": (
+        lambda c: append(c, "hints/certificates/roughness.py", "raise ValueError('no')"),
+        ["hints/certificates/roughness.py:1: ValueError: no"],
+    ),
+    "a malformed finale": (
+        lambda c: append(c, "hints/finale/roughness.py", "PROGRAMS = ["),
+        ["hints/finale/roughness.py: PROGRAMS cannot be read: '[' was never closed"],
+    ),
+    "malformed records of mutants": (
+        lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
+        ["tests/mutants/roughness.toml: unknown key 'equal'"],
+    ),
+    "a record of an overlap of no check": (
+        lambda c: append(c, "tests/mutants/roughness.toml", OVERLAP),
+        ["tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean"],
+    ),
+    "misconceptions that cannot be imported": (
+        lambda c: append(c, MISTAKES, "nonsense\n"),
+        ["hints/misconceptions/roughness.py:38: NameError: name 'nonsense' is not defined"],
+    ),
+    "a misconception with a slip": (
+        lambda c: append(c, MISTAKES, SLIP),
+        [f"{MISTAKES}: the misconception slip is broken rather than caught: NameError: "],
+    ),
+    "a misconception with another signature": (
+        lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
+        [f"{MISTAKES}: the misconception slip is broken: it cannot be called as roughness(val"],
+    ),
+    "two functions of one name": (
+        lambda c: append(c, MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
+        ["misconceptions/roughness.py:41: rough_range hides the one in line 26: rename one"],
+    ),
+    "no misconception": (
+        lambda c: (c.root / MISTAKES).write_text("", encoding="utf-8"),
+        ["hints/misconceptions/roughness.py: has no misconception: mark one with @misconcep"],
+    ),
+    "a misconception that says nothing": (
+        lambda c: change(
+            c, MISTAKES, '"You look at steps upwards only. A fall is a step too."', '" "'
+        ),
+        ["hints/misconceptions/roughness.py:10: ValueError: 'rough_upwards': says is empty"],
+    ),
+    "a misconception that says much": (
+        lambda c: change(c, MISTAKES, "You look", "You look" * 40),
+        ["'rough_upwards': says has 365 characters: use 300 at most"],
+    ),
+    "a misspelt keyword": (
+        lambda c: change(c, MISTAKES, "hint=1", "hnit=1"),
+        ["got an unexpected keyword argument 'hnit' (did you mean 'hint'?)"],
+    ),
+    "two that are one": (
+        lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
+        ["roughness.py: rough_range behaves exactly like rough_twin: remove one"],
+    ),
+    "a comparison the wrong way round": (
+        lambda c: change(
+            c,
+            CHECKS,
+            "    expect_close(submission.roughness(values), expected, axes",
+            "    found = submission.roughness(values)\n"
+            "    expect_close(float(expected), found, axes",
+        ),
+        ["test_roughness.py:25: test_values: the learner's value comes first, then the right one"],
+    ),
+    "a call behind one that raises": (
+        lambda c: append(
+            c,
+            CHECKS,
+            "    with pytest.raises(TypeError):\n"
+            "        submission.roughness()\n"
+            "        submission.roughness(1, 2)\n",
+        ),
+        ["what comes after the call in line 26 never runs, because the call raises: give each"],
+    ),
+    "an assert of a tuple": (
+        lambda c: append(c, CHECKS, '    assert (values is None, "values")\n'),
+        ["asserts a tuple, which is always true: remove the parentheses"],
+    ),
+    "a check without a case": (
+        lambda c: change(c, CHECKS, "    [\n", "    [][:0] and [\n"),
+        ["test_roughness.py:12: test_values has no case: its parametrize lists no values"],
+    ),
+    "a hint that is not there": (
+        lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
+        [f"{MISTAKES}: the misconception slip points to hint 9, but there are only 4 hints"],
+    ),
+    "a misconception that is right": (
+        lambda c: append(c, MISTAKES, HARMLESS),
+        ["misconceptions/roughness.py: the misconception harmless passes every check: sharpen a"],
+    ),
+    "a wide tolerance": (
+        lambda c: append(c, MISTAKES, NEAR),
+        ["the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other"],
+    ),
+    "a far too wide tolerance": (
+        lambda c: change(c, CHECKS, "what=", "atol=1e6, what="),
+        [
+            "the misconception rough_upwards passes every check",
+            "the misconception rough_range passes every check",
+            "the misconception rough_from_the_first passes every check",
+            "roughness.values pays for an answer that is always zeros or ones: compare",
+            "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
+            "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
+        ],
+    ),
+    "too few accepted answers": (
+        lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
+        ["tests/accepted/roughness/: has 2 of 3 right answers: write 1 more"],
+    ),
+    "an accepted answer that is refused": (
+        lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
+        ["tests/accepted/roughness/numpy_diff.py: a right answer fails roughness.values: The"],
+    ),
+    "an accepted answer that hangs": (
+        lambda c: append(c, ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
+        ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.9 s (seed"],
+    ),
+    "an accepted answer twice": (
+        lambda c: shutil.copy(c.root / ACCEPTED, c.root / ACCEPTED.replace("sorted", "still_sor")),
+        ["roughness/still_sor_steps.py: repeats tests/accepted/roughness/sorted_steps.py: rem"],
+    ),
+    "the solution as an accepted answer": (
+        lambda c: shutil.copy(c.root / SOLUTION, c.root / ACCEPTED),
+        ["tests/accepted/roughness/sorted_steps.py: repeats solutions/roughness.py: remove it"],
+    ),
+    "an accepted answer of another name": (
+        lambda c: change(c, ACCEPTED, "def roughness", "def rough"),
+        ["tests/accepted/roughness/sorted_steps.py: does not define 'roughness'"],
+    ),
+    "a check that is a matter of chance": (
+        lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
+        ["test_roughness.py:7: roughness.values gives different verdicts (seed 1): make"],
+    ),
+    "a wrong example": (
+        lambda c: example(c, "    3.0", "    4.0"),
+        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0])` gives 3.0, not 4.0"],
+    ),
+    "an example that raises": (
+        lambda c: example(c, "2.0])\n", "2.0], 3)\n"),
+        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0], 3)` raises TypeError: rough"],
+    ),
+    "an example that an accepted answer cannot run": (
+        lambda c: [
+            example(c, "([1.0, 4.0, 2.0])", "(values=[1.0, 4.0, 2.0])"),
+            change(c, ACCEPTED, "values):", "steps):\n    values = steps"),
+        ],
+        [f"{ACCEPTED}: a right answer fails in {SOLUTION}:9: the example `roughness(values="],
+    ),
+    "an example that hangs": (
+        lambda c: example(c, "    >>> ", "    >>> while True: pass\n    >>> "),
+        [f"{SOLUTION}:9: the example `while True: pass` raises Stopped: did not end within 0.9 s"],
+    ),
+    "a check that imports a solution": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    import moving_average\n    expect_close"
+        ),
+        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+    ),
+    "a check that reads a solution": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"
+        ),
+        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+    ),
+    "a misconception that imports a solution": (
+        lambda c: append(c, MISTAKES, BORROWS),
+        [f"{MISTAKES}:42: a misconception uses a solution: write here what it uses"],
+    ),
+    "a check that finds solutions": (
+        lambda c: change(
+            c, CHECKS, "    expect_close", "    assert 'solutions', 'solutions/'\n    expect_close"
+        ),
+        [],
+    ),
+    "a check that asserts nothing, and says that it may": (
+        lambda c: [append(c, CHECKS, ASKS_NOTHING), change(c, CHECKS, "points(2)", "points(1)")],
+        [f"{CHECKS}:29: roughness.more passes for any answer: compare values"],
+    ),
+    "an accepted answer that cannot be imported": (
+        lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
+        ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
+    ),
+}
+FAULTS |= {
+    "checks without points": (
+        lambda c: append(c, CHECKS, "".join(UNPAID.format(name) for name in ("one", "other"))),
+        [
+            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+            f"{CHECKS}:32: test_other has no points: add @pytest.mark.points(1)",
+        ],
+    ),
+    "misconceptions of no entry point": (
+        lambda c: change(c, MISTAKES, *RENAMED) or change(c, MISTAKES, *RENAMED),
+        [
+            f"{MISTAKES}: 'rough_upwards' replaces rough, which is not an entry point",
+            f"{MISTAKES}: 'rough_range' replaces rough, which is not an entry point",
+        ],
+    ),
+    "broken answers beside a broken check": (
+        lambda c: [
+            append(c, CHECKS, UNPAID.format("one")),
+            append(c, MISTAKES, "nonsense\n"),
+            append(c, ACCEPTED, "nonsense\n"),
+        ],
+        [
+            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+            f"{MISTAKES}:38: NameError: name 'nonsense' is not defined",
+            f"{ACCEPTED}:4: NameError: name 'nonsense' is not defined",
+        ],
+    ),
+    "a new import in the solution": (
+        lambda c: change(c, SOLUTION, "from itertools", "import math\nfrom itertools"),
+        ["exercises/roughness.py: does not match the solution: run grade stubs"],
+    ),
+    "a hint that is a text": (
+        lambda c: change(c, MISTAKES, "hint=1", 'hint="1"'),
+        [f"{MISTAKES}:10: ValueError: 'rough_upwards': hint is the number of a hint, not '1'"],
+    ),
+    "a sentence that is none": (
+        lambda c: append(c, MISTAKES, SLIP.replace('"You slip."', "3")),
+        [f"{MISTAKES}:40: ValueError: 'slip': says is a sentence, not 3"],
+    ),
+    "a misconception without a sentence": (
+        lambda c: append(c, MISTAKES, "\n@misconception\ndef slip(values):\n    return 1\n"),
+        ["TypeError: misconception() missing 2 required keyword-only arguments: 'replaces' and"],
+    ),
+    "an entry point of another kind": (
+        lambda c: None,
+        ["the solution fails roughness.values: roughness(...) returned float 3.0"],
+    ),
+    "a visible check that is not there": (
+        lambda c: None,
+        ["stage 'roughness': visible: there is no check 'valeus' (did you mean 'values'?)"],
+    ),
+    "a forbidden name that is not there": (
+        lambda c: None,
+        ["forbidden: numpy has no 'absolutee' (did you mean 'absolute'?)"],
+    ),
+    "parameters that a check does not take": (
+        lambda c: change(c, CHECKS, '"values, expected"', '"value, expected"'),
+        ["cannot be collected: In tests/checks/test_roughness.py::test_values: function uses no"],
+    ),
+    "axes that the result does not have": (
+        lambda c: change(c, CHECKS, 'axes=""', 'axes="n"'),
+        [f"{CHECKS}:24: ValueError: axes 'n' name 1 axes, expected has 0 (in roughness.values"],
+    ),
+    "a check of another name": (
+        lambda c: change(c, CHECKS, "submission.roughness", "submission.rough"),
+        [f"{CHECKS}:24: AttributeError: rough is not an entry point of stage roughness (in rou"],
+    ),
+    "a check that reads a file": (
+        lambda c: change(c, CHECKS, "    expect_close", "    open('no.txt')\n    expect_close"),
+        [f"{CHECKS}:24: FileNotFoundError: [Errno 2] No such file or directory: 'no.txt' (in"],
+    ),
+}
+# What these change in the stage's table; the others change nothing there.
+TABLES = {
+    "an entry point of another kind": ('roughness = "number"', 'roughness = "array"'),
+    "a visible check that is not there": ('slug = "roughness"', VISIBLE),
+    "a forbidden name that is not there": ('slug = "roughness"', FORBIDDEN),
+}
+OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestAssertRewriteWarning")  # of this pytest
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[pytest.mark.slow] if at % 6 or "hangs" in fault else [])
+        for at, fault in enumerate(FAULTS)
+    ],
+)
+def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
+    for folder in OPTIONAL:
+        (course.root / folder).mkdir(exist_ok=True)
+    if "hangs" in fault:
+        limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9, stage_seconds=3)
+        course = replace(course, limits=limits)
+    plant, told = FAULTS[fault]
+    plant(course)
+    if fault in TABLES:
+        change(course, "course.toml", *TABLES[fault])
+        course = read_course(course.root / "course.toml")
+    problems = proven(course).problems
+    assert len(problems) == len(told), problems
+    for problem, words in zip(problems, told, strict=True):
+        assert words in problem
+
+
+def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> None:
+    change(course, "course.toml", 'requires = ["moving_average"]\n', "")
+    course = read_course(course.root / "course.toml")
+    (problem,) = proven(course, "smooth").problems
+    said = "imports moving_average: add it to the stage's `requires` in course.toml"
+    assert problem == f"solutions/smooth.py:5: {said}"
+
+
+def test_a_misspelt_mark_is_told_and_not_warned_of(course: Course) -> None:
+    change(course, CHECKS, "mark.points", "mark.point")
+    done = grade("roughness", "--course", course.root, "--plain")
+    said = "test_roughness.py:12: test_values has no points: write 'points' for 'point'"
+    assert said in done.stdout and not done.stderr
+
+
+def test_one_broken_file_leaves_the_other_stages_alone(course: Course) -> None:
+    change(course, "tests/checks/test_smooth.py", "import numpy as np", "import numpyy as np")
+    change(course, SOLUTION, "from itertools", "from itertool")
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert [stage.is_sound for stage in proof.stages] == [True, False, False]
+    assert [len(stage.problems) for stage in proof.stages] == [0, 1, 1]
+    assert proof.stages[1].problems[0] == (
+        "tests/checks/test_smooth.py:7: ModuleNotFoundError: No module named 'numpyy'"
+    )
+
+
+def test_a_broken_solution_is_told_where_it_is_and_not_where_it_is_needed(course: Course) -> None:
+    change(course, "solutions/moving_average.py", "import numpy as np", "import numpyy as np")
+    proof = verify(course, course.stages, seeds=SEEDS)
+    assert [stage.problems for stage in proof.stages] == [
+        ("solutions/moving_average.py:3: ModuleNotFoundError: No module named 'numpyy'",),
+        ("not run: it needs solutions/moving_average.py",),
+        (),
+    ]
+
+
+def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
+    room = 'expected, axes="", what="the largest step"'
+    change(course, CHECKS, f"expect_close(submission.roughness(values), {room})", "assert bare")
+    change(course, CHECKS, "assert bare", "assert submission.roughness(values) == expected")
+    # pytest would put words into the assert of a check that it runs within itself.
+    told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
+    [problem] = told["stages"][0]["problems"]
+    assert problem.startswith(
+        "tests/checks/test_roughness.py:24: AssertionError (for rough_upwards): "
+    )
+    assert problem.endswith("roughness.values has no message for the learner")
+
+
+BY_LUCK = """
+
+@pytest.mark.points(1)
+{mark}
+def test_chance(submission: Any, rand: Any) -> None:
+    'Ten numbers have their largest step'
+    values = list(map(float, {draw}))
+    expect_close(submission.roughness(values), max(map(abs, np.diff(values))), axes="")
+"""
+CLAMPED = """
+
+@misconception("clamped", replaces="roughness", says="You cut large steps off.", hint=1)
+def clamped(values):
+    return min(max((abs(b - a) for a, b in pairwise(values)), default=0.0), 3.0)
+"""
+
+
+def lucky(course: Course, mark: str = "", draw: str = "rand(n=10)") -> str:
+    """What is said of a mistake that shows only where two of ten numbers are far apart."""
+    change(course, CHECKS, "import pytest\n", "import numpy as np\nimport pytest\n")
+    change(course, "course.toml", "points = 2", "points = 3")
+    append(course, CHECKS, BY_LUCK.format(mark=mark, draw=draw))
+    append(course, MISTAKES, CLAMPED)
+    course = read_course(course.root / "course.toml")
+    [proof] = verify(course, [course.stage("roughness")], seeds=range(1, 21), per_answer=20).stages
+    return "\n".join(proof.problems)
+
+
+def test_a_mistake_that_shows_with_some_seeds_only_is_told(course: Course) -> None:
+    said = lucky(course, "@pytest.mark.random")
+    assert (
+        "the misconception clamped gets 0 or 1 points depending on the seed: give roughness.chance"
+        in said
+    )
+
+
+def test_inputs_that_do_not_follow_the_seed_bring_no_luck(course: Course) -> None:
+    assert lucky(course) == ""
+
+
+def test_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
+    said = lucky(course, draw="np.random.default_rng().normal(size=10)")
+    assert "roughness.chance uses different inputs each time: make them with rand" in said
+
+
+def test_random_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
+    said = lucky(course, "@pytest.mark.random", "np.random.default_rng().normal(size=10)")
+    assert "roughness.chance uses different inputs each time: make them with rand" in said
+
+
+def test_a_check_that_does_not_compare_each_time_is_told(course: Course) -> None:
+    turn = "    TURNS.append(1)\n    if len(TURNS) % 3:\n        return\n"
+    change(course, CHECKS, "    expect_close", f"{turn}    expect_close")
+    append(course, CHECKS, "\n\nTURNS = []\n")
+    said = "roughness.values uses different inputs each time: make them with rand"
+    assert any(said in problem for problem in proven(course).problems)
+
+
+def test_what_the_author_prints_is_not_shown(course: Course, capfd: Capture) -> None:
+    change(course, SOLUTION, "    return max", "    print('here')\n    return max")
+    change(course, CHECKS, "    expect_close", "    print('there')\n    expect_close")
+    proven(course)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:
+    change(course, CHECKS, "@pytest.mark.points(2)", "@pytest.mark.random\n@pytest.mark.points(2)")
+    change(course, CHECKS, "submission: Any, values", "submission: Any, seed: int, values")
+    change(course, CHECKS, "    expect_close", "    assert seed % 2, 'odd'\n    expect_close")
+    [proof] = verify(course, [course.stages[2]], seeds=range(1, 9)).stages
+    assert any("of 8 seeds, first" in problem for problem in proof.problems), proof.problems
+
+
+def test_a_check_that_the_stub_passes_tests_nothing(course: Course) -> None:
+    more = '''
+
+@pytest.mark.points(1)
+def test_free(submission):
+    """It is free"""
+'''
+    append(course, CHECKS, more)
+    change(course, CHECKS, "points(2)", "points(1)")
+    said = "roughness.free passes on the original stub: it does not test the learner's code"
+    assert proven(course).problems == (f"tests/checks/test_roughness.py:28: {said}",)
+
+
+# --- what is to be written yet, and what does not belong -----------------------------------------
+
+
+def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) -> None:
+    change(course, "course.toml", '"Measure the jumps"', '"TODO: a title"')
+    change(course, SOLUTION, MARK, "    # todo: say why\n" + MARK)
+    change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
+    change(course, CHECKS, "import pytest", "import pytest  # TODO sort the todos")
+    change(course, MISTAKES, '"""Known', '"""A todo list of TODOS. Known')
+    shutil.copy(course.root / SOLUTION, course.root / "exercises/roughness.py")
+    course = read_course(course.root / "course.toml")
+    stub = read_stub(course.stages[2])
+    (course.root / "exercises/roughness.py").write_text(stub, encoding="utf-8")
+    proof = proven(course)
+    assert proof.problems == () and not proof.is_sound
+    assert [str(todo).partition(": ")[0] for todo in proof.todos] == [
+        "course.toml:28",
+        "solutions/roughness.py:12",
+        "tests/checks/test_roughness.py:7",
+        "hints/roughness.md:7",
+    ]
+    assert proof.todos[1].text == "# todo: say why"
+    assert proven(course, "smooth").todos == ()
+
+
+def test_files_of_no_stage_are_named(course: Course) -> None:
+    for stray in (
+        "solutions/old.py",
+        "exercises/notes.txt",
+        "hints/rough.md",
+        "hints/explore/rough.py",
+        "hints/misconceptions/rough.py",
+        "hints/predictions/rough.md",
+        "hints/traces/rough.py",
+        "tests/checks/test_rough.py",
+        "tests/checks/more/test_a.py",
+        "tests/accepted/rough/a.py",
+        "tests/accepted/roughness/notes.md",
+        "tests/mutants/rough.toml",
+        "tests/conftest.py",
+    ):
+        (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
+        (course.root / stray).write_text("", encoding="utf-8")
+    shutil.copy(TINY.root.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
+    for passing in ("solutions/__pycache__/a.pyc", "hints/.DS_Store"):
+        (course.root / passing).parent.mkdir(exist_ok=True)
+        (course.root / passing).write_text("", encoding="utf-8")
+    assert [stray.partition(":")[0] for stray in strays(course)] == [
+        "exercises/notes.txt",
+        "hints/rough.md",
+        "hints/explore/rough.py",
+        "hints/misconceptions/rough.py",
+        "hints/predictions/rough.md",
+        "hints/traces/rough.py",
+        "solutions/old.py",
+        "tests/accepted/rough/",
+        "tests/accepted/roughness/notes.md",
+        "tests/checks/more/",
+        "tests/checks/test_rough.py",
+        "tests/mutants/rough.toml",
+        "tests/conftest.py",
+    ]
+
+
+def test_fixtures_that_the_grader_does_not_read_are_named(course: Course) -> None:
+    (course.root / "tests/checks/conftest.py").write_text("import pytest\n", encoding="utf-8")
+    [stray] = strays(course)
+    assert stray.startswith("tests/checks/conftest.py: the grader never reads it: move its fix")
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def grade(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_python("-m", "grader", "verify", *words)
+
+
+def test_the_screen_begins_its_summary_with_what_is_wrong(
+    course: Course, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    change(course, CHECKS, "points(2)", "points(1)")
+    code, shown, errors = say("verify", "roughness", "--course", str(course.root))
+    assert code == 1 and errors == ""
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    assert "roughness: tolerances" in lines
+    said = "roughness: tests/checks/test_roughness.py: its checks are worth 1 points,"
+    assert any(line.startswith(said) for line in lines), lines
+    assert lines[-1] == "Not proven: fix 1 of 1 stage."
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_plain_and_json_say_the_same(course: Course, say: Say) -> None:
+    words = ("verify", "roughness", "--course", str(course.root))
+    code, shown, _ = say(*words, "--plain")
+    assert code == 0
+    lines = [line.strip() for line in shown.splitlines()]
+    assert "rough_range: caught by 1 of 1, named yes" in lines
+    proven_at = lines.index("This stage is proven.")
+    missing = "Not tried: small changes of the solutions (`grade verify --mutants`)."
+    assert lines[proven_at + 1] == missing
+    told = json.loads(say(*words, "--json")[1])
+    assert told["course"] == "smoothing" and told["sound"] is True and told["strays"] == []
+    [stage] = told["stages"]
+    assert stage["slug"] == "roughness" and stage["seeds"] == 20
+    assert [m["named"] for m in stage["misconceptions"]] == [
+        m["id"] for m in stage["misconceptions"]
+    ]
+    assert stage["tolerances"][0]["nearest"] == "rough_range"
+
+
+@pytest.mark.parametrize("when", [1, 4, 7])
+def test_ctrl_c_ends_it_wherever_it_is(course: Course, when: int) -> None:
+    def progress(slug: str, done: int, total: int) -> None:
+        assert 0 < done <= total
+        if done == when:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(course, [course.stages[2]], progress, seeds=SEEDS)
+
+
+def test_ctrl_c_within_an_answer_is_no_answer(course: Course) -> None:
+    append(course, MISTAKES, SLIP.replace("return mx(values)", "raise KeyboardInterrupt"))
+    with pytest.raises(KeyboardInterrupt):
+        proven(course)
+
+
+@pytest.mark.parametrize("command", ["", "verify", "suggest roughness"])
+def test_a_library_that_is_not_there_is_told(
+    course: Course, refused: Typed, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    change(course, "course.toml", 'preload = ["numpy"]', 'preload = ["nunpy"]')
+    monkeypatch.chdir(course.root)
+    assert "course.toml: preload: 'nunpy' cannot be imported: Mod" in refused(*command.split())
+
+
+def test_a_wrong_command_is_2(course: Course, capsys: Capture) -> None:
+    assert main(["verify", "rough", "--course", str(course.root)]) == 2
+    (course.root / "course.toml").write_text("nonsense", encoding="utf-8")
+    assert main(["verify", "--course", str(course.root)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2

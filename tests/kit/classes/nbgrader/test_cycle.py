@@ -1,0 +1,358 @@
+"""The whole cycle of an nbgrader course with its real commands, exchange and gradebook.
+
+Eleven students: full marks, partial, untouched, hostile, dying, looping, a cell twice, not JSON, a
+lost schema_version, another file's name, nothing but an empty file. What each is due is what `grade
+--submission` gives, however it is graded.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.channels.leaks import leaks, secret_lines
+from grader.engine import Engine, Request, with_engine
+from grader.read.submission import read_submission
+from grader.types.errors import KitError
+from tests.kit.support.checkout import COURSE, ROOT
+from tests.kit.support.files import edit
+
+pytestmark = pytest.mark.slow
+
+BIN = Path(sys.executable).parent
+NAME = "attention"
+Notebook = dict[str, Any]
+
+
+def run(
+    words: Sequence[str], cwd: Path, *, fails: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        words,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done
+
+
+# Commands of nbgrader's one after the other, each in a process that is forked off one in which all
+# is imported: an import takes longer than most of the commands.
+MANY = """
+import json, os, sys
+from nbgrader.apps import NbGraderApp
+import nbgrader.exchange, nbgrader.api
+for folder, words in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        sys.argv = ["nbgrader", *words]
+        NbGraderApp.launch_instance()
+        sys.exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"in {folder}: nbgrader {words}")
+"""
+
+
+class Class:
+    """The folders of an instructor and of the students, with homes of their own."""
+
+    def __init__(self, root: Path) -> None:
+        self.course = root / "course"
+        self.exchange = root / "exchange"
+        self.exchange.mkdir()
+        self.exchange.chmod(0o777)
+        self.environment = {
+            "HOME": str(root / "home"),
+            "PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONWARNINGS": "ignore",
+        }
+        (root / "home").mkdir()
+
+    def nbgrader(self, *words: str, cwd: Path | None = None, fails: bool = False) -> str:
+        done = run(["nbgrader", *words], cwd or self.course, fails=fails, **self.environment)
+        return done.stdout + done.stderr
+
+    def nbgrader_each(self, calls: Sequence[tuple[Path, Sequence[str]]]) -> None:
+        """Commands of nbgrader's in these folders."""
+        told = json.dumps([(str(folder), words) for folder, words in calls])
+        run([sys.executable, "-c", MANY, told], self.course, **self.environment)
+
+    def grade(self, *words: str, fails: bool = False) -> str:
+        words = (sys.executable, "-m", "grader", *words)
+        return run(words, self.course, fails=fails, **self.environment).stdout
+
+    def release(self) -> None:
+        self.course.mkdir()
+        self.grade("release", "nbgrader", "--course", str(ROOT))
+        config = self.course / "nbgrader_config.py"
+        with config.open("a", encoding="utf-8") as file:
+            file.write(f"c.Exchange.root = {str(self.exchange)!r}\n")
+            file.write("c.ExchangeCollect.check_owner = False\n")
+        self.nbgrader("generate_assignment", NAME)
+        self.nbgrader("release_assignment", NAME)
+
+    def student(self, root: Path) -> Path:
+        """A folder of a student's, with their configuration."""
+        root.mkdir()
+        (root / "nbgrader_config.py").write_text(
+            f"c = get_config()\nc.Exchange.root = {str(self.exchange)!r}\n"
+            "c.CourseDirectory.course_id = 'multi-head-attention'\n",
+            encoding="utf-8",
+        )
+        return root
+
+    def scores(self) -> dict[str, float]:
+        self.nbgrader("export")
+        lines = (self.course / "grades.csv").read_text("utf-8").splitlines()
+        names, *rows = (line.split(",") for line in lines)
+        at, score = names.index("student_id"), names.index("score")
+        return {row[at]: float(row[score]) for row in rows}
+
+
+def cell(notebook: Notebook, grade_id: str) -> Notebook:
+    (found,) = (
+        c
+        for c in notebook["cells"]
+        if c["metadata"].get("nbgrader", {}).get("grade_id") == grade_id
+    )
+    return found  # type: ignore[no-any-return]
+
+
+def answered(released: Notebook, solutions: Notebook) -> Notebook:
+    whole = copy.deepcopy(released)
+    for source in solutions["cells"]:
+        if source["metadata"].get("nbgrader", {}).get("solution"):
+            cell(whole, source["metadata"]["nbgrader"]["grade_id"])["source"] = source["source"]
+    return whole
+
+
+def body(notebook: Notebook, slug: str, code: str) -> Notebook:
+    """The notebook with other code between the markers of a stage's only solution."""
+    changed = copy.deepcopy(notebook)
+    found = cell(changed, f"{slug}-code")
+    pattern = r"### BEGIN SOLUTION.*### END SOLUTION"
+    found["source"] = re.sub(pattern, code, "".join(found["source"]), flags=re.S)
+    return changed
+
+
+HOSTILE = """import os, sys, sqlite3, pathlib
+for up in pathlib.Path.cwd().parents:
+    for name in ("gradebook.db", "course.toml"):
+        try:
+            (up / name).write_bytes(b"")
+        except OSError:
+            pass
+print('{"score": 100}')
+raise NotImplementedError
+"""
+
+
+def handed_in(released: Notebook, solutions: Notebook) -> dict[str, tuple[str, bytes]]:
+    """What each student hands in: the name of the file and its bytes."""
+    whole = answered(released, solutions)
+    partial = body(whole, "scaled_scores", "return q @ k.transpose(-2, -1)")
+    hostile = copy.deepcopy(whole)
+    cell(hostile, "masking-code")["source"] = HOSTILE
+    dying = copy.deepcopy(whole)
+    cell(dying, "softmax-code")["source"] = "import os\nos._exit(0)\n"
+    looping = copy.deepcopy(whole)
+    cell(looping, "softmax-code")["source"] = (
+        "import time\nwhile True:\n    try:\n        time.sleep(1)\n"
+        "    except BaseException:\n        pass\n"
+    )
+    twice = copy.deepcopy(whole)
+    twice["cells"].insert(9, copy.deepcopy(cell(twice, "split_heads-code")))
+    old = copy.deepcopy(whole)
+    del cell(old, "masking")["metadata"]["nbgrader"]["schema_version"]
+    edited = copy.deepcopy(released)
+    edited["cells"] = [c for c in edited["cells"] if c is not cell(edited, "concat_heads")]
+    cell(edited, "softmax")["source"] = "14.0"
+
+    def file(notebook: Notebook, name: str = f"{NAME}.ipynb") -> tuple[str, bytes]:
+        return name, json.dumps(notebook).encode()
+
+    return {
+        "ann_full": file(whole),
+        "bob_partial": file(partial),
+        "cas_untouched": file(released),
+        "dan_hostile": file(hostile),
+        "eve_dying": file(dying),
+        "fay_looping": file(looping),
+        "gus_twice": file(twice),
+        "hal_no_json": (f"{NAME}.ipynb", b'{"cells": ['),
+        "ida_old_schema": file(old),
+        "jon_renamed": file(whole, "My copy (1).ipynb"),
+        "kim_empty": (f"{NAME}.ipynb", b""),
+        "liz_edited": file(edited),
+    }
+
+
+def due(made: Class, students: Mapping[str, tuple[str, bytes]], tmp: Path) -> dict[str, float]:
+    """The points that `grade --submission` gives; its engine is started once for all."""
+    core = tuple(stage for stage in COURSE.stages if not stage.bonus)
+
+    def body(engine: Engine) -> dict[str, float]:
+        points = {}
+        for student, (_, data) in students.items():
+            file = tmp / f"{student}.ipynb"
+            file.write_bytes(data)
+            if student in ("hal_no_json", "kim_empty"):
+                with pytest.raises(KitError, match=r"is empty|is not a complete notebook"):
+                    read_submission(file)
+                points[student] = 0.0
+            else:
+                request = Request(read_submission(file), core, seed=6)
+                points[student] = engine.grade(request).score
+        return points
+
+    points = with_engine(COURSE, core, "cpu", body)
+    file = str(tmp / "bob_partial.ipynb")
+    said = made.grade("--course", str(ROOT), "--submission", file, "--json", fails=True)
+    assert json.loads(said)["score"] == points["bob_partial"]
+    return points
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
+    """A released course in which everybody has handed in through the exchange."""
+    root = tmp_path_factory.mktemp("class")
+    made = Class(root)
+    made.release()
+    first = made.student(root / "student")
+    assert NAME in made.nbgrader("list", cwd=first)
+    made.nbgrader("fetch_assignment", NAME, cwd=first)
+    released = json.loads((first / NAME / f"{NAME}.ipynb").read_text("utf-8"))
+    source = made.course / "source" / NAME / f"{NAME}.ipynb"
+    students = handed_in(released, json.loads(source.read_text("utf-8")))
+    calls = []
+    for student, (name, data) in students.items():
+        own = made.student(root / student)
+        (own / NAME).mkdir()
+        (own / NAME / name).write_bytes(data)
+        calls.append((own, ["submit", NAME, f"--student={student}"]))
+    (own, words), *others = calls
+    made.nbgrader(*words, cwd=own)
+    made.nbgrader_each(others)
+    made.nbgrader("collect", NAME)
+    for file in (made.course / "submitted" / "bob_partial" / NAME).iterdir():
+        if file.suffix != ".ipynb":  # as an instructor may put it there by hand: alone
+            file.unlink()
+    made.due = due(made, students, root)  # type: ignore[attr-defined]
+    return made
+
+
+def by_nbgrader(made: Class) -> None:
+    made.nbgrader("autograde", NAME, "--force")
+
+
+def by_class(made: Class) -> None:
+    made.grade("class", "--course", str(ROOT), "--nbgrader", ".", NAME, "--force")
+
+
+@pytest.mark.parametrize("graded", [by_nbgrader, by_class])
+def test_everybody_gets_the_points_that_are_due_and_a_page(
+    made: Class, graded: Callable[[Class], None]
+) -> None:
+    (made.course / "gradebook.db").unlink()
+    made.nbgrader("generate_assignment", NAME, "--force")
+    shutil.rmtree(made.course / "autograded", ignore_errors=True)
+    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    graded(made)
+    assert made.scores() == due
+    assert due["ann_full"] == due["gus_twice"] == due["ida_old_schema"] == due["jon_renamed"] == 100
+    assert due["cas_untouched"] == due["hal_no_json"] == due["kim_empty"] == 0
+    assert 0 < due["bob_partial"] < 100
+    assert due["eve_dying"] == due["fay_looping"] == 56  # only what the cell kills is lost
+
+    made.nbgrader("generate_feedback", NAME, "--force")
+    made.nbgrader("release_feedback", NAME)
+    pages = {}
+    made.nbgrader_each(
+        [(made.course.parent / student, ["fetch_feedback", NAME]) for student in due]
+    )
+    for student in due:
+        own = made.course.parent / student
+        page = made.course / "feedback" / student / NAME / f"{NAME}.html"
+        pages[student] = page.read_text("utf-8")
+        assert list((own / NAME / "feedback").rglob("*.html"))
+    assert "scale" in pages["bob_partial"] and "hint 2" in pages["bob_partial"]
+    assert "is not a complete notebook" in pages["hal_no_json"]
+    assert "so My copy (1).ipynb was graded" in pages["jon_renamed"]
+    assert "restored" in pages["liz_edited"]
+    assert secrets(made, pages) == []
+
+
+def secrets(made: Class, pages: Mapping[str, str]) -> list[str]:
+    """The lines of solutions, hidden checks and misconceptions in what was released or told."""
+    released = json.loads((made.course / "release" / NAME / f"{NAME}.ipynb").read_text("utf-8"))
+    handed_out = "\n".join("".join(cell["source"]) for cell in released["cells"])
+    page = unescape(re.sub(r"<[^>]+>", "", pages["cas_untouched"]))  # the others hold answers
+    files = {"release": handed_out.encode(), "page": page.encode()}
+    return [str(leak) for leak in leaks(files, secret_lines(COURSE, COURSE.stages))]
+
+
+def test_without_our_package_nothing_is_graded_in_silence(made: Class, tmp_path: Path) -> None:
+    there = Class.__new__(Class)
+    there.course, there.environment = tmp_path / "course", made.environment
+    shutil.copytree(made.course, there.course)
+    shutil.rmtree(there.course / "autograded", ignore_errors=True)
+    config = there.course / "nbgrader_config.py"
+    edit(config, "grader.nbgrader", "gone.nbgrader")
+    said = there.nbgrader("autograde", NAME, "--student=ann_full", fails=True)
+    assert "gone" in said
+    assert not list(there.course.glob("autograded/*/*/*.ipynb"))
+
+
+def test_plain_nbgrader_gives_partial_credit_too(made: Class, tmp_path: Path) -> None:
+    there = Class.__new__(Class)
+    there.course, there.environment = tmp_path / "course", made.environment
+    shutil.copytree(made.course, there.course)
+    there.grade("release", "nbgrader", "--course", str(ROOT), "--kernel")
+    for student in ("ann_full", "bob_partial", "cas_untouched"):
+        there.nbgrader("autograde", NAME, f"--student={student}", "--force")
+    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    scores = there.scores()
+    for student in ("ann_full", "bob_partial", "cas_untouched"):
+        assert scores[student] == due[student]
+    assert not (there.course / ".grade" / "progress.json").exists()
+
+
+def test_what_lies_beside_one_notebook_keeps_no_page_from_the_others(
+    made: Class, tmp_path: Path
+) -> None:
+    there = Class.__new__(Class)
+    there.course, there.environment = tmp_path / "course", made.environment
+    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    others = set(due) - {"ann_full", "bob_partial"}
+    leave = shutil.ignore_patterns("autograded", "feedback", *others)
+    shutil.copytree(made.course, there.course, ignore=leave)
+    submitted = there.course / "submitted"
+    (submitted / "ann_full" / NAME / "timestamp.txt").write_text("soon", encoding="utf-8")
+    there.nbgrader("autograde", NAME)
+    assert there.scores()["ann_full"] == due["ann_full"]
+    there.nbgrader("generate_feedback", NAME)
+    said = there.nbgrader("release_feedback", NAME)
+    assert said.count("Releasing feedback") == 2
+
+
+def test_released_again_the_gradebook_stays(made: Class) -> None:
+    before = made.scores()
+    made.grade("release", "nbgrader", "--course", str(ROOT))
+    made.nbgrader("generate_assignment", NAME, "--force")
+    assert made.scores() == before

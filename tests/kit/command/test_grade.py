@@ -1,0 +1,450 @@
+"""`grade` as a learner types it: what it prints and its exit code, often of a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.support.checkout import COURSE, ROOT, TINY
+from tests.kit.support.processes import alive, descendants, until
+from tests.kit.support.tiny import Say, copy_tiny, solve
+
+STAGES = COURSE.stages
+SLUGS = [stage.slug for stage in STAGES]
+CORE = [stage.slug for stage in STAGES if not stage.bonus]
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+LOOP = "open('started', 'w').close()\nwhile True:\n    pass\n"
+
+
+def patient(folder: Path) -> Path:
+    """The tiny course, which lets an import take longer than any test."""
+    return copy_tiny(folder / "patient", {"load_seconds = 5": "load_seconds = 90"}).root
+
+
+def command(*words: str, course: Path = TINY.root) -> list[str]:
+    return [sys.executable, "-m", "grader", *words, "--course", str(course)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **more}
+
+
+def grade(
+    *words: str, course: Path = TINY.root, cwd: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words, course=course),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment(**more),
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def stubs() -> subprocess.CompletedProcess[str]:
+    return grade("--submission", str(ROOT / "exercises"), course=ROOT)
+
+
+@pytest.fixture(scope="module")
+def solutions() -> subprocess.CompletedProcess[str]:
+    return grade(*CORE, "--submission", str(ROOT / "solutions"), "--json", course=ROOT)
+
+
+def test_untouched_stubs_are_not_yet_and_calm(stubs: subprocess.CompletedProcess[str]) -> None:
+    assert stubs.returncode == 1
+    assert stubs.stderr == ""
+    assert "✗" not in stubs.stdout
+    assert "failed" not in stubs.stdout
+    assert "0 / 100" in stubs.stdout
+    assert stubs.stdout.count("not started") == len(CORE) + 1, "the bonus stages share a line"
+    assert "Welcome!" in stubs.stdout
+
+
+def test_nothing_but_plain_text_of_80_columns(stubs: subprocess.CompletedProcess[str]) -> None:
+    assert "\x1b" not in stubs.stdout
+    assert max(map(len, stubs.stdout.splitlines())) <= 80
+
+
+def test_the_solutions_get_everything(solutions: subprocess.CompletedProcess[str]) -> None:
+    everything(solutions, CORE, bonus=0)
+
+
+@pytest.mark.slow
+def test_the_solutions_of_the_bonus_stages_too() -> None:
+    done = grade("--submission", str(ROOT / "solutions"), "--json", course=ROOT)
+    everything(done, SLUGS, bonus=sum(stage.points for stage in STAGES if stage.bonus))
+
+
+def everything(done: subprocess.CompletedProcess[str], slugs: list[str], bonus: int) -> None:
+    assert done.returncode == 0, done.stdout
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert (report["score"], report["max_score"], report["bonus"]) == (100, 100, bonus)
+    assert [stage["slug"] for stage in report["stages"]] == slugs
+    assert {stage["status"] for stage in report["stages"]} == {"passed"}
+
+
+# --- the report of DESIGN section 5, key by key --------------------------------------------------
+
+NUMBER = (int, float)
+REPORT = {
+    "schema": int,
+    "course": str,
+    "submission": str,
+    "device": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "bonus": NUMBER,
+    "stages": list,
+    "version": str,
+}
+STAGE = {
+    "slug": str,
+    "title": str,
+    "status": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "bonus": bool,
+    "caused_by": (str, type(None)),
+    "checks": list,
+}
+CHECK = {
+    "id": str,
+    "title": str,
+    "outcome": str,
+    "score": NUMBER,
+    "max_score": NUMBER,
+    "message": str,
+    "diagnosis": (dict, type(None)),
+    "hint": int,
+    "seconds": NUMBER,
+}
+DIAGNOSIS = {"id": str, "text": str, "hint": int}
+OPTIONAL = ("version", "hint")  # left out if there is none
+
+
+def fits(data: dict[str, Any], kinds: dict[str, Any]) -> None:
+    keys = {key: kind for key, kind in kinds.items() if key in data or key not in OPTIONAL}
+    assert list(data) == list(keys)
+    for key, kind in keys.items():
+        assert isinstance(data[key], kind), key
+        assert kind is bool or not isinstance(data[key], bool), key
+
+
+def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+    (tmp_path / "moving_average.py").write_text(
+        "import numpy as np\n\n\ndef moving_average(values, width):\n"
+        "    if not 1 <= width <= len(values):\n        raise ValueError\n"
+        "    return np.convolve(values, np.ones(width), mode='valid')\n",
+        encoding="utf-8",
+    )
+    shutil.copy(TINY.root / "solutions" / "smooth.py", tmp_path)
+    shutil.copy(TINY.root / "exercises" / "roughness.py", tmp_path)
+    wrong = grade("--submission", str(tmp_path), "--json")
+    assert wrong.returncode == 1
+    reports = [json.loads(solutions.stdout), json.loads(wrong.stdout)]
+    diagnoses = []
+    for report in reports:
+        fits(report, REPORT)
+        assert report["schema"] == 1
+        assert report["device"] in ("cpu", "cuda", "mps")
+        for stage in report["stages"]:
+            fits(stage, STAGE)
+            assert stage["status"] in ("passed", "failed", "not_started", "error")
+            assert stage["score"] == sum(check["score"] for check in stage["checks"])
+            for check in stage["checks"]:
+                fits(check, CHECK)
+                assert check["outcome"] in ("passed", "failed", "skipped", "error", "timeout")
+                if check["diagnosis"] is not None:
+                    fits(check["diagnosis"], DIAGNOSIS)
+                    diagnoses.append(check["diagnosis"]["id"])
+    assert "average_sum" in diagnoses
+    assert [stage["caused_by"] for stage in reports[1]["stages"]] == [None, "moving_average", None]
+    assert reports[1]["stages"][2]["status"] == "not_started"
+
+
+# --- unchanged stages ----------------------------------------------------------------------------
+
+
+def test_unchanged_stages_keep_their_verdicts_at_once(
+    tiny: Path, say: Say, checks_apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A verdict depends on it, and the first run in this process sets it.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    solve(tiny, "moving_average", "smooth")  # the bonus stage stays a stub
+
+    def report(*words: str) -> Any:
+        return json.loads(say("grade", *words, "--json")[1])
+
+    first, again = report(), report()
+    unchanged = again.pop("unchanged")
+    assert unchanged == ["moving_average", "smooth"]
+    for stage in (*first["stages"], *again["stages"]):
+        for check in stage["checks"]:
+            del check["seconds"]
+    assert again == first
+    assert "unchanged" not in report("--fresh")
+    assert "unchanged" not in report("--seed", "3")
+    assert "unchanged" not in report("--submission", str(tiny / "exercises"))
+    smooth = tiny / "exercises" / "smooth.py"
+    smooth.write_text(smooth.read_text("utf-8") + "\n", encoding="utf-8")
+    assert report()["unchanged"] == ["moving_average"]
+
+    words = [sys.executable, "-X", "importtime", *command("smooth", course=tiny)[1:]]
+    env = environment(CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
+    assert "1 unchanged stage was not rerun; `grade --fresh` reruns it" in done.stdout
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "grader.engine" in imported
+    assert not imported & {"torch", "numpy", "pytest"}
+
+
+def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart: None) -> None:
+    file = tiny / "exercises" / "moving_average.py"
+    file.write_text("\n", encoding="utf-8")
+    assert "grade reset moving_average" in say("grade", "moving_average")[1]
+    file.unlink()
+    advice = "If the file is lost:  grade reset moving_average"
+    for words in ((), ("--all",)):
+        _, said, _ = say("grade", "moving_average", *words)
+        assert "There is no file moving_average.py" in said and advice in said
+        assert "grade hint" not in said
+    elsewhere = ("moving_average", "--submission", str(tiny / "exercises"))
+    assert "grade reset" not in say("grade", *elsewhere)[1]
+
+
+def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(
+    tiny: Path, say: Say, checks_apart: None
+) -> None:
+    folder = tiny / "my work, second try, with what the tutor said about the first"
+    folder.mkdir()
+    text = "def roughness(values):\n    return -1.0\n"
+    (folder / "roughness.py").write_text(text, encoding="utf-8")
+    _, said, _ = say("grade", "roughness", "--submission", str(folder))
+    [offered] = re.findall(r"grade repro .*", said)
+    code, shown, _ = say(*shlex.split(offered)[1:])
+    assert code == 0 and "from roughness import roughness" in shown
+
+
+def test_a_file_in_a_folder_below_is_named(tiny: Path, say: Say, checks_apart: None) -> None:
+    below = tiny / "unpacked" / "my homework"
+    below.mkdir(parents=True)
+    shutil.copy(TINY.root / "solutions" / "smooth.py", below)
+    _, said, _ = say("grade", "smooth", "--submission", "unpacked")
+    assert "There is no file smooth.py; did you name it my homework/smooth.py?" in said
+
+
+# --- words on the command line -------------------------------------------------------------------
+
+
+def one_line(done: tuple[int, str, str], *needles: str) -> None:
+    code, shown, errors = done
+    assert (code, shown) == (2, "")
+    lines = errors.splitlines()
+    assert len(lines) == 1, errors
+    for needle in needles:
+        assert needle in lines[0]
+
+
+def test_a_stage_that_is_not_there(tiny: Path, say: Say) -> None:
+    done = grade("smoth")
+    told = done.returncode, done.stdout, done.stderr
+    one_line(told, "there is no stage 'smoth'", "did you mean 'smooth'?")
+    one_line(say("nosuch"), "there is no stage 'nosuch'", "grade list")
+
+
+def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny: Path, say: Say) -> None:
+    cells = [{"cell_type": "markdown", "source": "def smooth(values): ..."}]
+    (tiny / "work.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    code, shown, _ = say("--submission", "work.ipynb")
+    assert code == 1 and "smooth is in a text cell, which is not run." in shown
+
+
+def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:
+    folder = tiny / "notes"
+    folder.mkdir()
+    one_line(say("--submission", str(folder / "absent")), "absent: cannot be read")
+    (folder / "notes.txt").write_text("no code")
+    one_line(say("--submission", str(folder / "notes.txt")), "a folder of .py files")
+    (folder / "work.ipynb").write_text("{}")
+    one_line(say("--submission", str(folder)), "--submission", "work.ipynb")
+
+
+def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
+    one_line(say("--course", str(tmp_path)), "course.toml")
+
+
+# --- colour and width ----------------------------------------------------------------------------
+
+
+def test_colour_only_where_it_is_wanted() -> None:
+    words = command("--submission", str(TINY.root / "exercises"))
+    forced = _through_a_terminal(words, environment(TERM="xterm-256color"))
+    assert "\x1b[" in forced
+    refused = _through_a_terminal(words, environment(TERM="xterm-256color", NO_COLOR="1"))
+    assert re.search(r"\x1b\[[0-9;]*3[0-7]m", refused) is None
+    assert "not started" in refused
+
+
+def _through_a_terminal(words: list[str], env: dict[str, str]) -> str:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdout=theirs, stderr=theirs, stdin=theirs, env=env) as process:
+        os.close(theirs)
+        data = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                data += part
+        except OSError:  # Linux's way to say that the other end is closed
+            pass
+        process.wait(timeout=60)
+    os.close(ours)
+    return data.decode("utf-8")
+
+
+def test_long_words_stay_within_80_columns(tiny: Path, say: Say, checks_apart: None) -> None:
+    word = "unbreakable" * 30
+    (tiny / "exercises" / "moving_average.py").write_text(
+        f"def moving_average(values, width):\n    {word}()\n"
+    )
+    code, shown, _ = say("--all")
+    assert code == 1
+    assert "unbreakable" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+
+
+# --- a seed repeats a run ------------------------------------------------------------------------
+
+
+def test_a_seed_repeats_a_run_exactly(tiny: Path, say: Say, checks_apart: None) -> None:
+    (tiny / "exercises" / "moving_average.py").write_text(
+        "import random\n\nimport numpy as np\n\n\ndef moving_average(values, width):\n"
+        "    if len(values) == 7:  # the one case that is drawn anew for each seed\n"
+        "        raise RuntimeError(f'{random.random()} {np.random.rand()} {values[0]}')\n"
+        "    return np.convolve(values, np.full(width, 1 / width), 'valid')\n"
+    )
+
+    def messages(shown: str) -> list[str]:
+        (stage,) = json.loads(shown)["stages"]
+        return [check["message"] for check in stage["checks"]]
+
+    words = ["moving_average", "--fresh", "--json", "--seed"]
+    first = messages(say(*words, "5")[1])
+    assert first == messages(grade(*words, "5", course=tiny, cwd=tiny).stdout)  # another process
+    assert first != messages(say(*words, "6")[1])
+
+
+# --- stopped in the middle -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts `grade` on this moving_average.py in a process group of its own, as a shell does."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    started: list[subprocess.Popen[str]] = []
+
+    def start(source: str) -> subprocess.Popen[str]:
+        folder = tmp_path / "submission"
+        folder.mkdir()
+        (folder / "moving_average.py").write_text(source)
+        process = subprocess.Popen(
+            command("--submission", str(folder), course=patient(tmp_path)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=environment(TMPDIR=str(scratch)),
+            start_new_session=True,
+            # A test run in the background ignores Ctrl-C, and so would whatever it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        left = alive(descendants(process.pid) | {process.pid})
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
+    """Press Ctrl-C, and again if that does nothing: an import may swallow the first one."""
+    start = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 40  # of the 90 that the loop may take
+    # An interrupted exec() makes Python end by the signal, after our words: shells call it 130 too.
+    assert process.returncode in (130, -signal.SIGINT), out + err
+    assert (out, err.splitlines()) == ("", ["grade: stopped; no work is lost"])
+
+
+@linux_only
+def test_ctrl_c_in_an_endless_loop_leaves_nothing(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
+    below = descendants(process.pid)
+    assert len(below) >= 2  # the isolated interpreter and one worker, or a pair for each core
+    stopped_by_ctrl_c(process)
+    assert until(lambda: not alive(below), 30), alive(below)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@linux_only
+@pytest.mark.parametrize("after", [0.0, 0.15, 0.4])
+def test_ctrl_c_while_starting_leaves_nothing(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path, after: float
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*")) and descendants(process.pid), 60)
+    time.sleep(after)
+    below = descendants(process.pid)
+    stopped_by_ctrl_c(process)
+    assert until(lambda: not alive(below), 30), alive(below)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@linux_only
+def test_killed_it_leaves_no_process(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = running(LOOP)
+    assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
+    below = descendants(process.pid)
+    assert len(below) >= 2
+    process.kill()
+    process.wait(timeout=30)
+    assert until(lambda: not alive(below), 30), alive(below)
+
+
+def test_a_terminal_without_a_size_shows_everything() -> None:
+    words = command("list", "--course", str(TINY.root))
+    shown = subprocess.run(words, env=environment(COLUMNS="0"), capture_output=True, text=True)
+    assert "moving_average" in shown.stdout

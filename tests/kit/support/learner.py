@@ -1,0 +1,76 @@
+"""Someone who works on the tiny course and keeps `grade watch` open, for the tests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.learning.watch.loop import Watch
+from grader.learning.watch.state import Phase, Watching
+from grader.types.report import Status
+from tests.kit.support.checkout import TINY
+
+LONGEST = 60.0  # seconds; a test that waits longer has failed
+
+
+class Learner:
+    """Someone who watches: writes files, presses keys and looks at the screen."""
+
+    def __init__(self, root: Path, watch: Callable[[Learner], Watch]) -> None:
+        self.root = root
+        self.edited: list[tuple[Path, int]] = []
+        self.states: list[Watching] = []
+        self._changed = threading.Condition()
+        self.watch = watch(self)
+        self.thread = threading.Thread(target=self.watch.run, daemon=True)
+
+    def show(self, state: Watching) -> None:
+        with self._changed:
+            self.states.append(state)
+            self._changed.notify_all()
+
+    def edit(self, file: Path, line: int) -> str:
+        self.edited.append((file, line))
+        return "no editor here"
+
+    def sees(self, what: Callable[[Watching], bool]) -> Watching:
+        """The first state from now on that is like this."""
+        end = time.monotonic() + LONGEST
+        with self._changed:
+            while not (self.states and what(self.states[-1])):
+                if not self._changed.wait(max(0.0, end - time.monotonic())):
+                    pytest.fail(f"not seen; the last was {self.states[-1:]}")
+            return self.states[-1]
+
+    def judged(self, slug: str, status: Status) -> Watching:
+        return self.sees(
+            lambda state: (
+                state.phase is Phase.WAITING
+                and state.report is not None
+                and (state.report.stages[0].slug, state.report.stages[0].status) == (slug, status)
+            )
+        )
+
+    def writes(self, slug: str, text: str) -> None:
+        """Save as most editors do: a new file takes the old one's place."""
+        file = self.root / "exercises" / f"{slug}.py"
+        new = file.with_suffix(".tmp")
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
+
+    def solves(self, slug: str) -> None:
+        self.writes(slug, TINY.stage(slug).solution_file.read_text(encoding="utf-8"))
+
+    def presses(self, key: str) -> None:
+        self.watch.press(key)
+
+
+@pytest.fixture
+def two_pytests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks run in a pytest of their own, here in a thread of this one, and both would set
+    and remove the same variable of the environment."""
+    monkeypatch.setattr("_pytest.runner._update_current_test_var", lambda item, when: None)
