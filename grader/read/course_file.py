@@ -63,7 +63,7 @@ _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VERSION = re.compile(r"\d+(\.\d+)*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
-_RETURNS = re.compile(r"(?P<module>module\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
+_RETURNS = re.compile(r"((?P<class>module|object)\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
 
 
 def find_stage(course: Course, word: str) -> Stage:
@@ -159,6 +159,14 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         if not isinstance(table, dict):
             raise CourseError(f"{place}: stage {number} is not a table")
         stages.append(_stage(table, number, tuple(stages), root, _in_exams(data)))
+    preload = _strings(data, "preload", place)
+    for stage in stages if "torch" not in preload else ():
+        for entry in stage.entry_points:
+            if entry.is_class and not entry.is_object:
+                raise CourseError(
+                    f"{place}: stage '{stage.slug}': entry point '{entry.name}': a module needs "
+                    "torch in 'preload'; a class without torch is an 'object -> any'"
+                )
     name = _get(data, "name", str, place)
     if not _FILE_NAME.fullmatch(name):
         raise CourseError(f"{place}: 'name' {name!r} must be letters, digits, '.', '_' and '-'")
@@ -167,7 +175,7 @@ def parse_course(data: Mapping[str, Any], root: Path) -> Course:
         name=name,
         title=_get(data, "title", str, place),
         root=root,
-        preload=_strings(data, "preload", place),
+        preload=preload,
         limits=_limits(data.get("limits", {}), place),
         stages=tuple(stages),
         assignments=_assignments(data, name, tuple(stages), zone, place),
@@ -353,14 +361,15 @@ def _entry(name: str, text: Any, place: str) -> EntryPoint:
     if match is None:
         raise CourseError(
             f"{place}: entry point '{name}': {text!r} is not like 'tensor', '(tensor, tensor)', "
-            "'module -> tensor' or 'tests'"
+            "'module -> tensor', 'object -> any' or 'tests'"
         )
     is_tuple = match["tuple"].startswith("(")
     kinds = tuple(kind.strip() for kind in match["tuple"].strip("()").split(","))
     for kind in kinds:
         if kind not in _KINDS:
             raise CourseError(f"{place}: entry point '{name}': {_unknown('kind', kind, _KINDS)}")
-    return EntryPoint(name, kinds, is_tuple, match["module"] is not None)
+    of = match["class"]
+    return EntryPoint(name, kinds, is_tuple, is_class=of is not None, is_object=of == "object")
 
 
 def _limits(table: Any, place: str) -> Limits:

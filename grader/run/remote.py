@@ -95,18 +95,50 @@ class _Entry:
         stage.need(entry.name)
         caller = Caller(stage.request, stage.fail, _handle_of)
         code = f"{entry.name}.__init__" if entry.is_class else entry.name
-        value = stage.call(
-            caller, entry.name, args, kwargs, code=code, target={"function": entry.name}
-        )
+        target = {"function": entry.name, **({"makes": True} if entry.is_object else {})}
+        value = stage.call(caller, entry.name, args, kwargs, code=code, target=target)
         if not entry.is_class:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
-            derived = f"does it say `class {entry.name}(nn.Module)`?"
+            what, base = ("an object", ":") if entry.is_object else ("an nn.Module", "(nn.Module)")
+            derived = f"does it say `class {entry.name}{base}`?"
             advice = "is a `return` missing?" if value is None else derived
             raise WrongReturn(
-                f"{entry.name}(...) made {described(value)}\n  expected  an nn.Module: {advice}"
+                f"{entry.name}(...) made {described(value)}\n  expected  {what}: {advice}"
             )
+        if entry.is_object:
+            return RemoteInstance(stage, value, entry, stage.case.last_call)
         return RemoteModule(stage, value, entry, stage.case.last_call, f"{entry.name}.forward")
+
+
+class RemoteInstance(RemoteObject):
+    """An object of a learner's class that is no nn.Module: a check calls it and its methods."""
+
+    def __init__(
+        self, stage: StageUnderCheck, handle: Handle, entry: EntryPoint, made: str
+    ) -> None:
+        super().__init__(handle, made)
+        self._stage = stage
+        self._entry = entry
+        self._caller = Caller(stage.request, stage.fail, _handle_of)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of calling the object."""
+        value = self._asked("__call__", self.made, {}, args, kwargs)
+        return checked(value, self._entry, f"Calling {self._entry.name}(...)")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: self._asked(
+            name, f"{self.made}.{name}", {"method": name}, args, kwargs
+        )
+
+    def _asked(self, code: str, name: str, method: dict[str, str], args: Any, kwargs: Any) -> Any:
+        target = {"object": self.handle.id, **method}
+        code = f"{self._entry.name}.{code}"
+        value = self._stage.call(self._caller, name, args, kwargs, code=code, target=target)
+        return self if isinstance(value, Handle) and value.id == self.handle.id else value
 
 
 class RemoteModule(RemoteObject):

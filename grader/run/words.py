@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from grader.run.worker.wire import Handle, Opaque, PlainObject
@@ -62,7 +63,7 @@ def _argument(value: Any) -> str:
         text = _written(value)
         if len(text) <= _LONG:
             return text
-        return f"{text[:_LONG]}..." if isinstance(value, (str, bytes)) else described(value)
+        return f"{text[:_LONG]}..." if isinstance(value, (str, bytes)) else _begun(value)
     dtype = str(value.dtype).removeprefix("torch.")
     kind = "" if dtype in ("float32", "bool") else f" {dtype}"
     values = _literal(value) if math.prod(shape) <= _FEW else ""
@@ -78,23 +79,44 @@ def _argument(value: Any) -> str:
 
 def _written(value: Any) -> str:
     """A value that is no array as code, with arrays in it by their axes."""
-    if isinstance(value, dict):
-        pairs = [f"{_argument(key)}: {_argument(each)}" for key, each in value.items()]
-        return f"{{{', '.join(pairs)}}}"
-    if type(value) not in _BRACKETS or not value:
+    kind = _kind(value)
+    if kind not in _BRACKETS or not value:
         return safe(repr(value))
-    before, behind = _BRACKETS[type(value)]
-    parts = [_argument(each) for each in value]
-    if isinstance(value, (set, frozenset)):
-        parts.sort()
+    before, behind = _BRACKETS[kind]
+    parts = _parts(value)
     if isinstance(value, tuple) and len(parts) == 1:
         behind = ",)"
     return f"{before}{', '.join(parts)}{behind}"
 
 
+def _begun(value: Any) -> str:
+    """The first entries of a long value as code, and how many follow; its kind if there is none."""
+    kind = _kind(value)
+    parts = _parts(value) if kind in _BRACKETS else []
+    ends = accumulate(len(part) + 2 for part in parts)
+    few = sum(end <= _LONG - len(", ... 9999 more") for end in ends)
+    if not few:
+        return described(value)
+    before, behind = _BRACKETS[kind]
+    return f"{before}{', '.join(parts[:few])}, ... {len(parts) - few} more{behind}"
+
+
+def _kind(value: Any) -> type:
+    return dict if isinstance(value, dict) else type(value)
+
+
+def _parts(value: Any) -> list[str]:
+    """The entries of a container as code."""
+    if isinstance(value, dict):
+        return [f"{_argument(key)}: {_argument(each)}" for key, each in value.items()]
+    parts = [_argument(each) for each in value]
+    return sorted(parts) if isinstance(value, (set, frozenset)) else parts
+
+
 _BRACKETS: Mapping[type, Sequence[str]] = {
     list: "[]",
     tuple: "()",
+    dict: "{}",
     set: "{}",
     frozenset: ("frozenset({", "})"),
 }

@@ -39,7 +39,8 @@ class EntryPoint:
     """A function or class that the learner writes, and the kind of its result.
 
     `returns` holds one kind ("tensor", "array", "number", "any") for each value; the result is a
-    tuple of values if `is_tuple`. For a class (`is_class`) it is the result of calling the object.
+    tuple of values if `is_tuple`. For a class (`is_class`) it is the result of calling the object,
+    which is an nn.Module unless it `is_object`.
     If the learner writes tests (`is_fixture`), the name is that of their fixture.
     """
 
@@ -48,6 +49,7 @@ class EntryPoint:
     is_tuple: bool = False
     is_class: bool = False
     is_fixture: bool = False
+    is_object: bool = False
 
     def asks_for(self, name: str) -> bool:
         """Whether a definition of that name is what the learner must write, or a part of it."""

@@ -180,7 +180,7 @@ def _kind(entry: Entry, style: Style) -> str:
         for each in entry.call.results
     ]
     kind = f"({', '.join(kinds)})" if entry.call.is_tuple else kinds[0]
-    return f"module -> {kind}" if entry.made else kind
+    return f"{'module' if style.base else 'object'} -> {kind}" if entry.made else kind
 
 
 def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ Change = Callable[[Any, tuple[Any, ...]], Any]
 
 ODD = "odd"  # sevens in another shape
 ANY_ANSWER = {"zeros", "ones", ODD}  # a check that pays for all of these may ask nothing
+_MOST = 10_000  # what an iterator may give: more cannot pass to a check
 _NUMBERS = {"zeros": 0, "ones": 1}
 _ERRORS = (ValueError, TypeError, RuntimeError, IndexError, KeyError, AssertionError)
 
@@ -63,18 +65,24 @@ def constants(stage: Stage, solution: Find) -> Iterator[Constant]:
 def earned(stage: Stage, constant: Constant, facts: StageFacts) -> Iterator[str]:
     """The ids of the checks that a constant answer passes, if they called it at all."""
     classes = {entry.name for entry in stage.entry_points if entry.is_class and constant.is_built}
+    has_methods = any(entry.is_object for entry in stage.entry_points)
     for planned in facts.planned:
         own = [fact for fact in facts.cases if fact.case.check == planned.id]
         passed = all(fact.ending is Ending.PASSED for fact in own)
-        if passed and any(_is_met(fact, classes) for fact in own):
+        if passed and any(_is_met(fact, classes, has_methods) for fact in own):
             yield planned.id
 
 
-def _is_met(fact: CaseFact, classes: set[str]) -> bool:
-    """Whether a case called anything other than the constructors of these classes."""
+def _is_met(fact: CaseFact, classes: set[str], has_methods: bool) -> bool:
+    """Whether a case called anything other than the constructors of these classes.
+
+    If the stage `has_methods`, calls of them count; those of a module only ask what it holds.
+    """
     targets = [exchange.request.header.get("target", {}) for exchange in fact.exchanges]
     return any(
-        target["function"] not in classes if "function" in target else set(target) == {"object"}
+        target["function"] not in classes
+        if "function" in target
+        else "object" in target and (has_methods or len(target) == 1)
         for target in targets
     )
 
@@ -86,6 +94,8 @@ def _function(right: Callable[..., Any], change: Change) -> Callable[..., Any]:
         given = (*args, *kwargs.values())
         try:
             result = right(*args, **kwargs)
+            if isinstance(result, Iterator):  # it arrives as a list, and may raise only now
+                result = [*islice(result, _MOST)]
         except Exception:  # noqa: BLE001 - a constant answer refuses nothing
             result = _input(None, given)
         return change(result, given)
@@ -94,13 +104,24 @@ def _function(right: Callable[..., Any], change: Change) -> Callable[..., Any]:
 
 
 def _class(right: Any, change: Change) -> Any:
-    """A class, or a function that makes objects, whose objects return the constant."""
+    """A class, or a function that makes objects, whose objects return the constant.
+
+    So do the methods of objects that are no modules.
+    """
 
     def made(*args: Any, **kwargs: Any) -> Any:
         instance = right(*args, **kwargs)
         own = type(instance)
-        call = _function(partial(own.__call__, instance), change)
-        answers = {"__call__": lambda _, *args, **kwargs: call(*args, **kwargs)}
+        public = [] if hasattr(own, "state_dict") else [n for n in dir(own) if n[:1] != "_"]
+
+        def changed(right: Any, given: tuple[Any, ...]) -> Any:
+            return right if right is instance else change(right, given)
+
+        answers = {
+            name: staticmethod(_function(partial(getattr(own, name), instance), changed))
+            for name in ("__call__", *public)
+            if callable(getattr(own, name, None))
+        }
         instance.__class__ = type(own.__name__, (own,), answers)
         return instance
 
@@ -108,16 +129,21 @@ def _class(right: Any, change: Change) -> Any:
 
 
 def _filled(number: int, right: Any, given: tuple[Any, ...], more: tuple[int, ...] = ()) -> Any:
-    """A result of the right kind and shape, filled with this number; arrays have `more` axes."""
+    """A result of the right kind and shape, filled with this number.
+
+    With `more`, arrays have these axes too, and other values that have a length are longer.
+    """
+    longer = [number] if more and not isinstance(right, tuple) else []
     if isinstance(right, dict):
-        return {key: _filled(number, value, given, more) for key, value in right.items()}
+        changed = {key: _filled(number, value, given, more) for key, value in right.items()}
+        return changed | dict.fromkeys(longer)
     if isinstance(right, (list, tuple, set, frozenset)):
-        filled = [_filled(number, value, given, more) for value in right]
+        filled = [*(_filled(number, value, given, more) for value in right), *longer]
         return type(right)(*filled) if hasattr(right, "_fields") else type(right)(filled)
     if isinstance(right, (bool, int, float, complex)):
         return number
     if isinstance(right, (str, bytes)):
-        digits = str(number) * len(right)
+        digits = str(number) * (len(right) + len(longer))
         return digits if isinstance(right, str) else digits.encode()
     if hasattr(right, "new_full"):
         return right.new_full((*right.shape, *more), number)
@@ -125,13 +151,12 @@ def _filled(number: int, right: Any, given: tuple[Any, ...], more: tuple[int, ..
         import numpy
 
         return numpy.full((*right.shape, *more), number, right.dtype)
-    if is_dataclass(right) and not isinstance(right, type):
-        made = copy(right)
-        for each in fields(made):
-            filled = _filled(number, getattr(right, each.name), given, more)
-            object.__setattr__(made, each.name, filled)
-        return made
-    return right
+    if isinstance(right, type) or not (is_dataclass(right) or hasattr(right, "__dict__")):
+        return right
+    made = copy(right)
+    for name in [each.name for each in fields(right)] if is_dataclass(right) else [*vars(right)]:
+        object.__setattr__(made, name, _filled(number, getattr(right, name), given, more))
+    return made
 
 
 def _input(right: Any, given: tuple[Any, ...]) -> Any:

@@ -6,6 +6,7 @@ It inspects the files first. It reports a stage whose files cannot run once, and
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 SEEDS = tuple(range(1, 21))
 PER_ANSWER = 3
+_BY_FOLDER = re.compile(r"No module named '(exercises|solutions)\b|attempted relative import")
 _BLOCKED = "not run: it needs"
 
 # A draft with what the runs of its stage found.
@@ -204,6 +206,8 @@ def _solution_faults(
             fault = fault_of(error, places)
             if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
                 fault = f"{places[stage.file_name]}: {undefined(error)}"
+            if isinstance(error, ImportError) and _BY_FOLDER.match(str(error)):
+                fault += ": write `from STAGE import ...`, without the folder"
             known = fault in found.values()
             found[stage.slug] = f"{_BLOCKED} {fault.split(':')[0]}" if known else fault
     return found

@@ -118,9 +118,12 @@ class WrongAnswers:
             catches = any(planned.id in mistake.caught_by for mistake in self._draft.misconceptions)
             fails = planned.id in self._solution.failing  # which is reported already
             if undeclared and not fails:
+                raises = all(name.endswith("Error") for name in undeclared)
+                advice = "compare values that differ from it"
+                advice = "first make a call that must work" if raises else advice
                 self._draft.problems.append(
                     f"{place} pays for an answer that is always {listed(undeclared, 'or')}: "
-                    "compare values that differ from it, or give a reason with @pytest.mark.pays"
+                    f"{advice}, or give a reason with @pytest.mark.pays"
                 )
             elif set(found) >= ANY_ANSWER and not (catches or fails):
                 self.idle.add(planned.id)

@@ -141,6 +141,7 @@ class _Writer:
     entries: set[str] = field(default_factory=set)
     _made: dict[tuple[Any, ...], _Made | _MadeArray] = field(default_factory=dict)
     _objects: dict[int, tuple[str, str]] = field(default_factory=dict)  # name and class
+    _plain: set[int] = field(default_factory=set)  # the objects that are no modules
     _results: dict[Any, str] = field(default_factory=dict)  # by the number of the call
     _tuples: set[str] = field(default_factory=set)  # the results that are tuples
     _leaves: list[str] = field(default_factory=list)
@@ -191,13 +192,16 @@ class _Writer:
         told += [f"{name}={self._told(value, name)}" for name, value in kwargs.items()]
         call = f"{function}({', '.join(told)})"
         made = _handle(exchange)
-        if "method" in target:
+        is_plain = target.get("object") in self._plain
+        if "makes" in target and made is not None:
+            self._plain.add(made)
+        if "method" in target and not (is_plain and made is None):
             self.lines.append(call)
         elif made is not None or code.endswith(".__init__"):
-            self._write_object(function, call, made, header["seed"])
+            self._write_object(function, call, made, None if "makes" in target else header["seed"])
         else:
             name = self._new("result", self._results.values())
-            if "object" in target:
+            if "object" in target and not is_plain:
                 self.lines.append(f"torch.manual_seed({header['seed']})")
             self.lines += _statement(name, call)
             self._results[_call(exchange)] = name
@@ -226,9 +230,12 @@ class _Writer:
             else:
                 self.lines.append(f"print({name}{attribute})")
 
-    def _write_object(self, function: str, call: str, made: int | None, seed: int) -> None:
-        name = self._new("module", [known for known, _ in self._objects.values()])
-        self.lines.append(f"torch.manual_seed({seed})")
+    def _write_object(self, function: str, call: str, made: int | None, seed: int | None) -> None:
+        """Add the lines that make an object; without a seed it is no module."""
+        word = "made" if seed is None else "module"
+        name = self._new(word, [known for known, _ in self._objects.values()])
+        if seed is not None:
+            self.lines.append(f"torch.manual_seed({seed})")
         self.lines += _statement(name, call)
         if made is not None:
             self._objects.setdefault(made, (name, function))
@@ -252,7 +259,7 @@ class _Writer:
             return name, f"{name}.__init__" if f"{name}.__init__" in self.parameters else name
         name, kind = self._objects.get(target["object"], ("module", ""))
         if "method" in target:
-            return f"{name}.{target['method']}", ""
+            return f"{name}.{target['method']}", f"{kind}.{target['method']}"
         return name, f"{kind}.forward"
 
     @staticmethod

@@ -109,6 +109,8 @@ class Bench:
                 if not has_forward and kind.__call__ is base.__call__:
                     args, kwargs = (), {}  # torch then reports the missing one
                 result = function(*args, **kwargs)
+        if header["target"].get("makes") and type(result).__module__ != "builtins":
+            self._keep(result)
         packer = Packer(self._handle)
         value = packer.pack(result)
         outputs = list(packer.arrays)
@@ -193,7 +195,7 @@ class Bench:
         return (owner if method is None else getattr(owner, method)), owner
 
     def _handle(self, value: Any) -> Handle | None:
-        """The handle of a module, or of an object that a check made; other objects have none."""
+        """The handle of a module, or of an object that was kept; other objects have none."""
         for number, known in self._objects.items():
             if known is value:
                 return Handle(number, type(value).__name__)

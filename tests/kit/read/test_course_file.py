@@ -30,7 +30,7 @@ BIRDS: dict[str, Any] = {
             "points": 60.5,
             "bonus": True,
             "requires": ["fold"],
-            "entry_points": {"Bird": "module -> (tensor, any)", "wings": "(array)"},
+            "entry_points": {"Bird": "object -> (tensor, any)", "wings": "(array)"},
         },
     ],
 }
@@ -71,7 +71,7 @@ def test_reads_everything() -> None:
     first, second = course.stages
     assert first.entry_points == (EntryPoint("fold", ("number",)),)
     assert second.entry_points == (
-        EntryPoint("Bird", ("tensor", "any"), is_tuple=True, is_class=True),
+        EntryPoint("Bird", ("tensor", "any"), is_tuple=True, is_class=True, is_object=True),
         EntryPoint("wings", ("array",), is_tuple=True),
     )
     assert (second.points, second.bonus, second.requires) == (60.5, True, ("fold",))

@@ -278,12 +278,20 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "another dtype": ((torch.ones(2).long(),), {}, "f([1, 1] int64)"),
     "an array": ((np.ones(2),), {}, "f([1, 1] float64)"),
     "a list": (([1, 2], []), {}, "f([1, 2], [])"),
-    "a long list": ((list(range(99)),), {}, "f(a list of 99)"),
+    "a long list": (
+        (list(range(99)),),
+        {},
+        "f([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ... 86 more])",
+    ),
     "pairs": (({("b", 1): 2, (2,): ()},), {}, "f({('b', 1): 2, (2,): ()})"),
     "sets": (({"b", "a"},), {"of": frozenset({1})}, "f({'a', 'b'}, of=frozenset({1}))"),
     "tensors in a list": (([torch.ones(2, 6), None],), {}, "f([[2 x 6], None])"),
     "a long text": (("ab" * 50,), {}, f"f('{'ab' * 29}a...)"),
-    "a long dictionary": (({n: n for n in range(50)},), {}, "f(a dictionary of 50)"),
+    "a long dictionary": (
+        ({n: n for n in range(50)},),
+        {},
+        "f({0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, ... 43 more})",
+    ),
 }
 
 

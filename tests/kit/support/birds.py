@@ -34,7 +34,7 @@ slug = "nest"
 title = "A nest"
 points = 5
 bonus = true
-entry_points = { Nest = "module -> number" }
+entry_points = { Nest = "object -> number" }
 """
 SOLUTION = '''"""Stage: {slug}."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +31,8 @@ class Token:
         ({3, 4}, {0}),
         ({(1, 2): [3, "a"]}, {(1, 2): [0, "0"]}),
         ([Token("the", 4)], [Token("000", 0)]),
+        (SimpleNamespace(words=["a"]), SimpleNamespace(words=["0"])),
+        (map(str, (10, 2)), ["00", "0"]),
     ],
     ids=repr,
 )
@@ -36,6 +40,21 @@ def test_plain_values_are_filled_with_zeros(right: Any, zeros: Any) -> None:
     found = {constant.name: constant.find("f")(7) for constant in _quiet(right)}
     assert found == {"zeros": zeros, "input": 7, "None": None} | {"ones": found["ones"]}
     assert found["ones"] not in (right, zeros)
+
+
+@pytest.mark.parametrize("right", ["", b"", [], set(), {}], ids=repr)
+def test_an_odd_answer_is_another_even_if_the_right_one_is_empty(right: Any) -> None:
+    found = {constant.name: constant for constant in constants(STAGE, lambda _: lambda _: right)}
+    assert found["zeros"].find("f")(7) == right != found["odd"].find("f")(7)
+
+
+def test_a_generator_that_raises_is_no_error_of_a_constant() -> None:
+    def refusing(x: int) -> Iterator[int]:
+        yield x
+        raise ValueError
+
+    found = {each.name: each for each in constants(STAGE, lambda _: refusing)}
+    assert found["zeros"].find("f")(7) == 0
 
 
 def _quiet(right: Any) -> list[Any]:

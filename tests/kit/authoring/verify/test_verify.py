@@ -295,6 +295,10 @@ FAULTS = {
         lambda c: change(c, SOLUTION, "from itertools", "from itertool"),
         ["solutions/roughness.py:3: ModuleNotFoundError: No module named 'itertool'"],
     ),
+    "a solution that imports a stage by its folder": (
+        lambda c: append(c, SOLUTION, "from exercises.smooth import smooth\n"),
+        ["No module named 'exercises.smooth': write `from STAGE import ...`, without the folder"],
+    ),
     "several at once": (
         lambda c: [
             append(c, SOLUTION, "nonsense\n"),
@@ -413,7 +417,7 @@ FAULTS = {
     ),
     "a check that pays for always raising": (
         lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
-        ["roughness.refusal pays for an answer that is always TypeError: compare values that d"],
+        ["roughness.refusal pays for an answer that is always TypeError: first make a call"],
     ),
     "a check that declares what it does not pay for": (
         lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),
