@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.files import edit, write_files
-from tests.kit.tiny import Say, Typed
+from tests.kit.support.files import edit, write_files
+from tests.kit.support.tiny import Say, Typed
 
 SOLUTION = '''"""A counter."""
 
