@@ -158,12 +158,8 @@ def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
 
 def _also(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
     """The other checks of a cause, with as many of their titles as fit into `limit` lines."""
-    how = "for the same reason" if cause.show.diagnosis else "in the same way"
-    verb = "fails" if len(cause.others) == 1 else "fail"
-    lost = cause.lost - (cause.show.max_score - cause.show.score)
-    points = f" (-{amount(lost)})" if lost > 0 else ""
     titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
-    line = f"{count(len(cause.others), 'more check')} {verb} {how}{points}"
+    line = others_line(cause)
     if page.width < _NARROW:
         yield from page.wrap(line, _BODY)
         return
@@ -172,6 +168,15 @@ def _also(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
         line = page.word(f"{line}: {titles}", page.width - _BODY)
         whole = [Text(" " * _BODY).append_text(page.inline(line))]
     yield from whole
+
+
+def others_line(cause: Cause) -> str:
+    """How many other checks fail because of the same mistake, and the points that they lost."""
+    how = "for the same reason" if cause.show.diagnosis else "in the same way"
+    verb = "fails" if len(cause.others) == 1 else "fail"
+    lost = cause.lost - (cause.show.max_score - cause.show.score)
+    points = f" (-{amount(lost)})" if lost > 0 else ""
+    return f"{count(len(cause.others), 'more check')} {verb} {how}{points}"
 
 
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix

@@ -7,13 +7,14 @@ repeats what a word says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from types import MappingProxyType
 
-from grader.show.failure import NOT_YOURS, TOO_SLOW
+from grader.show.failure import NOT_YOURS, TOO_SLOW, essence, others_line
 from grader.show.scoreboard import VISIBLE_PASS, skipped_lines, standing
 from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
-from grader.types.report import Cause, Diagnosis, Outcome, Report, StageResult, Status
+from grader.types.report import Cause, CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import is_unloaded, safe, what_it_did
 
 _SHOWN = 3  # reasons to show; the reader can open the others
@@ -191,8 +192,12 @@ def titles_html(cause: Cause) -> str:
     if is_unloaded(cause.show.message):
         points = f" (-{count(cause.lost, 'point')})" if cause.lost > 0 else ""
         return f"✗ <strong>{count(len(cause.checks), 'check')} could not run</strong>{points}"
+    return _titles(cause.checks)
+
+
+def _titles(checks: Sequence[CheckResult]) -> str:
     lines = []
-    for check in cause.checks:
+    for check in checks:
         lost = check.max_score - check.score
         points = f" (-{count(lost, 'point')})" if lost > 0 else ""
         lines.append(f"✗ <strong>{inline_html(check.title)}</strong>{points}")
@@ -200,9 +205,10 @@ def titles_html(cause: Cause) -> str:
 
 
 def _cause(cause: Cause) -> str:
-    """The checks that fail because of one mistake, and the message of one of them."""
-    body = [f"<p>{titles_html(cause)}</p>"]
+    """One check in full. The others that fail because of the same mistake can be opened."""
     check = cause.show
+    others = () if is_unloaded(check.message) else cause.others
+    body = [f"<p>{titles_html(replace(cause, others=()) if others else cause)}</p>"]
     if check.outcome is Outcome.ERROR:
         body.append(f"<p>{NOT_YOURS}</p>")
     elif check.outcome is Outcome.TIMEOUT:
@@ -212,8 +218,11 @@ def _cause(cause: Cause) -> str:
         body.append(f'<p style="margin:.6em 0">{diagnosis_html(found)}</p>')
         if found.place:
             body.append(_pre(found.place))
-    if check.message.strip():
-        body.append(_pre(check.message))
+    message = essence(check)
+    if message.strip():
+        body.append(_pre(message))
+    if others:
+        body.append(details_html(others_line(cause), f"<p>{_titles(others)}</p>"))
     return "".join(body)
 
 

@@ -97,6 +97,8 @@ def test_checks_with_one_reason_share_it_and_one_diagnosis_is_told_once() -> Non
     text = read(stage(Status.FAILED, *same, other)).text
     assert text.count("wrong at 3") == 1 and text.count("You fold it upside down.") == 1
     assert "Title 2" in text and "wrong at 4" not in text
+    others = text.index("3 more checks fail for the same reason (-6)")
+    assert text.index("Title 0") < text.index("wrong at 3") < others < text.index("Title 1")
 
 
 def test_code_that_cannot_be_imported_says_so_and_not_what_checks_are_called() -> None:

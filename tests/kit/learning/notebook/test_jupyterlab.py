@@ -125,7 +125,7 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(
     run_cells(browser, 5)  # title, %load_ext, text, questions, the first stage
     failed = soon(lambda: verdict(browser, "failed, "))
     assert "Split into heads" in failed.text and "Likely:" in failed.text
-    assert "this cell, line" in failed.text
+    assert "7 more checks fail for the same reason" in failed.text
     hint = opener(failed, "A hint for this failure (")
     inside = hint.find_element("xpath", "..")
     answer, following = opener(inside, "The answer"), opener(inside, "The next hint (")
