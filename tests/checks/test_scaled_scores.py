@@ -119,7 +119,7 @@ def test_batches_and_heads_apart(submission: Submission, rand: Rand) -> None:
 def test_edges(
     submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
 ) -> None:
-    """It works for a single batch, head, query or key"""
+    """It works for a single sequence, head, query or key"""
     q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
     expect_scores(submission, q, k)
 

@@ -100,7 +100,7 @@ def test_sums(
     "B, H, Tq, Tk", [(1, 1, 1, 1), (1, 3, 2, 4), (2, 1, 3, 5), (2, 3, 1, 4), (3, 2, 4, 1)]
 )
 def test_edges(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
-    """It works for a single batch, head, query or key"""
+    """It works for a single sequence, head, query or key"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk)
     expect_weights(submission, scores)
 
