@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -19,7 +20,9 @@ Result = TypeVar("Result")
 
 def answered_here(bench: Bench, request: Frame) -> Frame:
     """A bench's reply in this process, whose user may press Ctrl-C. Raises KeyboardInterrupt."""
-    reply = bench.answer(request)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they would tell the learner about our own code
+        reply = bench.answer(request)
     error = reply.header.get("error")
     if error is not None and error.get("type") == "KeyboardInterrupt":
         raise KeyboardInterrupt  # our own functions never raise it

@@ -65,7 +65,8 @@ def _argument(value: Any) -> str:
             return text
         return f"{text[:_LONG]}..." if isinstance(value, (str, bytes)) else _begun(value)
     dtype = str(value.dtype).removeprefix("torch.")
-    kind = "" if dtype in ("float32", "bool") else f" {dtype}"
+    usual = "float32" if hasattr(value, "requires_grad") else "float64"
+    kind = "" if dtype in (usual, "bool") else f" {dtype}"
     values = _literal(value) if math.prod(shape) <= _FEW else ""
     if values:
         return values + kind

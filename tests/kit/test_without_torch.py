@@ -87,7 +87,7 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
     assert check["diagnosis"]["id"] == "average_sum"
     assert check["message"].splitlines()[:3] == [
         "The average is wrong at windows=0 (4 of 4 values, by up to 0.8)",
-        "  call      moving_average([-0.9, -0.3, -0.9, -0.7, 0] float64, 2)",
+        "  call      moving_average([-0.9, -0.3, -0.9, -0.7, 0], 2)",
         *[line for line in check["message"].splitlines() if line.startswith("  expected")],
     ]
     assert report["stages"][1]["caused_by"] == "moving_average"

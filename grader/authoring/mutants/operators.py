@@ -44,6 +44,7 @@ _TWINS = (
     *(("tril", "triu"), ("max", "min"), ("amax", "amin"), ("any", "all"), ("sum", "mean")),
     *(("ones", "zeros"), ("ones_like", "zeros_like"), ("ones_", "zeros_"), ("cos", "sin")),
     *(("cat", "stack"), ("repeat", "repeat_interleave"), ("floor", "ceil"), ("exp", "log")),
+    *(("argmax", "argmin"), ("maximum", "minimum"), ("isalpha", "isalnum"), ("lower", "upper")),
 )
 _TWIN = {one: other for pair in _TWINS for one, other in (pair, pair[::-1])}
 _TRIANGLES = frozenset({"tril", "triu"})

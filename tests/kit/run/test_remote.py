@@ -276,7 +276,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "truths": ((torch.ones(2).bool(),), {}, "f([True, True])"),
     "many truths": ((torch.ones(2, 6).bool(),), {}, "f([2 x 6] bool)"),
     "another dtype": ((torch.ones(2).long(),), {}, "f([1, 1] int64)"),
-    "an array": ((np.ones(2),), {}, "f([1, 1] float64)"),
+    "an array": ((np.ones(2),), {}, "f([1, 1])"),
+    "an array of another dtype": ((np.ones(2, "float32"),), {}, "f([1, 1] float32)"),
     "a list": (([1, 2], []), {}, "f([1, 2], [])"),
     "a long list": (
         (list(range(99)),),

@@ -37,6 +37,10 @@ _TWINS = (
     *(("kaiming_normal_", "xavier_normal_"), ("bmm", "matmul"), ("mm", "matmul")),
     *(("exp2", "exp"), ("expm1", "exp"), ("bfloat16", "float"), ("half", "float")),
     *(("mul", "div"), ("add", "sub"), ("lt", "le"), ("gt", "ge"), ("eq", "ne")),
+    *(("argmax", "argmin"), ("max", "argmax"), ("min", "argmin"), ("maximum", "minimum")),
+    *(("mean", "median"), ("std", "var"), ("abs", "square"), ("argsort", "sort")),
+    *(("isalpha", "isalnum"), ("lower", "upper"), ("append", "extend"), ("items", "keys")),
+    *(("startswith", "endswith"), ("lstrip", "rstrip"), ("ljust", "rjust")),
 )
 
 

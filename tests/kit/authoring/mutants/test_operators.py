@@ -45,6 +45,7 @@ def made(line: str, library: str = "torch") -> set[str]:
         ("return x / y", "return x * y"),
         ("return x * y", "return x"),
         ("return x.tril()", "return x.triu()"),
+        ("return x.argmax(1)", "return x.argmin(1)"),
         ("return x.tril()", "return x.tril(diagonal=-1)"),
         ("return torch.tril(x)", "return torch.tril(x, diagonal=1)"),
         ("return x", "return x.detach()"),

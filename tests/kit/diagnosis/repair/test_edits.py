@@ -45,6 +45,8 @@ REPAIRS = [
     ("return x.view(a, b)", "x.view(a, b)", "return x.reshape(a, b)"),
     ("return x.tril()", "x.tril()", "return x.tril(diagonal=1)"),
     ("return torch.tril(x)", "torch.tril(x)", "return torch.triu(x)"),
+    ("return x.argmax(1)", "x.argmax(1)", "return x.argmin(1)"),
+    ("return x.isalpha()", "x.isalpha()", "return x.isalnum()"),
     ("return g(h(x))", "g(h(x))", "return h(g(x))"),
     ("return x.size(1)", "x.size(1)", "return x.size(-1)"),
     ("return x.shape[1]", "x.shape[1]", "return x.shape[-1]"),
