@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError
+from grader.types.text import listed
 
 LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
 _CONFTEST = "conftest.py"
@@ -298,22 +300,33 @@ def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) 
 
 
 def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
-    """A message for each stage whose solution imports a stage that `requires` does not name.
+    """A message for each import of a solution that course.toml does not provide for.
 
-    A learner's mistake in that stage would be blamed on this one, and a class could get a stub that
-    cannot be imported.
+    That is a stage that `requires` does not name: a learner's mistake there would be blamed on this
+    one, and a class could get a stub that cannot be imported. It is a stage's function that is no
+    entry point, so that a right answer may lack it, or a library that learners may not have.
     """
-    slugs = {stage.slug for stage in course.stages}
+    entries = {s.slug: {entry.name for entry in s.entry_points} for s in course.stages}
+    needs = {re.split(r"[^\w.-]", need.strip())[0] for need in course.requirements}
+    libraries = sys.stdlib_module_names | {*course.preload, *needs, "pytest", ""}
     for stage in stages:
         known = {stage.slug, *(earlier.slug for earlier in course.required(stage))}
         lacks: dict[str, int] = {}
         for node in ast.walk(_tree(stage.solution_file)):
             for name in _imported(node):
-                if name in slugs - known:
-                    lacks.setdefault(name, getattr(node, "lineno", 0))
-        for name, line in lacks.items():
-            place = f"{stage.place(stage.solution_file)}:{line}"
-            yield stage, f"{place}: imports {name}: add it to the stage's `requires` in course.toml"
+                own = {alias.name for alias in getattr(node, "names", ())} - {"*"}
+                if name in entries.keys() - known:
+                    lack = f"{name}: add it to the stage's `requires` in course.toml"
+                elif name in entries and isinstance(node, ast.ImportFrom) and own - entries[name]:
+                    what = f"{listed(sorted(own - entries[name]))} from {name}"
+                    lack = f"{what}: add it to that stage's `entry_points` in course.toml"
+                elif name in entries or name.partition(".")[0] in libraries:
+                    continue
+                else:
+                    lack = f"{name}: add the library to `preload` in course.toml"
+                lacks.setdefault(lack, getattr(node, "lineno", 0))
+        for lack, line in lacks.items():
+            yield stage, f"{stage.place(stage.solution_file)}:{line}: imports {lack}"
 
 
 def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:

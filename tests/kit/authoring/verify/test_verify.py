@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verify.author_files import strays
+from grader.authoring.verify.author_files import not_required, strays
 from grader.authoring.verify.types import StageProof
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
@@ -788,6 +788,29 @@ def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> Non
     (problem,) = proven(course, "smooth").problems
     said = "imports moving_average: add it to the stage's `requires` in course.toml"
     assert problem == f"solutions/smooth.py:5: {said}"
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        (
+            "import moving_average\n",
+            "import moving_average, half\n",
+            "half from moving_average: add it",
+        ),
+        ("import numpy as np\n", "import numpy, torch\n", "torch: add the library to `preload`"),
+    ],
+)
+def test_a_solution_imports_what_every_learner_has(
+    course: Course, old: str, new: str, told: str
+) -> None:
+    change(course, "solutions/smooth.py", old, new)
+    append(
+        course, "solutions/moving_average.py", "def half(x: float) -> float:\n    return x / 2\n"
+    )
+    found = dict(not_required(course, course.stages))
+    assert [stage.slug for stage in found] == ["smooth"]
+    assert f"imports {told}" in "".join(found.values())
 
 
 def test_a_misspelt_mark_is_told_and_not_warned_of(course: Course) -> None:
