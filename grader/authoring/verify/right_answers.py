@@ -10,7 +10,7 @@ from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
-from grader.authoring.verify.solution_runs import SolutionRuns, first_line
+from grader.authoring.verify.solution_runs import SolutionRuns, both_sides
 from grader.read.faults import fault_of, undefined
 from grader.read.stubs import read_stub
 from grader.run.facts import FINE
@@ -180,7 +180,7 @@ class RightAnswers:
                             fact.ending not in FINE
                             and fact.case.check not in self._solution.failing
                         ):
-                            lost.setdefault(f"fails {fact.case.check}: {first_line(fact)}", seed)
+                            lost.setdefault(f"fails {fact.case.check}: {both_sides(fact)}", seed)
         except KeyboardInterrupt:
             raise
         except Hangs as error:

@@ -11,6 +11,7 @@ from grader.run.facts import FINE, NO_SENSE, Case, CaseFact, Ending, StageFacts
 from grader.run.worker.wire import Frame
 from grader.types.course import Stage
 
+_SHORT = 60  # characters
 _FEW = 3  # how often a failing run is repeated
 
 
@@ -96,7 +97,7 @@ class SolutionRuns:
         under = f" with {seeds} of {tried} seeds, first {seed}" if seeds < tried else ""
         if fact.faulty_line:
             return f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (in {check}{under})"
-        what = f"the solution fails {check}{under}: {first_line(fact)}"
+        what = f"the solution fails {check}{under}: {both_sides(fact)}"
         return f"{what}: see grade {self._runs.stage.slug} --submission solutions --seed {seed}"
 
 
@@ -108,6 +109,15 @@ def faulty_place(stage: Stage, fact: CaseFact) -> str:
 def first_line(fact: CaseFact) -> str:
     """The first line of what a case tells the learner."""
     return fact.message.partition("\n")[0]
+
+
+def both_sides(fact: CaseFact) -> str:
+    """The first line, and what was expected and what came if these are short."""
+    sides = [" ".join(line.split()) for line in fact.message.split("\n")[1:]]
+    short = [
+        side for side in sides if len(side) <= _SHORT and side.startswith(("expected ", "got "))
+    ]
+    return ", ".join([first_line(fact), *short])
 
 
 def error_of(fact: CaseFact) -> str:

@@ -413,7 +413,7 @@ FAULTS = {
     ),
     "a check that refuses the solution": (
         lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
-        ["wrong: see grade roughness --submission solutions --seed 1"],
+        ["wrong, expected 2.5, got 3: see grade roughness --submission solutions --seed 1"],
     ),
     "a check that pays for always raising": (
         lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
