@@ -208,6 +208,8 @@ def _solution_faults(
                 fault = f"{places[stage.file_name]}: {undefined(error)}"
             if isinstance(error, ImportError) and _BY_FOLDER.match(str(error)):
                 fault += ": write `from STAGE import ...`, without the folder"
+            if isinstance(error, ImportError) and error.name in course.renamed:
+                fault += f": it is now {course.renamed[error.name]}"
             known = fault in found.values()
             found[stage.slug] = f"{_BLOCKED} {fault.split(':')[0]}" if known else fault
     return found

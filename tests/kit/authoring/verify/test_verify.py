@@ -790,6 +790,13 @@ def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> Non
     assert problem == f"solutions/smooth.py:5: {said}"
 
 
+def test_an_import_by_an_old_slug_names_the_new_one(course: Course) -> None:
+    change(course, "course.toml", 'slug = "roughness"', 'slug = "roughness"\nformerly = "jumps"')
+    append(course, SOLUTION, "from jumps import roughness\n")
+    course = read_course(course.root / "course.toml")
+    assert "No module named 'jumps': it is now roughness" in proven(course).problems[0]
+
+
 @pytest.mark.parametrize(
     "old, new, told",
     [
