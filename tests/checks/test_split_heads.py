@@ -70,7 +70,7 @@ def test_values(submission: Submission, rand: Rand, B: int, T: int, D: int, H: i
     [(1, 1, 1, 1), (1, 1, 6, 3), (1, 3, 8, 2), (2, 1, 8, 4), (3, 2, 5, 1), (2, 3, 6, 6)],
 )
 def test_edges(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
-    """It works for a single sequence, token or head, and for heads of one feature"""
+    """It works for one sequence, token or head, and for heads of one feature"""
     expect_split(submission, rand(B=B, T=T, D=D), H)
 
 
