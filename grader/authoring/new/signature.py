@@ -166,6 +166,7 @@ def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool)
                 raise _fault(whole, has_arrays, f"has an axis '{axis}', which is not a name")
         return Value(name, axes=axes)
     code = ast.unparse(annotation)
+    code = "Any" if code == "any" else code  # as course.toml says it; Python's any is a function
     return Value(name) if has_arrays and code.endswith(_ARRAYS) else Value(name, code)
 
 

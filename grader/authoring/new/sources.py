@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections.abc
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +20,10 @@ _INDENT = "    "
 def solution_text(title: str, entries: Sequence[Entry], style: Style, *, is_done: bool) -> str:
     """The solution, to be written yet; if it `is_done`, it doubles its input."""
     imports = [style.imports] if style.imports else []
+    generic = _generic(entries)
+    if generic:
+        gap = "\n" if imports else ""
+        imports.insert(0, f"from collections.abc import {', '.join(generic)}\n{gap}")
     if style.has_gradients and any(entry.made for entry in entries):
         imports.append("from torch import nn\n")
     summary = title.replace("\\", "\\\\").replace('"', '\\"').rstrip(".")
@@ -25,6 +31,14 @@ def solution_text(title: str, entries: Sequence[Entry], style: Style, *, is_done
     parts = ["".join(imports)] if imports else []
     blocks = ["\n".join(_entry(entry, style, is_done)) for entry in entries]
     return "\n".join([head, *parts, "", "\n\n\n".join(blocks)]) + "\n"
+
+
+def _generic(entries: Sequence[Entry]) -> list[str]:
+    """The names of collections.abc, such as Iterator, in the annotations."""
+    functions = [f for entry in entries for f in (entry.made, entry.call) if f is not None]
+    values = [value for f in functions for value in (*f.parameters, *f.results)]
+    words = {word for value in values for word in re.findall(r"\w+", value.type)}
+    return sorted(words & set(collections.abc.__all__))
 
 
 def _entry(entry: Entry, style: Style, is_done: bool) -> Iterator[str]:

@@ -1,0 +1,24 @@
+"""The texts of a new stage's files."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.authoring.new.signature import read_function
+from grader.authoring.new.sources import solution_text
+from grader.authoring.new.style import style_of
+
+
+@pytest.mark.parametrize("preload", [(), ("numpy",), ("torch",)])
+def test_a_new_solution_imports_what_its_annotations_name(preload: tuple[str, ...]) -> None:
+    signature = "runs(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]"
+    text = solution_text("Runs", [read_function(signature)], style_of(preload), is_done=False)
+    assert "\nfrom collections.abc import Iterator, Sequence\n" in text
+    names: dict[str, object] = {}
+    exec(text, names)
+    assert "runs" in names
+
+
+def test_any_is_no_annotation() -> None:
+    text = solution_text("F", [read_function("f(x: any) -> any")], style_of(()), is_done=False)
+    assert "def f(x):" in text
