@@ -212,7 +212,7 @@ def refuse_slug(stages: Sequence[Stage], slug: str) -> None:
     """Raise KitError if a stage beside `stages` may not have this slug."""
     fault = slug_fault(slug)
     if fault is not None:
-        better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).strip("_0123456789")
+        better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).rstrip("_").lstrip("_0123456789")
         known = better == slug or slug_fault(better) is not None
         raise KitError(
             f"'{slug}' {fault}: " + ("choose another slug" if known else f"try '{better}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from grader.authoring.suggest.types import Example, Mistake
 
 _LANGUAGE = "from grader.misconceptions import misconception"
 _SAYS = "TODO: tell the learner what is wrong here, in one or two sentences."
+_REMINDER = re.compile(r'\n\nTODO: wrong answers that people really give.*\n"""')  # of a new file
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -120,6 +122,7 @@ def _names(source: str) -> tuple[dict[str, ast.stmt], dict[str, tuple[str, str, 
 
 def with_mistakes(text: str, mistakes: Sequence[Mistake]) -> str:
     """The text of a file of misconceptions with these at its end, and with what they need."""
+    text = _REMINDER.sub('"""', text) if mistakes else text
     imports = dict.fromkeys([_LANGUAGE, *(line for each in mistakes for line in each.imports)])
     defined, imported = _names(text)
     have = {line for _, line, _ in imported.values()}

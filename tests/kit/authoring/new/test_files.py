@@ -202,6 +202,7 @@ def test_several_stages_keep_their_order_and_the_comments(birds: Course) -> None
     [
         ("Half-turn", "x", "'Half-turn' is not a lower-case Python name: try 'half_turn'"),
         ("2nd", "x", "'2nd' is not a lower-case Python name: try 'nd'"),
+        ("Part2", "x", "'Part2' is not a lower-case Python name: try 'part2'"),
         ("---", "x", "'---' is not a lower-case Python name: choose another slug"),
         ("lambda", "x", "'lambda' is a keyword of Python: choose another slug"),
         ("random", "x", "'random' is a module of Python's standard library: choose another slug"),

@@ -143,6 +143,8 @@ def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None
     block = names["block_plus"]
     assert block(1)(8.0) == 6.0  # type: ignore[operator]
     assert text.startswith('"""Known."""\n\nimport math\n\nfrom torch import nn\n\nfrom grader.')
+    reminder = '"""Known.\n\nTODO: wrong answers that people really give; x.\n"""\n'
+    assert with_mistakes(reminder, [mistake]) == text
     assert with_mistakes(text, []).count("import math") == 1
 
 
