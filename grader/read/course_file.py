@@ -367,7 +367,8 @@ def _entry(name: str, text: Any, place: str) -> EntryPoint:
     kinds = tuple(kind.strip() for kind in match["tuple"].strip("()").split(","))
     for kind in kinds:
         if kind not in _KINDS:
-            raise CourseError(f"{place}: entry point '{name}': {_unknown('kind', kind, _KINDS)}")
+            like = close_to(kind, _KINDS) or ": 'any' stands for every other value"
+            raise CourseError(f"{place}: entry point '{name}': unknown kind '{kind}'{like}")
     of = match["class"]
     return EntryPoint(name, kinds, is_tuple, is_class=of is not None, is_object=of == "object")
 

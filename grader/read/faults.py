@@ -36,8 +36,9 @@ def author_module(stage: Stage, file: Path) -> ModuleType:
         raise CourseError(fault_of(error, places)) from error
     finally:
         sys.path.remove(str(file.parent))
-        for each in shared:  # another course may have one of that name, and this one may change
-            sys.modules.pop(each.stem, None)
+        for each in file.parent.glob("*.py"):  # a stage has that name, or a file of another course
+            if getattr(sys.modules.get(each.stem), "__file__", None) == str(each):
+                del sys.modules[each.stem]
     return module
 
 

@@ -504,7 +504,8 @@ def _fault(item: Any) -> str:
             return f"there is no fixture '{fixture}'{close_to(fixture, there)}"
     marker = item.get_closest_marker("points")
     if marker is None or not marker.args:
-        close = difflib.get_close_matches("points", [m.name for m in item.iter_markers()], n=1)
+        names = [mark.name for mark in item.iter_markers() if mark.name != "points"]
+        close = difflib.get_close_matches("points", names, n=1)
         advice = f"write 'points' for '{close[0]}'" if close else "add @pytest.mark.points(1)"
         return f"{name} has no points: {advice}"
     points = marker.args[0]

@@ -19,7 +19,7 @@ from grader.channels.leaks import (
     words_of,
 )
 from grader.channels.student_copy import stage_files
-from grader.learning.hints.ladder import above_last_rung
+from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.predict.questions import read_predictions
 from grader.read.faults import fault_of, shared_files
 from grader.read.stubs import has_work, read_stub, same_but_for_words
@@ -29,6 +29,7 @@ from grader.types.errors import CourseError, KitError
 from grader.types.text import listed
 
 LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
+_QUESTION_LINES = 11  # what the screen of `grade watch` has room for, of 80 x 24
 _CONFTEST = "conftest.py"
 _NOT_READ = "the grader never reads it: move its fixtures into the check files"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -145,12 +146,17 @@ def unreadable(stage: Stage) -> Iterator[str]:
 
 
 def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:
-    """Lines of the solution in the hints; only the last rung may have some."""
-    earlier = above_last_rung(stage)
+    """Long questions, and lines of the solution in the hints; only the last rung may have some."""
+    place = stage.place(stage.hints_file)
+    long = [
+        f"{place}: the question of hint {number} has {lines} lines: use at most {_QUESTION_LINES}"
+        for number, rung in enumerate(read_hints(stage).rungs, 1)
+        if rung.answer and (lines := len(rung.text.splitlines())) > _QUESTION_LINES
+    ]
     if is_broken or not stage.solution_file.is_file():
-        return []
-    given = {stage.place(stage.hints_file): earlier.encode()}
-    return _leaks(given, solution_lines(stage), solution_values(stage))
+        return long
+    given = {place: above_last_rung(stage).encode()}
+    return long + _leaks(given, solution_lines(stage), solution_values(stage))
 
 
 def _leaks(

@@ -244,6 +244,7 @@ def test_what_is_released_to_a_class() -> None:
             "must have no other entry point and no 'forbidden'",
         ),
         (fold(entry_points={"fold": "(tests)"}), "unknown kind 'tests'"),
+        (fold(entry_points={"fold": "list"}), "unknown kind 'list': 'any' stands for every other"),
         (fold(entry_points={"fold": ""}), "entry point 'fold': '' is not like 'tensor'"),
         (fold(entry_points={"fold": 1}), "entry point 'fold': 1 is not like 'tensor'"),
         (fold(forbidden="a.b"), "course.toml: stage 'fold': 'forbidden' must be a list, not 'a.b'"),

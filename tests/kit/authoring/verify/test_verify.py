@@ -415,6 +415,10 @@ FAULTS = {
         lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
         ["wrong, expected 2.5, got 3: see grade roughness --submission solutions --seed 1"],
     ),
+    "a check whose mark is not called": (
+        lambda c: change(c, CHECKS, "mark.points(2)", "mark.points"),
+        ["test_values has no points: add @pytest.mark.points(1)"],
+    ),
     "a check that pays for always raising": (
         lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
         ["roughness.refusal pays for an answer that is always TypeError: first make a call"],
@@ -657,6 +661,10 @@ FAULTS = {
         ),
         [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
     ),
+    "a misconception that imports what a stage lacks": (
+        lambda c: append(c, MISTAKES, "from roughness import no_such\n"),
+        ["a misconception uses a solution: write here", "cannot import name 'no_such'"],
+    ),
     "a misconception that imports a solution": (
         lambda c: append(c, MISTAKES, BORROWS),
         [f"{MISTAKES}:42: a misconception uses a solution: write here what it uses"],
@@ -706,6 +714,12 @@ FAULTS |= {
     "a new import in the solution": (
         lambda c: change(c, SOLUTION, "from itertools", "import math\nfrom itertools"),
         ["exercises/roughness.py: does not match the solution: run grade stubs"],
+    ),
+    "a long question": (
+        lambda c: change(
+            c, "hints/roughness.md", "Count before", "Think.\n" * 12 + "---\nCount before"
+        ),
+        ["hints/roughness.md: the question of hint 2 has 12 lines: use at most 11"],
     ),
     "a hint that is a text": (
         lambda c: change(c, MISTAKES, "hint=1", 'hint="1"'),
