@@ -232,7 +232,7 @@ def test_what_can_be_opened_shows_it_and_opens_by_keyboard(
     )
     assert set(marks) == {"list-item disclosure-closed"}
 
-    line = found(browser, "section summary", "Your code printed")
+    line = found(browser, "section summary", "more checks fail")
     details = line.find_element("xpath", "..")
     before = line.find_element("xpath", "preceding::a[@href][1]")
     unlike = picture(browser, f"keyboard-{scheme}-1", line)
