@@ -114,6 +114,9 @@ class _Seen:
             return False
         got, want = arrays(step.learner.value), arrays(step.solution.value)
         args = self._arguments(step)
+        takes = inspect.signature(symptom.holds).parameters
+        if all(each.kind is not each.VAR_KEYWORD for each in takes.values()):
+            args = {name: value for name, value in args.items() if name in takes}
         try:
             held = symptom.holds(step.learner.value, step.solution.value, **args)
         except Exception:  # noqa: BLE001 - a wrong answer may have any shape
@@ -247,8 +250,8 @@ class _Seen:
         target = header.get("target") or {}
         called = self._solution(step.entry)
         if "object" in target:
-            method = target.get("method") or "forward"
-            called = getattr(called, method, None)
+            own = "forward" if hasattr(called, "forward") else "__call__"
+            called = getattr(called, target.get("method") or own, None)
             args = [None, *args]
         try:
             bound = inspect.signature(called).bind(*args, **kwargs)

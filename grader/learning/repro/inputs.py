@@ -37,10 +37,11 @@ def inputs(fact: CaseFact, stub: str) -> list[tuple[str, str]]:
 
 
 def _names(target: dict[str, Any], known: dict[str, list[str]]) -> list[str]:
-    """The parameters of the called function, or of the only class's forward."""
+    """The parameters of the called function, or of the only class's objects."""
     if "function" in target:
         return known.get(target["function"], [])
-    forwards = [names for code, names in known.items() if code.endswith(".forward")]
+    calls = (".forward", ".__call__")
+    forwards = [names for code, names in known.items() if code.endswith(calls)]
     return forwards[0] if len(forwards) == 1 else []
 
 

@@ -260,7 +260,7 @@ class _Writer:
         name, kind = self._objects.get(target["object"], ("module", ""))
         if "method" in target:
             return f"{name}.{target['method']}", f"{kind}.{target['method']}"
-        return name, f"{kind}.forward"
+        return name, f"{kind}.{'__call__' if target['object'] in self._plain else 'forward'}"
 
     @staticmethod
     def _new(word: str, taken: Any) -> str:

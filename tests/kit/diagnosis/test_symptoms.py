@@ -90,6 +90,11 @@ def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
     assert {found["values"], found["one"]} == {"one-more"}
 
 
+def test_an_authors_symptom_takes_the_arguments_that_it_needs() -> None:
+    more = Symptom("more", "share", "Too much.", None, lambda got, expected, n: bool(n))
+    assert told(lambda x, n: share(x, n) + n, more)["values"] == "more"
+
+
 def test_an_authors_symptom_proves_something_in_one_case() -> None:
     def one(submission: Any) -> None:
         assert torch.equal(submission.share(torch.ones(1), 2), torch.full((1,), 0.5))
