@@ -67,7 +67,7 @@ _TEXT = r"""('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
 _CELL_MAGIC = re.compile(
     rf"\s*get_ipython\(\)\.run_cell_magic\('(\w+)', {_TEXT}, {_TEXT}\)[ \t]*$", re.MULTILINE
 )
-_CONFLICT = re.compile(rb"^<{7} .*\n", re.MULTILINE)
+_CONFLICT = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 
 def is_left_out(name: str) -> bool:
@@ -267,7 +267,7 @@ def _no_notebook(data: bytes, line: int) -> str:
     if not text:
         return "is empty"
     if _CONFLICT.search(text):
-        return "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it"
+        return "is not a notebook: it has marks of a merge conflict (<<<<<<<, >>>>>>>): resolve it"
     if text.startswith(b"{") and not text.endswith(b"}"):
         return "is not a complete notebook: its end is missing, so save and submit it again"
     where = f"line {line}" if line > 1 else "it"

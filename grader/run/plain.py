@@ -392,6 +392,24 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         lambda: "this line begins further to the right than the line above it: align the two",
     ),
     (
+        r"^expected an indented block",
+        lambda: (
+            "after a line that ends with a colon, the next one begins further to the right; a "
+            "comment does not count"
+        ),
+    ),
+    (
+        r"^'(\w+)' outside function",
+        lambda word: f"{word} belongs to a function: indent this line, or restore its def above it",
+    ),
+    (
+        r"^(?:unterminated string literal|EOL while scanning string)",
+        lambda: (
+            "a quotation mark or an apostrophe begins a text here that does not end on this line; "
+            "if these are words and not code, begin the line with #"
+        ),
+    ),
+    (
         r"^EOF when reading a line",
         lambda: "nobody can answer input() while code is graded: delete it",
     ),

@@ -46,12 +46,13 @@ def run(args: argparse.Namespace) -> int:
         )
     done = write_nbgrader_course(root, course, kernel=args.kernel)
     name = "" if root == Path.cwd() else short_path(root)
-    first = shlex.quote(course.assignments[0].name)
     steps = [("Go there:", f"cd {shlex.quote(name)}")] if name else []
-    steps += [
-        ("Make the students' version:", f"nbgrader generate_assignment {first}"),
-        ("Release it to the students:", f"nbgrader release_assignment {first}"),
-    ]
+    for assignment in course.assignments:
+        quoted = shlex.quote(assignment.name)
+        steps += [
+            ("Make the students' version:", f"nbgrader generate_assignment {quoted}"),
+            ("Release it to the students:", f"nbgrader release_assignment {quoted}"),
+        ]
     files = [file.relative_to(root).as_posix() for file in done.written]
     copies = [file.relative_to(root).as_posix() for file in done.kept]
     console(args).print(handed_out(name, files, copies, steps), end="")

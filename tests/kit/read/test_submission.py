@@ -459,7 +459,11 @@ OWN = ": submit the notebook's own file"
         ),
         (
             b'{"cells": [\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> mine\n]}',
-            "is not a notebook: it has marks of a merge conflict (<<<<<<<): resolve it",
+            "is not a notebook: it has marks of a merge conflict (<<<<<<<, >>>>>>>): resolve it",
+        ),
+        (
+            notebook(code("x = 1")) + b"\n>>>>>>> theirs",
+            "is not a notebook: it has marks of a merge conflict (<<<<<<<, >>>>>>>): resolve it",
         ),
         (
             b'{\n"cells": [],,\n"nbformat": 4\n}',

@@ -302,6 +302,19 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         assert plain_words(str(raised.value)) == ""
 
 
+@pytest.mark.parametrize(
+    "message, words",
+    [
+        ("expected an indented block after function definition on line 6", "further to the right"),
+        ("'return' outside function", "return belongs to a function"),
+        ("unterminated string literal (detected at line 1)", "begin the line with #"),
+        ("EOL while scanning string literal", "begin the line with #"),
+    ],
+)
+def test_what_is_cut_or_no_code(message: str, words: str) -> None:
+    assert words in plain_words(message)
+
+
 def test_a_question_to_nobody() -> None:
     assert "nobody can answer input()" in plain_words("EOF when reading a line")
 
