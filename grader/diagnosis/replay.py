@@ -550,7 +550,12 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(each) for key, each in value.items()}
     if str(getattr(value, "dtype", "")).removeprefix("torch.") != "float64":
         return value
-    return value.float() if hasattr(value, "data_ptr") else value.astype("float32")
+    if hasattr(value, "data_ptr"):
+        return value.float()
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # a learner's numbers may be too large
+        return value.astype("float32")
 
 
 def _answer(request: Frame, reply: Frame) -> Read:

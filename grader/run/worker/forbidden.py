@@ -275,7 +275,10 @@ def _found(name: str) -> tuple[Any, str, Any]:
 
 
 def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:
-    """Code that passes all arguments to `noticing`, and fits a function whose code is `code`."""
+    """Code that passes all arguments to `noticing`, and fits a function whose code is `code`.
+
+    It has no file, so that torch.jit.script finds no source to compile, which would not call it.
+    """
     cells = [f"cell_{number}" for number in range(len(code.co_freevars))]
     # The code names the cells but never reads them: only their number has to match.
     source = (
@@ -289,8 +292,7 @@ def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:
     return inner.replace(
         co_consts=tuple(noticing if c == _MARK else c for c in inner.co_consts),
         co_name=code.co_name,
-        co_filename=code.co_filename,
-        co_firstlineno=code.co_firstlineno,
+        co_filename="<noticed>",
     )
 
 

@@ -225,6 +225,8 @@ HIDDEN = {
     ),
 }
 
+SCRIPTED = "torch.jit.script(getattr(torch.nn.functional, 'multi_head_' + 'attention_forward'))"
+
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping[str, StageResult]:
@@ -245,6 +247,7 @@ def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping
         for way, hidden in HIDDEN.items():
             if way in wanted:
                 found[way] = graded(JOINS.format(before=hidden.before, use=hidden.use))
+        found[SCRIPTED] = graded(JOINS.format(before="", use=SCRIPTED))
         found["honest again"] = graded(JOINS.format(before="", use="pass"))
         return found
 
@@ -256,6 +259,12 @@ def test_a_hidden_call_is_seen(results: Mapping[str, StageResult], way: str) -> 
     name, result = HIDDEN[way].name, results[way]
     assert result.checks[0].id == "concat_heads.forbidden-call", result.checks[0].message
     assert f"calls {name}" in result.checks[0].message
+    assert (result.status, result.score) == (Status.FAILED, 0)
+
+
+def test_a_script_of_what_is_forbidden_cannot_be_made(results: Mapping[str, StageResult]) -> None:
+    result = results[SCRIPTED]
+    assert "Can't get source" in result.checks[0].message
     assert (result.status, result.score) == (Status.FAILED, 0)
 
 

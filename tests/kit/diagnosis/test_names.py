@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from grader.diagnosis.diagnose import diagnose
-from grader.diagnosis.replay import Replays
+from grader.diagnosis.replay import Replays, _rounded
 from grader.misconceptions import Known, Misconception
 from grader.run.facts import Case, CaseFact, Ending, Exchange, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError
@@ -923,3 +924,8 @@ def test_hostile_parameters_have_no_name_and_break_nothing(pairs: dict[str, Any]
             return super().answer(request)
 
     assert names({}, MODULES, *KNOWN_MODULES, answers=Hostile) == {}
+
+
+def test_numbers_too_large_for_float32_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    assert _rounded([np.full(2, 1e300)])[0].tolist() == [np.inf, np.inf]
+    assert not recwarn
