@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.command.main import main
-from tests.kit.files import edit
-from tests.kit.tiny import copy_tiny
+from tests.kit.support.files import edit
+from tests.kit.support.tiny import copy_tiny
 
 TWO = """[[assignments]]
 name = "first"
